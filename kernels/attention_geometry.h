@@ -20,8 +20,8 @@ struct AttentionGeometry {
   std::array<std::int64_t, 4> mask_strides{};  ///< 0 along axes that are broadcast
 
   /// `mask` may be null.
-  static AttentionGeometry Of(const KernelSpec& spec, const TensorSpec& query, const TensorSpec& key,
-                              const TensorSpec& value, const TensorSpec* mask) {
+  static AttentionGeometry Create(const KernelSpec& spec, const TensorSpec& query, const TensorSpec& key,
+                                  const TensorSpec& value, const TensorSpec* mask) {
     AttentionGeometry geometry{query.shape[0],
                                query.shape[1],
                                query.shape[2],

@@ -28,8 +28,8 @@ enum class Approximation : std::uint8_t { kNone, kTanh };
 /// What random numbers are drawn from.
 enum class Distribution : std::uint8_t { kUniform, kNormal, kTruncatedNormal };
 
-/// The type of the low copy that an optimizer writes beside its parameter.
-enum class Shadow : std::uint8_t { kNone, kF16, kBF16 };
+/// The type of the low copy that an optimizer writes beside an f32 parameter. The attribute in IR text is `shadow`.
+enum class LowCopy : std::uint8_t { kNone, kF16, kBF16 };
 
 /// The names of an enum's values, in their order: `kNames`. `kLast` is the last value.
 template <typename E>
@@ -66,9 +66,9 @@ struct EnumNames<Distribution> {
   static constexpr Distribution kLast = Distribution::kTruncatedNormal;
 };
 template <>
-struct EnumNames<Shadow> {
+struct EnumNames<LowCopy> {
   static constexpr std::array<std::string_view, 3> kNames = {"none", "f16", "bf16"};
-  static constexpr Shadow kLast = Shadow::kBF16;
+  static constexpr LowCopy kLast = LowCopy::kBF16;
 };
 
 /// Every name of an enum, in the order of its values.

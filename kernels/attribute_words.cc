@@ -32,7 +32,7 @@ absl::Status CheckWords(std::string_view operation, const Attributes& attributes
   check(attribute::kReduction);
   check(attribute::kActivation);
   check(attribute::kApproximate);
-  check(attribute::kShadow);
+  check(attribute::kLowCopy);
   check(attribute::kDistribution);
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat("mpc.", std::string(operation), ": ", status.message()));

@@ -21,7 +21,7 @@ inline constexpr KnownAttribute<PadMode> kPadMode{"pad_mode", PadMode::kValid};
 inline constexpr KnownAttribute<LossReduction> kReduction{"reduction", LossReduction::kMean};
 inline constexpr KnownAttribute<Activation> kActivation{"activation", Activation::kNone};
 inline constexpr KnownAttribute<Approximation> kApproximate{"approximate", Approximation::kNone};
-inline constexpr KnownAttribute<Shadow> kShadow{"shadow", Shadow::kNone};
+inline constexpr KnownAttribute<LowCopy> kLowCopy{"shadow", LowCopy::kNone};
 inline constexpr RequiredAttribute<Distribution> kDistribution{"distribution"};
 
 // Windows. The dialect has no default for the size of a pooling window.

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -42,10 +41,6 @@ struct ImageAxes {
 };
 inline ImageAxes AxesOf(DataFormat format) {
   return format == DataFormat::kNHWC ? ImageAxes{0, 3, 1, 2} : ImageAxes{0, 1, 2, 3};
-}
-/// The same for the word of the IR. The dialect verifies it.
-inline ImageAxes AxesOf(std::string_view data_format) {
-  return AxesOf(ParseEnum<DataFormat>(data_format).value_or(DataFormat::kNCHW));
 }
 
 }  // namespace mpc

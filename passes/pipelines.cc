@@ -47,15 +47,15 @@ static void addPlan(OpPassManager &manager, int64_t candidates, bool orders) {
   manager.addNestedPass<func::FuncOp>(createFlatUpdatesPass());
 }
 
-// Shadows come after cast cleanup, which leaves only the casts that read parameters low. Updates take over what casts
-// have left between them and the backward pass. Fusion comes last, so that it sees what will run.
+// Low copies come after cast cleanup, which leaves only the casts that read parameters low. Updates take over what
+// casts have left between them and the backward pass. Fusion comes last, so that it sees what will run.
 static void addLayout(OpPassManager &manager, const CompileOptions &chosen, Stage until) {
   if (chosen.layout)
     manager.addNestedPass<func::FuncOp>(createLayoutPass());
   manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
   manager.addNestedPass<func::FuncOp>(createFoldActivationPass());
   manager.addNestedPass<func::FuncOp>(createFoldGradientScalingPass());
-  manager.addNestedPass<func::FuncOp>(createShadowPass({chosen.master_weights}));
+  manager.addNestedPass<func::FuncOp>(createLowCopiesPass({chosen.master_weights}));
   manager.addNestedPass<func::FuncOp>(createGroupUpdatesPass());
   if (chosen.conv_statistics)
     manager.addNestedPass<func::FuncOp>(createConvStatisticsPass());

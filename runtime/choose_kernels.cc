@@ -63,7 +63,7 @@ class Chooser {
     for (StateRefresh& refresh : packer_.TakeRefreshes()) program_.refreshes.push_back(std::move(refresh));
     for (StateRefresh& refresh : program_.refreshes) {
       if (absl::Status status = PlanAndPlace(arena_, refresh.instruction); !status.ok()) {
-        return At(DescribeRefresh(program_, refresh), status);
+        return WithPlace(DescribeRefresh(program_, refresh), status);
       }
     }
     return absl::OkStatus();
@@ -135,7 +135,7 @@ absl::StatusOr<std::vector<std::size_t>> PlanSequence(const Program& before, std
     }
     if (instructions[i].sequence == 0) {
       absl::Status status = chooser.Choose(instructions[i], pack);
-      if (!status.ok()) return At(DescribeInstruction(before, i, index), status);
+      if (!status.ok()) return WithPlace(DescribeInstruction(before, i, index), status);
     }
     if (pack) sequence.instructions.push_back(*std::exchange(pack, std::nullopt));
     moved_to[i] = sequence.instructions.size();
@@ -158,7 +158,7 @@ absl::Status PlanAgain(const Device& device, const PlanOptions& options, Program
   }
   result.sequences = std::move(sequences);
   if (absl::Status status = chooser.ChooseRefreshes(); !status.ok()) return status;
-  if (absl::Status status = device.EndPlanning(options); !status.ok()) return At(program.name, status);
+  if (absl::Status status = device.EndPlanning(options); !status.ok()) return WithPlace(program.name, status);
   result.arena_bytes = chooser.arena_bytes();
   program = std::move(result);
   return absl::OkStatus();
@@ -189,7 +189,7 @@ absl::Status EnlargeWorkspaces(const Device& device, Program& program) {
     for (std::size_t i = 0; i < instructions.size(); ++i) {
       if (instructions[i].sequence != 0) continue;
       absl::Status status = chooser.Enlarge(instructions[i]);
-      if (!status.ok()) return At(DescribeInstruction(program, i, index), status);
+      if (!status.ok()) return WithPlace(DescribeInstruction(program, i, index), status);
     }
   }
   if (absl::Status status = chooser.ChooseRefreshes(); !status.ok()) return status;

@@ -119,7 +119,7 @@ absl::StatusOr<std::unique_ptr<LoadedCode>> LoadCode(const CodeBlob& blob) {
                      blob.format == "object" ? ", \"object\" only where a compiler made it" : ""));
   }
   absl::StatusOr<std::unique_ptr<LoadedCode>> code = loader(blob);
-  if (!code.ok()) return At(where, code.status());
+  if (!code.ok()) return WithPlace(where, code.status());
   return code;
 }
 

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "kernels/dtype.h"
 #include "kernels/weight_packing.h"
 #include "runtime/plan_options.h"
 #include "runtime/program.h"
@@ -117,6 +118,8 @@ class Device {
   virtual std::string_view backend() const { return name(); }
   /// The architecture that code is made for: "sm_90"; empty on the CPU.
   virtual std::string_view arch() const { return ""; }
+  /// The low type that it computes in natively: bf16 where it multiplies bf16, else f16.
+  virtual DType native_low_type() const { return DType::kBF16; }
   /// The features for Program::required_cpu_features where no code is generated.
   virtual std::vector<std::string> required_cpu_features() const { return {}; }
   /// Plans the workspace and the choice of one instruction. `program` holds the choices so far: a choice that is in it

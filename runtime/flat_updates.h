@@ -1,7 +1,7 @@
 // Optimizer updates over flat buffers: tensors of one kind are laid out behind each other and updated as one.
 //
 // The layout of an update gives the distances between its tensors. Gradients that the step computes lie at these
-// distances in the arena. Parameters, slots and shadows lie at them in memory that entries of the StateStore share.
+// distances in the arena. Parameters, slots and low copies lie at them in memory that entries of the StateStore share.
 // Between two tensors there may be padding, whose content does not matter: an element-wise update of it changes nothing
 // but padding.
 #pragma once
@@ -59,7 +59,7 @@ struct FlatTensors {
   std::vector<ValueId> values;
 };
 
-/// Every buffer of `update`: those of its operands, then those of shadows, which are only results.
+/// Every buffer of `update`: those of its operands, then those of low copies, which are only results.
 std::vector<FlatTensors> FlatTensorsOf(const Program& program, const FlatUpdate& update);
 
 /// Where a value lies in memory.

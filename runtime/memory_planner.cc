@@ -1,6 +1,7 @@
 #include "runtime/memory_planner.h"
 
 #include <algorithm>
+#include <cassert>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -36,6 +37,7 @@ Peak FindPeak(const std::vector<LiveInterval>& intervals) {
   Peak peak;
   std::size_t ended = 0;
   for (std::size_t begin : begins) {
+    assert(intervals[begin].first <= intervals[begin].last && "an interval ends no earlier than it begins");
     while (intervals[ends[ended]].last < intervals[begin].first) live -= PaddedBytes(intervals[ends[ended++]]);
     live += PaddedBytes(intervals[begin]);
     if (live > peak.bytes) peak = {live, intervals[begin].first};
@@ -57,6 +59,7 @@ std::vector<Block> BlocksOf(const std::vector<LiveInterval>& intervals, const st
   std::vector<bool> is_rigid(intervals.size(), false);
   const auto add = [&](RigidIntervals parts) {
     Block block;
+    assert(parts.intervals.size() == parts.distances.size() && "each interval of a set has a distance");
     block.first = intervals[parts.intervals.front()].first;
     block.parts = std::move(parts);
     for (std::size_t part : block.parts.intervals) {
@@ -67,7 +70,10 @@ std::vector<Block> BlocksOf(const std::vector<LiveInterval>& intervals, const st
     if (block.bytes > 0) blocks.push_back(std::move(block));
   };
   for (const RigidIntervals& set : rigid) {
-    for (std::size_t part : set.intervals) is_rigid[part] = true;
+    for (std::size_t part : set.intervals) {
+      assert(part < intervals.size() && !is_rigid[part] && "an interval is in one set at most");
+      is_rigid[part] = true;
+    }
     if (!set.intervals.empty()) add(set);
   }
   for (std::size_t i = 0; i < intervals.size(); ++i) {
@@ -88,6 +94,8 @@ enum class Fit { kSmallest, kLowest };
 /// Finds the smallest or the lowest gap that holds a block, and returns its beginning. Among equal gaps it takes the
 /// lowest. Where no gap holds the block, the result lies behind everything `forbidden`, which is sorted by `above`.
 std::size_t FindGap(const std::vector<Forbidden>& forbidden, Fit fit) {
+  assert(std::is_sorted(forbidden.begin(), forbidden.end(),
+                        [](const Forbidden& a, const Forbidden& b) { return a.above < b.above; }));
   std::ptrdiff_t cursor = 0;
   std::ptrdiff_t best = 0;
   std::ptrdiff_t best_room = -1;
@@ -145,6 +153,7 @@ class Placed {
 /// Gives up, without offsets, where the arena takes more than `most` bytes.
 MemoryPlan PlaceInOrder(const std::vector<LiveInterval>& intervals, const std::vector<Block>& blocks,
                         const std::vector<std::size_t>& order, Fit fit, std::size_t most) {
+  assert(order.size() == blocks.size() && "the order names every block");
   MemoryPlan plan;
   plan.offsets.resize(intervals.size(), 0);
   Placed placed;
@@ -167,6 +176,7 @@ MemoryPlan PlaceInOrder(const std::vector<LiveInterval>& intervals, const std::v
       const std::size_t bytes = PaddedBytes(intervals[interval]);
       if (bytes == 0) continue;
       plan.offsets[interval] = offset + parts.distances[i];
+      assert(plan.offsets[interval] % AlignedBuffer::kAlignment == 0);
       plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[interval] + bytes);
       placed.Add(intervals[interval], plan.offsets[interval]);
     }
@@ -191,6 +201,7 @@ std::size_t End(const Block& block) { return block.last; }
 /// `order` with the blocks that are live at the peak in front, those of the greatest `rank` first.
 std::vector<std::size_t> PeakFirst(const std::vector<Block>& blocks, std::size_t peak, std::vector<std::size_t> order,
                                    std::size_t (*rank)(const Block&)) {
+  assert(order.size() == blocks.size() && "the order names every block");
   const auto key = [&](std::size_t index) {
     const Block& block = blocks[index];
     return block.first <= peak && peak <= block.last ? rank(block) + 1 : 0;
@@ -233,6 +244,7 @@ MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals, const std::vec
       if (best.arena_bytes == peak.bytes) return best;
       MemoryPlan plan = PlaceInOrder(intervals, blocks, order, fit, std::min(most, best.arena_bytes - 1));
       if (plan.arena_bytes >= best.arena_bytes) continue;
+      assert(plan.arena_bytes >= peak.bytes && "no plan is smaller than the lower bound");
       best = std::move(plan);
       best.lower_bound = peak.bytes;
     }

@@ -1,6 +1,7 @@
 #include "runtime/packed_weights.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,7 @@ bool PacksWeightOf(const Instruction& pack, const Instruction& instruction) {
 }
 
 Instruction PackWeight(const WeightPacking& packing, Program& program, Instruction& instruction) {
+  assert(instruction.inputs.size() > kWeightOperand && "only an instruction with a weight reads it packed");
   ValueId& weight = instruction.inputs[kWeightOperand];
   MarkPacked(packing, program.values[weight].spec, instruction.attributes);
   Instruction pack;
@@ -44,6 +46,7 @@ Instruction PackWeight(const WeightPacking& packing, Program& program, Instructi
 }
 
 void UnpackWeight(const Instruction& pack, Instruction& instruction) {
+  assert(PacksWeightOf(pack, instruction) && "only what is packed is unpacked");
   instruction.inputs[kWeightOperand] = pack.inputs[0];
   UnmarkPacked(instruction.attributes);
 }
@@ -58,6 +61,7 @@ std::optional<Instruction> WeightPacker::Pack(const WeightPacking& packing, Inst
 }
 
 void WeightPacker::Keep(const WeightPacking& packing, Instruction pack, Instruction& instruction) {
+  assert(program_.values[pack.inputs[0]].storage == Storage::kState && "only state is kept packed");
   const std::int32_t source = program_.values[pack.inputs[0]].index;
   const std::string name = NameOf(program_.state[source].name, packing);
   const auto known = std::find_if(refreshes_.begin(), refreshes_.end(), [&](const StateRefresh& refresh) {
@@ -65,6 +69,7 @@ void WeightPacker::Keep(const WeightPacking& packing, Instruction pack, Instruct
   });
   if (known != refreshes_.end()) {
     instruction.inputs[kWeightOperand] = known->instruction.outputs[0];
+    assert(static_cast<std::size_t>(pack.outputs[0]) + 1 == program_.values.size() && "the packed value is the last");
     program_.values.pop_back();
     return;
   }
@@ -89,6 +94,7 @@ void UnpackKeptWeights(Program& program) {
   const auto is_packed = [&](const StateRefresh& refresh) { return PacksWeight(refresh.instruction); };
   for (const StateRefresh& refresh : program.refreshes) {
     if (!is_packed(refresh)) continue;
+    assert(static_cast<std::size_t>(refresh.derived) < dropped.size());
     dropped[refresh.derived] = true;
     for (Sequence& sequence : program.sequences) {
       for (Instruction& instruction : sequence.instructions) {

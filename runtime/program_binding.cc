@@ -39,7 +39,7 @@ std::string ChoiceFor(const Program& program, const std::string& key) {
   return found == program.choices.end() ? "" : found->second;
 }
 
-absl::Status At(const std::string& place, const absl::Status& status) {
+absl::Status WithPlace(const std::string& place, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(place, ": ", status.message()));
 }
 

@@ -38,7 +38,7 @@ std::string DescribeInstruction(const Program& program, std::size_t position, st
 std::string DescribeRefresh(const Program& program, const StateRefresh& refresh);
 
 /// `status` with the place it happened in front of its message.
-absl::Status At(const std::string& place, const absl::Status& status);
+absl::Status WithPlace(const std::string& place, const absl::Status& status);
 
 using StateEntries = std::vector<std::shared_ptr<StateEntry>>;
 

@@ -1,6 +1,7 @@
 #include "runtime/state_store.h"
 
 #include <atomic>
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -26,6 +27,7 @@ StateEntry::StateEntry(std::string name, Role role, TensorSpec spec)
 
 bool StateEntry::MoveTo(std::shared_ptr<AlignedBuffer> memory, std::size_t offset) {
   if (stays_) return false;
+  assert(memory != nullptr && offset + spec_.bytes() <= memory->size() && "the entry fits the memory");
   std::byte* const target = memory->data() + offset;
   // An entry that was never written is zero, as new memory is.
   if (initialised_) std::memcpy(target, data_, spec_.bytes());
@@ -81,6 +83,7 @@ void StateEntry::set_device_copy(std::unique_ptr<DeviceCopy> copy) {
 }
 
 absl::Status StateStore::Add(std::shared_ptr<StateEntry> entry) {
+  assert(entry != nullptr);
   const std::shared_ptr<StateEntry> existing = Find(entry->name());
   if (existing == entry) return absl::OkStatus();
   if (existing != nullptr) {

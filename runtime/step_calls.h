@@ -84,7 +84,7 @@ class StepBinder {
     }
     for (const StateRefresh& refresh : program_.refreshes) {
       absl::StatusOr<Call> call = MakeCall(refresh.instruction);
-      if (!call.ok()) return At(DescribeRefresh(program_, refresh), call.status());
+      if (!call.ok()) return WithPlace(DescribeRefresh(program_, refresh), call.status());
       bound.refreshes.push_back(*std::move(call));
     }
     return bound;
@@ -94,7 +94,7 @@ class StepBinder {
   absl::Status BindInstructions(std::size_t sequence, std::vector<Call>& calls) {
     const std::vector<Instruction>& instructions = program_.sequences[sequence].instructions;
     const auto add = [&](std::size_t first, std::size_t count, absl::StatusOr<Call> call) {
-      if (!call.ok()) return At(DescribeInstruction(program_, first, sequence), call.status());
+      if (!call.ok()) return WithPlace(DescribeInstruction(program_, first, sequence), call.status());
       call->sequence = sequence;
       call->instruction = first;
       call->instructions = count;
@@ -105,7 +105,7 @@ class StepBinder {
       const std::size_t end = range.first + range.count;
       for (std::size_t i = range.first; i < end; ++i) {
         const absl::Status status = CheckOverlaps(program_, instructions[i], binding_.may_alias);
-        if (!status.ok()) return At(DescribeInstruction(program_, i, sequence), status);
+        if (!status.ok()) return WithPlace(DescribeInstruction(program_, i, sequence), status);
       }
       if (range.count > 1) {
         absl::StatusOr<Call> group = MakeGroup(range, sequence);

@@ -1,6 +1,7 @@
 #include "runtime/step_groups.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "runtime/program_binding.h"
@@ -65,9 +66,11 @@ std::vector<InstructionRange> GroupNeighbours(std::size_t count, const UsesFunct
 
 /// For each instruction of a sequence the flat update that it is part of, or null.
 std::vector<const FlatUpdate*> FlatUpdateOfEach(const Program& program, std::size_t sequence) {
+  assert(sequence < program.sequences.size());
   std::vector<const FlatUpdate*> of(program.sequences[sequence].instructions.size(), nullptr);
   if (sequence != 0) return of;
   for (const FlatUpdate& update : program.flat_updates) {
+    assert(update.first + update.offsets.size() <= of.size() && "a flat update is part of the first sequence");
     std::fill_n(of.begin() + static_cast<std::ptrdiff_t>(update.first), update.offsets.size(), &update);
   }
   return of;
@@ -108,6 +111,7 @@ absl::StatusOr<GroupParts> PartsOf(const Program& program, const InstructionRang
     parts.specs.push_back(*std::move(spec));
     return parts;
   }
+  assert(range.first + range.count <= instructions.size() && "the range is one of this sequence");
   for (std::size_t i = range.first; i < range.first + range.count; ++i) {
     absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program, instructions[i]);
     if (!spec.ok()) return spec.status();

@@ -1,5 +1,7 @@
 #include "compiler/analysis/block_groups.h"
 
+#include <cassert>
+
 using namespace mlir;
 
 namespace mpc {
@@ -17,6 +19,7 @@ std::optional<unsigned> BlockGroups::groupOf(Operation *op) const {
 }
 
 Operation *BlockGroups::onTheWay(unsigned from, unsigned to) const {
+  assert(from < size() && to < size() && "the groups have numbers below the bound");
   llvm::SmallVector<char> seen(groupMembers.size());
   SmallVector<unsigned> stack;
   auto visit = [&](unsigned group) {
@@ -45,6 +48,8 @@ Operation *BlockGroups::between(unsigned a, unsigned b) const {
 }
 
 void BlockGroups::merge(unsigned a, unsigned b) {
+  assert(a < size() && b < size() && "the groups have numbers below the bound");
+  assert(a != b && "a group is not merged into itself");
   for (Operation *op : groupMembers[b])
     groupNumbers[numberOf(op)] = a;
   llvm::append_range(groupMembers[a], groupMembers[b]);
@@ -53,6 +58,7 @@ void BlockGroups::merge(unsigned a, unsigned b) {
 }
 
 SmallVector<unsigned> BlockGroups::groupsBefore(unsigned group) const {
+  assert(group < size());
   llvm::SmallSetVector<unsigned, 8> groups;
   for (Operation *op : groupMembers[group])
     for (unsigned before : dependences.before(numberOf(op)))
@@ -71,6 +77,7 @@ void BlockGroups::place(unsigned last, SmallVectorImpl<unsigned> &order, SmallVe
     if (!std::exchange(placed[group], 1))
       stack.push_back({group, groupsBefore(group)});
   };
+  assert(last < size() && placed.size() == size() && "each group has a mark of its own");
   push(last);
   while (!stack.empty()) {
     Waiting &top = stack.back();

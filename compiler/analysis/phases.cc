@@ -71,9 +71,9 @@ bool StepPhases::isForUpdates(Operation *op) const {
     Operation *user = body.findAncestorOpInBlock(*use.getOwner());
     bool isResult = user == body.getTerminator();
     // Records, and what a check reads beside others, decide nothing.
-    if ((isResult && !becomesState[use.getOperandNumber()]) || (!isResult && of(user) == Phase::kCheck))
+    if ((isResult && !becomesState[use.getOperandNumber()]) || (!isResult && phaseOf(user) == Phase::kCheck))
       continue;
-    if (!isResult && !isOfUpdates(of(user)))
+    if (!isResult && !isOfUpdates(phaseOf(user)))
       return false;
     isRead = true;
   }
@@ -83,7 +83,7 @@ bool StepPhases::isForUpdates(Operation *op) const {
 bool StepPhases::readsUpdates(Operation *op) const {
   return llvm::any_of(op->getOperands(), [&](Value operand) {
     Operation *producer = operand.getDefiningOp();
-    return producer && (isOfUpdates(of(producer)) || of(producer) == Phase::kCheck);
+    return producer && (isOfUpdates(phaseOf(producer)) || phaseOf(producer) == Phase::kCheck);
   });
 }
 

@@ -21,7 +21,7 @@ public:
   explicit StepPhases(mlir::func::FuncOp function);
 
   /// The phase of an operation of the block.
-  Phase of(mlir::Operation *op) const { return phases.lookup(op); }
+  Phase phaseOf(mlir::Operation *op) const { return phases.lookup(op); }
 
 private:
   bool isForUpdates(mlir::Operation *op) const;

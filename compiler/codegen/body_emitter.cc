@@ -85,7 +85,7 @@ llvm::Value *Conversion::roundByTarget(Float value, llvm::Type *low) {
 class BodyEmitter::Context final : public ElementContext {
 public:
   Context(BodyEmitter &emitter, Operation *op) : emitter(emitter), op(op) {}
-  Context(BodyEmitter &emitter, const RegionPlan::Step &step, ArrayRef<llvm::Value *> accumulated)
+  Context(BodyEmitter &emitter, const FusionPlan::Step &step, ArrayRef<llvm::Value *> accumulated)
       : emitter(emitter), op(step.op), finished(&step), accumulators(accumulated) {}
 
   Float operand(unsigned index) override { return Float(emitter.number(op->getOperand(index))); }
@@ -137,7 +137,7 @@ private:
 
   BodyEmitter &emitter;
   Operation *op;
-  const RegionPlan::Step *finished = nullptr;
+  const FusionPlan::Step *finished = nullptr;
   ArrayRef<llvm::Value *> accumulators;
 };
 
@@ -243,14 +243,14 @@ llvm::Value *BodyEmitter::number(Value v) {
   return number;
 }
 
-SmallVector<Float, 2> BodyEmitter::terms(const RegionPlan::Step &step) {
+SmallVector<Float, 2> BodyEmitter::terms(const FusionPlan::Step &step) {
   Context view(*this, step.op);
   cast<FusibleOpInterface>(step.op).emitTerms(step.index, view);
   assert(view.terms.size() == step.reduction.accumulators.size() && "a term for each accumulator");
   return view.terms;
 }
 
-void BodyEmitter::finish(const RegionPlan::Step &step, ArrayRef<llvm::Value *> accumulated) {
+void BodyEmitter::finish(const FusionPlan::Step &step, ArrayRef<llvm::Value *> accumulated) {
   Context view(*this, step, accumulated);
   cast<FusibleOpInterface>(step.op).emitFinish(step.index, view);
 }

@@ -1,7 +1,7 @@
 // Emits the operations of a region at one element, or at a vector of neighbours in one row. Every target shares it.
 #pragma once
 
-#include "compiler/dialect/region_plan.h"
+#include "compiler/dialect/fusion_plan.h"
 #include "compiler/element/element_context.h"
 
 namespace mpc::codegen {
@@ -21,8 +21,11 @@ public:
   /// The instruction before which the code of values of extent \p e goes. It dominates every position that shares them,
   /// so that they are computed once. Null: the code goes to the position itself.
   virtual llvm::Instruction *anchor(Extent e) { return nullptr; }
+  /// The column of each lane.
   virtual Unsigned column() = 0;
+  /// \p there in the lanes whose column is \p column, \p elsewhere in the others.
   virtual Float atColumn(Unsigned column, Float there, Float elsewhere);
+  /// The row-major index of each lane's element in the iteration space.
   virtual Long linearIndex() = 0;
   /// The number of \p op that \p compute emits, or that an earlier phase of the row kept.
   virtual Float once(mlir::Operation *op, llvm::function_ref<Float()> compute) { return compute(); }
@@ -59,7 +62,7 @@ llvm::Value *accumulable(Combine how, Float term);
 /// and forgets element values, while what reductions gave stays.
 class BodyEmitter {
 public:
-  BodyEmitter(const RegionPlan &plan, Conversion &convert) : plan(plan), convert(convert) {}
+  BodyEmitter(const FusionPlan &plan, Conversion &convert) : plan(plan), convert(convert) {}
 
   /// Values whose extent has an anchor in \p to stay known until `forget`.
   void moveTo(Position &to);
@@ -71,10 +74,10 @@ public:
   llvm::Value *stored(mlir::Value v);
 
   /// The terms of \p step at the position, one an accumulator; a scalar where all lanes are equal.
-  llvm::SmallVector<Float, 2> terms(const RegionPlan::Step &step);
+  llvm::SmallVector<Float, 2> terms(const FusionPlan::Step &step);
   /// Computes what the operation keeps and its reduced results from the accumulators' values (f64 where they are wide).
   /// `stored` knows the results afterwards. Row: scalars. Column: a vector of columns. All: a scalar.
-  void finish(const RegionPlan::Step &step, llvm::ArrayRef<llvm::Value *> accumulated);
+  void finish(const FusionPlan::Step &step, llvm::ArrayRef<llvm::Value *> accumulated);
 
   /// The values that the steps of \p op finished in this function keep, in order. A Position of a later function loads
   /// them again (`loadKept`). `firstKept` says how many values earlier functions kept.
@@ -97,7 +100,7 @@ private:
   llvm::Value *number(mlir::Value v);
   void set(mlir::Value v, llvm::Value *number, bool isReduced);
 
-  const RegionPlan &plan;
+  const FusionPlan &plan;
   Conversion &convert;
   Position *where = nullptr;
   llvm::DenseMap<mlir::Value, Element> atPosition;

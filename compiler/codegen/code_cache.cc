@@ -73,7 +73,7 @@ private:
 
 } // namespace
 
-static std::string encode(llvm::StringRef key, const CompiledRegion &region) {
+static std::string encode(llvm::StringRef key, const CompiledFusion &region) {
   Writer content;
   content.text(key);
   content.number(region.code.workspace_bytes);
@@ -88,11 +88,11 @@ static std::string encode(llvm::StringRef key, const CompiledRegion &region) {
   return content.take();
 }
 
-static std::optional<CompiledRegion> decode(llvm::StringRef key, llvm::StringRef bytes) {
+static std::optional<CompiledFusion> decode(llvm::StringRef key, llvm::StringRef bytes) {
   Reader content(bytes);
   if (content.text() != key)
     return std::nullopt;
-  CompiledRegion region;
+  CompiledFusion region;
   region.code.workspace_bytes = content.number();
   for (std::uint64_t left = content.number(); left > 0 && !content.failed(); --left) {
     Stage &each = region.code.stages.emplace_back();
@@ -135,7 +135,7 @@ std::string CodeCache::path(llvm::StringRef key) const {
   return std::string(path);
 }
 
-std::optional<CompiledRegion> CodeCache::find(llvm::StringRef key) const {
+std::optional<CompiledFusion> CodeCache::find(llvm::StringRef key) const {
   if (folder.empty() || !whoElseMayWrite(folder).empty() || !whoElseMayWrite(path(key)).empty())
     return std::nullopt;
   absl::StatusOr<std::vector<std::uint8_t>> file = runtime::ReadFileContent(path(key));
@@ -150,7 +150,7 @@ std::optional<CompiledRegion> CodeCache::find(llvm::StringRef key) const {
   return decode(key, content);
 }
 
-std::string CodeCache::store(llvm::StringRef key, const CompiledRegion &region) const {
+std::string CodeCache::store(llvm::StringRef key, const CompiledFusion &region) const {
   if (folder.empty())
     return "";
   if (std::error_code code =

@@ -1,7 +1,7 @@
 // Generated code on disk, shared by processes.
 #pragma once
 
-#include "compiler/codegen/region_emitter.h"
+#include "compiler/codegen/fusion_emitter.h"
 
 #include <cstdint>
 #include <optional>
@@ -11,8 +11,8 @@
 namespace mpc::codegen {
 
 /// The code of one region: an object or PTX, and how it is called.
-struct CompiledRegion {
-  RegionCode code;
+struct CompiledFusion {
+  FusionCode code;
   std::vector<std::uint8_t> bytes;
 };
 
@@ -27,9 +27,9 @@ public:
   /// \p folder is made when the first entry is written; empty: no cache.
   explicit CodeCache(std::string folder) : folder(std::move(folder)) {}
 
-  std::optional<CompiledRegion> find(llvm::StringRef key) const;
+  std::optional<CompiledFusion> find(llvm::StringRef key) const;
   /// Empty, or why the entry could not be written: the cache is a convenience, so that is no error.
-  std::string store(llvm::StringRef key, const CompiledRegion &region) const;
+  std::string store(llvm::StringRef key, const CompiledFusion &region) const;
 
   /// The path of the entry of \p key.
   std::string path(llvm::StringRef key) const;

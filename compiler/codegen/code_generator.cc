@@ -1,9 +1,9 @@
 #include "compiler/codegen/code_generator.h"
 
 #include "compiler/codegen/code_cache.h"
+#include "compiler/codegen/fusion_key.h"
 #include "compiler/codegen/jit_loader.h"
 #include "compiler/codegen/ptx.h"
-#include "compiler/codegen/region_key.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/step_signature.h"
 #include "runtime/stopwatch.h"
@@ -37,13 +37,13 @@ std::string defaultCacheDir() {
 }
 
 /// The regions with one key, which share one code.
-struct CodeGenerator::Region {
-  explicit Region(llvm::StringRef key) : key(key) {}
+struct CodeGenerator::GeneratedFusion {
+  explicit GeneratedFusion(llvm::StringRef key) : key(key) {}
 
   std::string key;
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> emitted; ///< null before, and once it is assembled
-  CompiledRegion compiled;               ///< without bytes before
+  CompiledFusion compiled;               ///< without bytes before
   bool isPlanned = false;
   bool isComplete = false;
   bool fromCache = false;
@@ -62,7 +62,7 @@ struct CodeGenerator::Region {
 
 /// Operations of one function that one code serves.
 struct CodeGenerator::Group {
-  Region *code;
+  GeneratedFusion *code;
   SmallVector<FusionOp> calls;
 };
 
@@ -108,13 +108,13 @@ static std::string describe(FusionOp fusion) {
   return "mpc.fusion";
 }
 
-void CodeGenerator::Region::emit(FusionOp fusion, const CodeTarget &target) {
+void CodeGenerator::GeneratedFusion::emit(FusionOp fusion, const CodeTarget &target) {
   runtime::Stopwatch emitting;
   isPlanned = true;
   where = describe(fusion);
   context = std::make_unique<llvm::LLVMContext>();
   emitted = std::make_unique<llvm::Module>(name(), *context);
-  llvm::Expected<RegionCode> code = emitRegion(fusion, name(), target, *emitted);
+  llvm::Expected<FusionCode> code = emitFusion(fusion, name(), target, *emitted);
   instructions = emitted->getInstructionCount();
   emitSeconds = emitting.seconds();
   if (code)
@@ -123,7 +123,7 @@ void CodeGenerator::Region::emit(FusionOp fusion, const CodeTarget &target) {
     problem = where + ": " + llvm::toString(code.takeError());
 }
 
-void CodeGenerator::Region::assemble(const CodeTarget &target, const CodeCache &cache) {
+void CodeGenerator::GeneratedFusion::assemble(const CodeTarget &target, const CodeCache &cache) {
   llvm::Expected<std::vector<std::uint8_t>> bytes = toMachineCode(*emitted, target, times);
   isComplete = true;
   emitted.reset();
@@ -168,12 +168,12 @@ CodeGenerator::~CodeGenerator() = default;
 
 std::vector<CodeGenerator::Group> CodeGenerator::groupRegions(func::FuncOp function) {
   std::vector<Group> groups;
-  llvm::DenseMap<Region *, size_t> positions;
+  llvm::DenseMap<GeneratedFusion *, size_t> positions;
   auto add = [&](FusionOp fusion) {
-    std::string key = regionKey(fusion, target);
-    std::unique_ptr<Region> &code = known[key];
+    std::string key = fusionKey(fusion, target);
+    std::unique_ptr<GeneratedFusion> &code = known[key];
     if (!code)
-      code = std::make_unique<Region>(key);
+      code = std::make_unique<GeneratedFusion>(key);
     auto [position, isNew] = positions.try_emplace(code.get(), groups.size());
     if (isNew)
       groups.push_back({code.get(), {}});
@@ -198,9 +198,9 @@ llvm::Expected<std::vector<CodeGenerator::Group>> CodeGenerator::obtain(func::Fu
   {
     SharedContext shared(groups.front().calls.front()->getContext(), threads > 1);
     forEach(missing.size(), threads, [&](size_t i) {
-      Region &code = *missing[i]->code;
+      GeneratedFusion &code = *missing[i]->code;
       if (!code.isPlanned) {
-        if (std::optional<CompiledRegion> found = cache.find(code.key)) {
+        if (std::optional<CompiledFusion> found = cache.find(code.key)) {
           code.compiled = *std::move(found);
           code.isPlanned = code.isComplete = code.fromCache = true;
           return;
@@ -222,7 +222,7 @@ GeneratedCode CodeGenerator::callsOf(const std::vector<Group> &groups) const {
   if (target.backend == Backend::Host && !groups.empty())
     result.required_cpu_features = requiredCpuFeatures(target);
   for (const Group &each : groups) {
-    const RegionCode &code = each.code->compiled.code;
+    const FusionCode &code = each.code->compiled.code;
     for (FusionOp fusion : each.calls)
       result.calls[fusion] = {"generated." + each.code->name(), code.stages, code.workspace_bytes};
     result.statistics.regions += each.calls.size();
@@ -245,7 +245,7 @@ llvm::Expected<GeneratedCode> CodeGenerator::generate(func::FuncOp function) {
     return groups.takeError();
   GeneratedCode result = callsOf(*groups);
   for (const Group &each : *groups) {
-    const Region &code = *each.code;
+    const GeneratedFusion &code = *each.code;
     if (!code.cacheTrouble.empty() && isFirstTrouble(options.cache_dir))
       result.remarks.push_back("generated code is not kept for the next run: " + code.cacheTrouble +
                                " (MPC_CACHE_DIR names another folder, \"off\" none)");

@@ -2,7 +2,7 @@
 // disk.
 #pragma once
 
-#include "compiler/codegen/region_emitter.h"
+#include "compiler/codegen/fusion_emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/program.h"
 #include "llvm/ADT/DenseMap.h"
@@ -75,7 +75,7 @@ public:
   unsigned numAssembled() const;
 
 private:
-  struct Region;
+  struct GeneratedFusion;
   struct Group;
 
   std::vector<Group> groupRegions(mlir::func::FuncOp function);
@@ -86,7 +86,7 @@ private:
 
   CodeTarget target;
   CodeOptions options;
-  llvm::StringMap<std::unique_ptr<Region>> known; ///< the regions generated so far, by key
+  llvm::StringMap<std::unique_ptr<GeneratedFusion>> known; ///< the regions generated so far, by key
 };
 
 /// Generates the code of every region of \p function. Errors: a region that cannot be emitted, unresolved symbols.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/codegen/body_emitter.h"
-#include "compiler/codegen/region_emitter.h"
+#include "compiler/codegen/fusion_emitter.h"
 
 #include <memory>
 #include <string>

@@ -87,13 +87,13 @@ void finishSteps(BodyEmitter &body, ArrayRef<const Sweep::Step *> steps, ArrayRe
   }
 }
 
-static bool isReducedBy(const RegionPlan &plan, Operation *op, const Sweep &next, Value result, Extent e) {
+static bool isReducedBy(const FusionPlan &plan, Operation *op, const Sweep &next, Value result, Extent e) {
   return !result.use_empty() && plan.extent(result) == e && plan.available(result).sweep == next.index;
 }
 
 // Chooses the storage of the reduced result `v`. It is an output where the region yields it, else the workspace, for
 // later sweeps.
-static void placeReduced(GpuRegion &region, Value v, int64_t count) {
+static void placeReduced(GpuFusion &region, Value v, int64_t count) {
   auto [it, isNew] = region.stored.try_emplace(v);
   if (!isNew)
     return;
@@ -106,8 +106,8 @@ static void placeReduced(GpuRegion &region, Value v, int64_t count) {
 
 static void finishAt(GpuFunction &f, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next, Extent e,
                      GpuPosition &at, llvm::Value *inside, llvm::ArrayRef<llvm::Value *> values) {
-  GpuRegion &region = f.getRegion();
-  const RegionPlan &plan = region.plan;
+  GpuFusion &region = f.getRegion();
+  const FusionPlan &plan = region.plan;
   int64_t count = e == Extent::PerColumn ? plan.getColumns() : 1;
   // Its own: a column after another would find what the one before kept.
   BodyEmitter body(plan, f.conversion());
@@ -200,7 +200,7 @@ static llvm::Value *combineParts(GpuFunction &f, const Accumulator &a, llvm::Val
   return f.get(sum);
 }
 
-void emitColumnCombination(GpuRegion &region, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
+void emitColumnCombination(GpuFusion &region, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
                            const Partials &left) {
   constexpr unsigned threads = 256;
   // Many parts are read by many threads a column, few by few.
@@ -223,7 +223,7 @@ void emitColumnCombination(GpuRegion &region, llvm::ArrayRef<const Sweep::Step *
   f.finish();
 }
 
-void emitCombination(GpuRegion &region, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
+void emitCombination(GpuFusion &region, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
                      const Partials &left) {
   unsigned threads = steps.empty() ? warpSize : 256;
   GpuFunction f(region, /*blocks=*/1, threads);

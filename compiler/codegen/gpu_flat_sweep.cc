@@ -9,7 +9,7 @@ namespace {
 
 class FlatSweep {
 public:
-  FlatSweep(GpuRegion &region, const Sweep &s, const SweepTiling &t)
+  FlatSweep(GpuFusion &region, const Sweep &s, const SweepTiling &t)
       : region(region), s(s), t(t), f(region, t.blocks(), t.threads), b(f.builder()),
         accumulators(accumulatorsOf(s.allSteps)), lanes(t.vector > 1 ? t.vector : 0),
         vectors(region.plan.getElements() / t.vector), tail(region.plan.getElements() % t.vector) {
@@ -97,7 +97,7 @@ private:
     return left;
   }
 
-  GpuRegion &region;
+  GpuFusion &region;
   const Sweep &s;
   const SweepTiling &t;
   GpuFunction f;
@@ -110,7 +110,7 @@ private:
 
 } // namespace
 
-Partials emitFlatSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t) {
+Partials emitFlatSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const SweepTiling &t) {
   return FlatSweep(region, s, t).emit(next);
 }
 

@@ -9,14 +9,14 @@
 
 namespace mpc::codegen {
 
-size_t GpuRegion::allocate(size_t bytes) {
+size_t GpuFusion::allocate(size_t bytes) {
   constexpr size_t alignment = 256;
   size_t offset = code.workspace_bytes;
   code.workspace_bytes = llvm::alignTo(offset + bytes, alignment);
   return offset;
 }
 
-GpuFunction::GpuFunction(GpuRegion &region, int64_t blocks, unsigned threads)
+GpuFunction::GpuFunction(GpuFusion &region, int64_t blocks, unsigned threads)
     : region(region), b(region.module.getContext()),
       scope(b), launch{.function = region.name + "_" + std::to_string(region.code.stages.size()),
                        .blocks = blocks,
@@ -126,9 +126,9 @@ llvm::Value *GpuFunction::acrossVector(Combine how, llvm::Value *v) {
   return values[0];
 }
 
-llvm::SmallVector<Accumulator> accumulatorsOf(llvm::ArrayRef<const RegionPlan::Step *> steps) {
+llvm::SmallVector<Accumulator> accumulatorsOf(llvm::ArrayRef<const FusionPlan::Step *> steps) {
   llvm::SmallVector<Accumulator> accumulators;
-  for (const RegionPlan::Step *step : steps)
+  for (const FusionPlan::Step *step : steps)
     for (auto [number, how] : llvm::enumerate(step->reduction.accumulators))
       accumulators.push_back({step, static_cast<unsigned>(number), how});
   return accumulators;

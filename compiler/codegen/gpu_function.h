@@ -11,7 +11,7 @@
 namespace mpc::codegen {
 
 /// A region while its kernels are written. They run one after the other and pass values through the workspace.
-struct GpuRegion {
+struct GpuFusion {
   /// One of the values that an operation's reductions keep. A value of a row is reduced again in every sweep; others
   /// lie in the workspace.
   struct KeptValue {
@@ -24,16 +24,16 @@ struct GpuRegion {
     size_t offset = 0;
   };
 
-  GpuRegion(FusionOp fusion, const RegionPlan &plan, llvm::StringRef name, const CodeTarget &target,
+  GpuFusion(FusionOp fusion, const FusionPlan &plan, llvm::StringRef name, const CodeTarget &target,
             llvm::Module &module)
       : fusion(fusion), plan(plan), name(name), target(target), module(module) {}
 
   FusionOp fusion;
-  const RegionPlan &plan;
+  const FusionPlan &plan;
   std::string name;
   const CodeTarget &target;
   llvm::Module &module;
-  RegionCode code;
+  FusionCode code;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<KeptValue, 4>> kept;
   llvm::DenseMap<mlir::Value, StoredValue> stored;
 
@@ -49,11 +49,11 @@ struct GpuRegion {
 class GpuFunction {
 public:
   /// The next kernel of \p region, with \p blocks blocks of \p threads threads.
-  GpuFunction(GpuRegion &region, int64_t blocks, unsigned threads);
+  GpuFunction(GpuFusion &region, int64_t blocks, unsigned threads);
   /// Ends the kernel, puts its variables into registers and appends it to the region's stages.
   void finish();
 
-  GpuRegion &getRegion() { return region; }
+  GpuFusion &getRegion() { return region; }
   llvm::IRBuilder<> &builder() { return b; }
   BodyEmitter &getBody() { return body; }
   Conversion &conversion() { return *builtins; }
@@ -63,10 +63,14 @@ public:
   llvm::Value *index(int64_t value) { return llvm::ConstantInt::get(indexIntegerType, value); }
   llvm::Value *getThread() { return thread; }
   llvm::Value *getBlock() { return block; }
+  /// The smaller of two unsigned indices.
   llvm::Value *minimum(llvm::Value *a, llvm::Value *other);
+  /// Whether a < other, as unsigned numbers.
   llvm::Value *isBelow(llvm::Value *a, llvm::Value *other) { return b.CreateICmpULT(a, other); }
 
+  /// The address of an operand of the region: inputs first, then outputs.
   llvm::Value *operand(unsigned number) { return builtins->operand(number); }
+  /// The address of byte \p offset of the workspace.
   llvm::Value *workspace(size_t offset);
   /// The address of element \p at of type \p t from \p base on.
   llvm::Value *element(llvm::Value *base, llvm::Type *t, llvm::Value *at);
@@ -78,11 +82,13 @@ public:
   llvm::Value *get(llvm::AllocaInst *variable) { return b.CreateLoad(variable->getAllocatedType(), variable); }
   void set(llvm::AllocaInst *variable, llvm::Value *v) { b.CreateStore(v, variable); }
 
-  /// The anchor for code that everything from here on shares, and the one for code that the whole kernel shares.
+  /// Begins a block. Code before the returned instruction dominates everything from here on.
   llvm::Instruction *placeAnchor();
+  /// The instruction before which code goes that the whole kernel shares.
   llvm::Instruction *entryAnchor() { return entry; }
   /// for (i = Begin; i < End; i += Step) Body(i). Without a loop where it is known to run once.
   void loop(llvm::Value *begin, llvm::Value *end, llvm::Value *step, llvm::function_ref<void(llvm::Value *)> body);
+  /// if (condition) body().
   void when(llvm::Value *condition, llvm::function_ref<void()> body);
 
   void barrier() { builtins->barrier(); }
@@ -95,7 +101,7 @@ public:
   static llvm::Value *acrossVector(Combine how, llvm::Value *v);
 
 private:
-  GpuRegion &region;
+  GpuFusion &region;
   llvm::IRBuilder<> b;
   EmissionScope scope;
   Stage launch;
@@ -109,12 +115,13 @@ private:
 
 /// One accumulator of a step.
 struct Accumulator {
-  const RegionPlan::Step *step;
+  const FusionPlan::Step *step;
   unsigned number; ///< index among the step's accumulators
   Combine how;
 
   llvm::Type *type() const { return identity(how)->getType(); }
 };
-llvm::SmallVector<Accumulator> accumulatorsOf(llvm::ArrayRef<const RegionPlan::Step *> steps);
+/// The accumulators of \p steps: those of the first step, then those of the next.
+llvm::SmallVector<Accumulator> accumulatorsOf(llvm::ArrayRef<const FusionPlan::Step *> steps);
 
 } // namespace mpc::codegen

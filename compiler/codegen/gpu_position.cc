@@ -13,7 +13,7 @@ llvm::Value *GpuPosition::load(Value input, Extent e) {
 llvm::Value *GpuPosition::loadStored(Value v, Extent e) {
   if (llvm::Value *known = loaded.lookup(v))
     return known;
-  GpuRegion &region = f.getRegion();
+  GpuFusion &region = f.getRegion();
   auto it = region.stored.find(v);
   if (it == region.stored.end())
     return nullptr;
@@ -23,7 +23,7 @@ llvm::Value *GpuPosition::loadStored(Value v, Extent e) {
 }
 
 Float GpuPosition::loadKept(Operation *op, unsigned index) {
-  llvm::ArrayRef<GpuRegion::KeptValue> values = f.getRegion().kept.find(op)->second;
+  llvm::ArrayRef<GpuFusion::KeptValue> values = f.getRegion().kept.find(op)->second;
   if (values[index].extent != Extent::PerRow)
     return Float(loadFrom(f.workspace(values[index].offset), f.builder().getFloatTy(), values[index].extent));
   // Rows are reduced again: what they keep comes in the same order.

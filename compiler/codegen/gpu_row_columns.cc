@@ -6,7 +6,7 @@ using namespace mlir;
 namespace mpc::codegen {
 
 // Columns beyond the last have sums too, which nobody reads; the workspace has no room for theirs.
-void RowSweep::addToColumns(const Row &r, const Slot &at) {
+void RowSweep::addToColumns(const Row &r, const RowPlace &at) {
   SmallVector<std::pair<llvm::Value *, llvm::Value *>> stores;
   eachTerm(f.getBody(), s.columnSteps, [&](unsigned number, Float term) {
     const Accumulator &a = columnAccumulators[number];
@@ -39,7 +39,7 @@ void RowSweep::clearPartials() {
 }
 
 void RowSweep::reduceColumns() {
-  for (unsigned i = 0; i < t.slots; ++i) {
+  for (unsigned i = 0; i < t.places; ++i) {
     SmallVector<llvm::Value *> values;
     for (llvm::AllocaInst *sum : columnSums[i])
       values.push_back(f.get(sum));

@@ -6,7 +6,7 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-RowSweep::RowSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t)
+RowSweep::RowSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const SweepTiling &t)
     : region(region), s(s), next(next), t(t), rows(region.plan.rows()), columns(region.plan.getColumns()),
       f(region, t.blocks(), t.threads), b(f.builder()), lanes(t.vector > 1 ? t.vector : 0),
       columnAccumulators(accumulatorsOf(s.columnSteps)), accumulators(accumulatorsOf(s.allSteps)) {
@@ -17,7 +17,7 @@ RowSweep::RowSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const S
   rowBegin = b.CreateNUWMul(rowBlock, f.index(t.rowsPerBlock));
   rowEnd = f.minimum(b.CreateNUWAdd(rowBegin, f.index(t.rowsPerBlock)), f.index(rows));
   sums = variables(accumulators);
-  for (unsigned i = 0; t.resident && i < t.slots; ++i)
+  for (unsigned i = 0; t.resident && i < t.places; ++i)
     columnSums.push_back(variables(columnAccumulators));
   if (!columnAccumulators.empty() && (t.rowBlocks > 1 || !t.resident || !accumulators.empty())) {
     left.columnParts = t.rowBlocks;
@@ -32,8 +32,8 @@ Partials RowSweep::emit() {
     resident = placesAt(tileBegin);
   else
     clearPartials();
-  // With one slot, the thread keeps the same columns for the whole sweep.
-  if (t.resident && t.slots == 1)
+  // With one place, the thread keeps the same columns for the whole sweep.
+  if (t.resident && t.places == 1)
     columnAnchor = f.placeAnchor();
   int64_t atOnce = int64_t{t.ahead} * t.teams();
   if (t.rowsPerBlock <= atOnce)
@@ -77,13 +77,13 @@ RowSweep::Row RowSweep::rowAt(llvm::Value *first, unsigned number) {
   r.index = even ? index : f.minimum(index, f.index(rows - 1));
   r.at = std::make_unique<RowPosition>(f, r.index, f.index(0), /*lanes=*/0);
   if (t.resident)
-    r.resident = slotsAt(r, resident);
+    r.resident = rowPlacesAt(r, resident);
   return r;
 }
 
 RowSweep::Places RowSweep::placesAt(llvm::Value *begin) {
   Places made;
-  for (unsigned i = 0; i < t.slots; ++i) {
+  for (unsigned i = 0; i < t.places; ++i) {
     int64_t first = int64_t{i} * t.lanes * t.vector;
     int64_t past = first + int64_t{t.lanes} * t.vector;
     bool whole = columns % t.width() == 0 || (t.resident && t.columnTiles == 1 && past <= columns);
@@ -95,8 +95,8 @@ RowSweep::Places RowSweep::placesAt(llvm::Value *begin) {
   return made;
 }
 
-RowSweep::Slots RowSweep::slotsAt(const Row &r, ArrayRef<Place> at) {
-  Slots made;
+RowSweep::RowPlaces RowSweep::rowPlacesAt(const Row &r, ArrayRef<Place> at) {
+  RowPlaces made;
   for (const Place &p : at) {
     made.push_back({p, std::make_unique<RowPosition>(f, r.index, p.column, lanes, columnAnchor)});
     made.back().at->preload(s.elements);
@@ -104,14 +104,14 @@ RowSweep::Slots RowSweep::slotsAt(const Row &r, ArrayRef<Place> at) {
   return made;
 }
 
-void RowSweep::eachSlot(const Row &r, llvm::function_ref<void(const Slot &)> visit) {
+void RowSweep::eachRowPlace(const Row &r, llvm::function_ref<void(const RowPlace &)> visit) {
   if (t.resident) {
-    for (const Slot &at : r.resident)
+    for (const RowPlace &at : r.resident)
       visit(at);
     return;
   }
   f.loop(f.index(0), f.index(columns), f.index(t.width()), [&](llvm::Value *begin) {
-    for (const Slot &at : slotsAt(r, placesAt(begin)))
+    for (const RowPlace &at : rowPlacesAt(r, placesAt(begin)))
       visit(at);
   });
 }
@@ -123,7 +123,7 @@ void RowSweep::visitRows(llvm::Value *first) {
   for (const Row &r : visited) {
     for (const Sweep::Steps &steps : s.rowPasses)
       reduceRow(r, steps);
-    eachSlot(r, [&](const Slot &at) { lastPass(r, at); });
+    eachRowPlace(r, [&](const RowPlace &at) { lastPass(r, at); });
     storeOfRow(r);
   }
 }
@@ -132,7 +132,7 @@ void RowSweep::reduceRow(const Row &r, ArrayRef<const Sweep::Step *> steps) {
   BodyEmitter &body = f.getBody();
   SmallVector<Accumulator> ofRow = accumulatorsOf(steps);
   Variables rowSums = variables(ofRow);
-  eachSlot(r, [&](const Slot &at) {
+  eachRowPlace(r, [&](const RowPlace &at) {
     body.moveTo(*at.at);
     eachTerm(body, steps, [&](unsigned number, Float term) { add(ofRow[number], rowSums[number], term, at.inside); });
   });
@@ -146,7 +146,7 @@ void RowSweep::reduceRow(const Row &r, ArrayRef<const Sweep::Step *> steps) {
   }
 }
 
-void RowSweep::lastPass(const Row &r, const Slot &at) {
+void RowSweep::lastPass(const Row &r, const RowPlace &at) {
   BodyEmitter &body = f.getBody();
   body.moveTo(*at.at);
   addToColumns(r, at);
@@ -188,7 +188,7 @@ void RowSweep::reduceAll() {
   leaveAll(f, t.blocks(), values, left);
 }
 
-Partials emitRowSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t) {
+Partials emitRowSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const SweepTiling &t) {
   return RowSweep(region, s, next, t).emit();
 }
 

@@ -10,7 +10,7 @@ namespace mpc::codegen {
 
 class RowSweep {
 public:
-  RowSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t);
+  RowSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const SweepTiling &t);
   Partials emit();
 
 private:
@@ -21,15 +21,15 @@ private:
   };
   using Places = llvm::SmallVector<Place, 8>;
   /// The elements of one row in the columns of a Place.
-  struct Slot : Place {
+  struct RowPlace : Place {
     std::unique_ptr<RowPosition> at;
   };
-  using Slots = llvm::SmallVector<Slot, 8>;
-  /// A row of the thread's team, with its slots where they are resident.
+  using RowPlaces = llvm::SmallVector<RowPlace, 8>;
+  /// A row of the thread's team, with its places where they are resident.
   struct Row {
     llvm::Value *index, *inside;
     std::unique_ptr<RowPosition> at;
-    Slots resident;
+    RowPlaces resident;
   };
   using Variables = llvm::SmallVector<llvm::AllocaInst *>;
 
@@ -40,12 +40,12 @@ private:
 
   Row rowAt(llvm::Value *first, unsigned number);
   Places placesAt(llvm::Value *begin);
-  Slots slotsAt(const Row &r, llvm::ArrayRef<Place> at);
-  void eachSlot(const Row &r, llvm::function_ref<void(const Slot &)> visit);
+  RowPlaces rowPlacesAt(const Row &r, llvm::ArrayRef<Place> at);
+  void eachRowPlace(const Row &r, llvm::function_ref<void(const RowPlace &)> visit);
   void visitRows(llvm::Value *first);
   void reduceRow(const Row &r, llvm::ArrayRef<const Sweep::Step *> steps);
-  void lastPass(const Row &r, const Slot &at);
-  void addToColumns(const Row &r, const Slot &at);
+  void lastPass(const Row &r, const RowPlace &at);
+  void addToColumns(const Row &r, const RowPlace &at);
   /// Returns where the results of extent \p e are stored, and their values at the position.
   llvm::SmallVector<std::pair<llvm::Value *, llvm::Value *>> storesOf(Extent e);
   void storeOfRow(const Row &r);
@@ -56,7 +56,7 @@ private:
   void reduceColumns();
   void reduceAll();
 
-  GpuRegion &region;
+  GpuFusion &region;
   const Sweep &s;
   const Sweep &next;
   const SweepTiling &t;
@@ -66,7 +66,7 @@ private:
   const unsigned lanes;
   const llvm::SmallVector<Accumulator> columnAccumulators, accumulators;
   llvm::Value *lane, *team, *tileBegin, *rowBlock, *rowBegin, *rowEnd;
-  /// One variable a column accumulator for each slot. Where rows are not resident, the sums are in the workspace.
+  /// One variable a column accumulator for each place. Where rows are not resident, the sums are in the workspace.
   llvm::SmallVector<Variables> columnSums;
   Variables sums;
   Places resident; ///< the thread's places where they cover the whole row or tile

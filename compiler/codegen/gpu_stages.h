@@ -14,14 +14,14 @@ struct Partials {
 };
 
 /// Emit the kernel of sweep \p s; \p next comes after it. A sweep of one block finishes its reductions itself.
-Partials emitFlatSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t);
-Partials emitRowSweep(GpuRegion &region, const Sweep &s, const Sweep &next, const SweepTiling &t);
+Partials emitFlatSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const SweepTiling &t);
+Partials emitRowSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const SweepTiling &t);
 
 /// These combine the parts of \p steps in their order, finish the steps, and store the results that \p next needs when
 /// it begins. Without steps they only store.
-void emitColumnCombination(GpuRegion &region, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
+void emitColumnCombination(GpuFusion &region, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
                            const Partials &left);
-void emitCombination(GpuRegion &region, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
+void emitCombination(GpuFusion &region, llvm::ArrayRef<const Sweep::Step *> steps, const Sweep &next,
                      const Partials &left);
 
 /// These finish \p steps from the values of their accumulators. They store what the steps keep, the steps' results and

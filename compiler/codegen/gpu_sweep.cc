@@ -10,10 +10,10 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-static bool isReduced(const RegionPlan &plan, Value v) {
+static bool isReduced(const FusionPlan &plan, Value v) {
   Operation *op = v.getDefiningOp();
   return plan.extent(v) != Extent::Full &&
-         llvm::any_of(plan.getSteps(), [&](const RegionPlan::Step &s) { return s.op == op; });
+         llvm::any_of(plan.getSteps(), [&](const FusionPlan::Step &s) { return s.op == op; });
 }
 
 namespace {
@@ -21,7 +21,7 @@ namespace {
 /// Collects the operations that one sweep has to compute, from what it stores and adds.
 class Needs {
 public:
-  Needs(const RegionPlan &plan, unsigned sweep, ArrayRef<Value> stored) : plan(plan), sweep(sweep), stored(stored) {}
+  Needs(const FusionPlan &plan, unsigned sweep, ArrayRef<Value> stored) : plan(plan), sweep(sweep), stored(stored) {}
 
   void value(Value v) {
     Operation *op = v.getDefiningOp();
@@ -47,25 +47,25 @@ public:
   llvm::SetVector<Value> elements;
 
 private:
-  const RegionPlan &plan;
+  const FusionPlan &plan;
   const unsigned sweep;
   const ArrayRef<Value> stored;
 };
 
 } // namespace
 
-static void planSweep(Sweep &s, const RegionPlan &plan, ArrayRef<Value> yielded) {
+static void planSweep(Sweep &s, const FusionPlan &plan, ArrayRef<Value> yielded) {
   Needs needed(plan, s.index, yielded);
   for (unsigned output : s.stores)
     needed.value(yielded[output]);
-  for (const RegionPlan::Step &step : plan.getSteps()) {
+  for (const FusionPlan::Step &step : plan.getSteps()) {
     if (step.when.sweep != s.index || step.reduction.axis == Axis::Row)
       continue;
     (step.reduction.axis == Axis::All ? s.allSteps : s.columnSteps).push_back(&step);
     needed.operation(step.op);
   }
   std::map<unsigned, Sweep::Steps> passes;
-  for (const RegionPlan::Step &step : plan.getSteps())
+  for (const FusionPlan::Step &step : plan.getSteps())
     if (step.reduction.axis == Axis::Row && needed.operations.contains(step.op))
       passes[step.when.phase].push_back(&step);
   for (auto &[phase, steps] : passes)
@@ -73,7 +73,7 @@ static void planSweep(Sweep &s, const RegionPlan &plan, ArrayRef<Value> yielded)
   s.elements = needed.elements.takeVector();
 }
 
-std::vector<Sweep> sweepsOf(FusionOp fusion, const RegionPlan &plan) {
+std::vector<Sweep> sweepsOf(FusionOp fusion, const FusionPlan &plan) {
   SmallVector<Value> yielded(fusion.getBody().front().getTerminator()->getOperands());
   std::vector<Sweep> sweeps(plan.numSweeps() + 1);
   for (auto [index, v] : llvm::enumerate(yielded)) {
@@ -102,7 +102,7 @@ struct Traffic {
   unsigned accumulatorWords = 0; ///< registers of one column's accumulators
   bool hasRowStores = false;
 
-  Traffic(const RegionPlan &plan, FusionOp fusion, const Sweep &s) {
+  Traffic(const FusionPlan &plan, FusionOp fusion, const Sweep &s) {
     auto count = [&](Value v) {
       unsigned bytes = std::max(1u, getElementTypeOrSelf(v.getType()).getIntOrFloatBitWidth() / 8);
       smallestBytes = std::min(smallestBytes, std::max(2u, bytes));
@@ -136,7 +136,7 @@ static unsigned vectorOf(int64_t size, unsigned most) {
 // thread.
 static constexpr unsigned bytesUnderWay = 64;
 
-static SweepTiling flatTiling(const RegionPlan &plan, const Sweep &s, const Traffic &bytes, unsigned multiprocessors) {
+static SweepTiling flatTiling(const FusionPlan &plan, const Sweep &s, const Traffic &bytes, unsigned multiprocessors) {
   SweepTiling t;
   t.flat = true;
   t.vector = std::min<uint64_t>(16 / bytes.smallestBytes, llvm::bit_floor(static_cast<uint64_t>(plan.getElements())));
@@ -166,7 +166,7 @@ static void shareRows(SweepTiling &t, int64_t rows, int64_t most) {
   t.rowBlocks = llvm::divideCeil(rows, t.rowsPerBlock);
 }
 
-static SweepTiling columnTiling(const RegionPlan &plan, const Traffic &bytes, unsigned multiprocessors) {
+static SweepTiling columnTiling(const FusionPlan &plan, const Traffic &bytes, unsigned multiprocessors) {
   constexpr unsigned mostAccumulatorWords = 64;
   SweepTiling t;
   unsigned most = 16 / bytes.smallestBytes;
@@ -181,24 +181,24 @@ static SweepTiling columnTiling(const RegionPlan &plan, const Traffic &bytes, un
   return t;
 }
 
-static SweepTiling rowTiling(const RegionPlan &plan, const Sweep &s, const Traffic &bytes, unsigned multiprocessors) {
+static SweepTiling rowTiling(const FusionPlan &plan, const Sweep &s, const Traffic &bytes, unsigned multiprocessors) {
   // A thread holds 32 elements of its row and 64 registers of its columns' sums. So 512 threads find room for the rest.
-  constexpr unsigned mostElements = 32, mostBytes = 256, mostSlots = 8, mostThreads = 512;
+  constexpr unsigned mostElements = 32, mostBytes = 256, mostPlaces = 8, mostThreads = 512;
   SweepTiling t;
   t.vector = vectorOf(plan.getColumns(), 16 / bytes.smallestBytes);
   int64_t vectors = plan.getColumns() / t.vector;
-  unsigned slotBytes = (bytes.elementBytes + 4 * bytes.accumulatorWords) * t.vector;
-  unsigned slots = std::min(std::clamp(mostBytes / slotBytes, 1u, mostSlots), mostElements / t.vector);
+  unsigned placeBytes = (bytes.elementBytes + 4 * bytes.accumulatorWords) * t.vector;
+  unsigned places = std::min(std::clamp(mostBytes / placeBytes, 1u, mostPlaces), mostElements / t.vector);
   bool columns = !s.columnSteps.empty();
   uint64_t lanes =
-      llvm::PowerOf2Ceil(vectors <= 32 ? vectors : std::max<int64_t>(32, llvm::divideCeil(vectors, slots)));
+      llvm::PowerOf2Ceil(vectors <= 32 ? vectors : std::max<int64_t>(32, llvm::divideCeil(vectors, places)));
   if (lanes > mostThreads) {
     t.resident = false;
     t.lanes = t.threads = mostThreads;
-    t.slots = std::min(slots, 2u);
+    t.places = std::min(places, 2u);
   } else {
     t.lanes = lanes;
-    t.slots = llvm::divideCeil(vectors, t.lanes);
+    t.places = llvm::divideCeil(vectors, t.lanes);
     // Small teams share a block. Columns are combined over as many as possible: that leaves fewer parts.
     t.threads = columns ? std::max(t.lanes, 256u) : t.lanes <= 32 ? 128 : t.lanes;
   }
@@ -211,7 +211,7 @@ static SweepTiling rowTiling(const RegionPlan &plan, const Sweep &s, const Traff
   return t;
 }
 
-SweepTiling tilingOf(const RegionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors) {
+SweepTiling tilingOf(const FusionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors) {
   Traffic bytes(plan, fusion, s);
   // A value of a row is stored by the only team that visits the row.
   if (!s.rowPasses.empty() || bytes.hasRowStores)

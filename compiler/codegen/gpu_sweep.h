@@ -2,7 +2,7 @@
 // shapes.
 #pragma once
 
-#include "compiler/dialect/region_plan.h"
+#include "compiler/dialect/fusion_plan.h"
 
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace mpc::codegen {
 /// One visit of the iteration space. Rows are reduced first, pass by pass. The last pass adds the terms for columns and
 /// for everything, and stores results. So an element of an output is stored after its thread's last read.
 struct Sweep {
-  using Step = RegionPlan::Step;
+  using Step = FusionPlan::Step;
   using Steps = llvm::SmallVector<const Step *, 2>;
 
   unsigned index = 0;
@@ -26,22 +26,24 @@ struct Sweep {
   /// storage of an input if only the output's value is computed from that input later.
   llvm::SmallVector<mlir::Value> elements;
 
+  /// Whether the sweep visits any element.
   bool visits() const { return !stores.empty() || !columnSteps.empty() || !allSteps.empty(); }
 };
 
 /// The sweeps of \p plan and, behind them, one that visits nothing.
-std::vector<Sweep> sweepsOf(FusionOp fusion, const RegionPlan &plan);
+std::vector<Sweep> sweepsOf(FusionOp fusion, const FusionPlan &plan);
 
 /// How one sweep is launched.
 ///
 /// Flat: the space is one row of vectors, and each thread takes `ahead` of them at a time. Otherwise a block's threads
-/// form teams of `lanes` threads, and each team takes a row. A thread takes `slots` vectors of the row, `lanes` vectors
-/// apart. Where these are not the whole row or column tile (`resident`), it goes on with the next ones.
+/// form teams of `lanes` threads, and each team takes a row. A thread takes `places` vectors of the row, `lanes`
+/// vectors apart. Where `resident` is true, these are the whole row or column tile. Else the thread goes on with the
+/// next ones.
 struct SweepTiling {
   bool flat = false;
   bool resident = true;
   unsigned vector = 1; ///< elements that lie side by side and are read at once
-  unsigned lanes = 1, slots = 1;
+  unsigned lanes = 1, places = 1;
   unsigned ahead = 1; ///< rows (flat: vectors) whose loads are under way together
   unsigned threads = 256;
   int64_t columnTiles = 1; ///< blocks side by side along a row
@@ -49,11 +51,11 @@ struct SweepTiling {
 
   unsigned teams() const { return threads / lanes; }
   int64_t blocks() const { return columnTiles * rowBlocks; }
-  /// Columns that the slots of a team cover.
-  int64_t width() const { return int64_t{lanes} * slots * vector; }
+  /// Columns that the places of a team cover.
+  int64_t width() const { return int64_t{lanes} * places * vector; }
 };
 
 /// The tiling of a sweep. It follows from the shape and the number of multiprocessors of the target alone.
-SweepTiling tilingOf(const RegionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors);
+SweepTiling tilingOf(const FusionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors);
 
 } // namespace mpc::codegen

@@ -24,7 +24,7 @@ static llvm::Value *maskedTerm(const HostPosition &where, Combine how, Float ter
   return EmissionScope::builder().CreateSelect(where.getMask(), v, identityLanes(how, lanesOf(v)));
 }
 
-HostAccumulators::HostAccumulators(HostFunction &f, const HostSchedule &schedule, const RegionPlan::Step &step,
+HostAccumulators::HostAccumulators(HostFunction &f, const HostSchedule &schedule, const FusionPlan::Step &step,
                                    unsigned chains)
     : f(f), step(&step), lanes(schedule.lanes) {
   for (Combine how : step.reduction.accumulators)
@@ -73,7 +73,7 @@ SmallVector<llvm::Value *, 2> HostAccumulators::combined() {
   return results;
 }
 
-HostColumnAccumulators::HostColumnAccumulators(HostRegion &region, HostFunction &f, const RegionPlan::Step &step,
+HostColumnAccumulators::HostColumnAccumulators(HostFusion &region, HostFunction &f, const FusionPlan::Step &step,
                                                llvm::Value *rowTile)
     : f(f), step(&step) {
   llvm::IRBuilder<> &b = f.builder();

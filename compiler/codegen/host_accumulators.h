@@ -8,9 +8,9 @@ namespace mpc::codegen {
 /// The accumulators of one reduction step along a row or of everything.
 class HostAccumulators {
 public:
-  HostAccumulators(HostFunction &f, const HostSchedule &schedule, const RegionPlan::Step &step, unsigned chains);
+  HostAccumulators(HostFunction &f, const HostSchedule &schedule, const FusionPlan::Step &step, unsigned chains);
 
-  const RegionPlan::Step &getStep() const { return *step; }
+  const FusionPlan::Step &getStep() const { return *step; }
   /// Resets the accumulators to their identities.
   void reset();
   /// Adds the terms of the lanes of \p where.
@@ -22,7 +22,7 @@ private:
   Combine how(unsigned index) const { return step->reduction.accumulators[index]; }
 
   HostFunction &f;
-  const RegionPlan::Step *step;
+  const FusionPlan::Step *step;
   unsigned lanes;
   /// A variable for each accumulator and each chain.
   llvm::SmallVector<llvm::SmallVector<llvm::AllocaInst *, 4>, 2> variables;
@@ -36,9 +36,9 @@ private:
 /// is at most 2 (n + 1) times the sum of squares about the visit's mean (tests/kernels/error_bounds.cc).
 class HostColumnAccumulators {
 public:
-  HostColumnAccumulators(HostRegion &region, HostFunction &f, const RegionPlan::Step &step, llvm::Value *rowTile);
+  HostColumnAccumulators(HostFusion &region, HostFunction &f, const FusionPlan::Step &step, llvm::Value *rowTile);
 
-  const RegionPlan::Step &getStep() const { return *step; }
+  const FusionPlan::Step &getStep() const { return *step; }
   bool areMoments() const;
   /// Clears the accumulators of the vector at \p column.
   void clear(const HostPosition &where, llvm::Value *column);
@@ -61,7 +61,7 @@ private:
   void addAbout(const HostPosition &where, Float term);
 
   HostFunction &f;
-  const RegionPlan::Step *step;
+  const FusionPlan::Step *step;
   llvm::SmallVector<Accumulator, 2> accumulators;
   llvm::Value *pivot = nullptr; ///< the pivot of the current visit; null where it forms no moments
 };

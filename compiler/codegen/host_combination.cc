@@ -10,7 +10,7 @@ namespace {
 
 class Combination {
 public:
-  Combination(HostRegion &region, HostFunction &f, unsigned sweep)
+  Combination(HostFusion &region, HostFunction &f, unsigned sweep)
       : region(region), schedule(region.schedule), f(f), sweep(sweep), body(region.plan, convert),
         where(region, f, sweep) {}
 
@@ -19,7 +19,7 @@ public:
 private:
   using Partials = HostWorkspace::Partials;
   void prepare(bool reduces);
-  void finish(const RegionPlan::Step &step, llvm::ArrayRef<llvm::Value *> accumulated);
+  void finish(const FusionPlan::Step &step, llvm::ArrayRef<llvm::Value *> accumulated);
   void combineEverything();
   void visitColumns();
   void visitColumn(llvm::Value *column, llvm::Constant *mask);
@@ -27,64 +27,64 @@ private:
   /// Stores the outputs, results and kept values of extent \p e at the position.
   void store(Extent e);
 
-  HostRegion &region;
+  HostFusion &region;
   const HostSchedule &schedule;
   HostFunction &f;
   unsigned sweep;
   HostConversion convert;
   BodyEmitter body;
   HostPosition where;
-  llvm::SmallVector<const RegionPlan::Step *> everything, columns;
-  llvm::SmallVector<RegionOutputs::Output> outputs;
-  /// The values that later sweeps load: reduced results, and what each step keeps. Slots of kept values are made when
+  llvm::SmallVector<const FusionPlan::Step *> everything, columns;
+  llvm::SmallVector<FusionOutputs::Output> outputs;
+  /// The values that later sweeps load: reduced results, and what each step keeps. Places of kept values are made when
   /// the values are known.
-  llvm::SmallVector<std::pair<Value, HostWorkspace::Slot>> results;
-  llvm::DenseMap<Operation *, llvm::SmallVector<HostWorkspace::Slot>> kept;
+  llvm::SmallVector<std::pair<Value, HostWorkspace::SavedValue>> results;
+  llvm::DenseMap<Operation *, llvm::SmallVector<HostWorkspace::SavedValue>> kept;
 };
 
 } // namespace
 
-static bool isOutput(const RegionOutputs &outputs, Value v) {
-  return llvm::any_of(outputs.all(), [&](const RegionOutputs::Output &o) { return o.value == v; });
+static bool isOutput(const FusionOutputs &outputs, Value v) {
+  return llvm::any_of(outputs.all(), [&](const FusionOutputs::Output &o) { return o.value == v; });
 }
 
 void Combination::prepare(bool reduces) {
   for (Operation *op : region.plan.getBody())
     body.setFirstKept(op, region.workspace.kept(op).size());
-  for (const RegionPlan::Step &step : region.plan.getSteps())
+  for (const FusionPlan::Step &step : region.plan.getSteps())
     if (reduces && step.when.sweep == sweep && step.reduction.axis != Axis::Row)
       (step.reduction.axis == Axis::All ? everything : columns).push_back(&step);
-  for (const RegionOutputs::Output &o : region.outputs.all())
+  for (const FusionOutputs::Output &o : region.outputs.all())
     if (reduces ? region.outputs.isCombined(o, sweep) : o.extent == Extent::PerColumn || o.extent == Extent::Single)
       outputs.push_back(o);
   for (auto *steps : {&everything, &columns})
-    for (const RegionPlan::Step *step : *steps)
+    for (const FusionPlan::Step *step : *steps)
       for (Value result : step->op->getResults())
         if (region.plan.available(result) == Availability{sweep + 1, 0} && !result.use_empty() &&
             region.plan.extent(result) != Extent::Full && !isOutput(region.outputs, result))
           results.push_back({result, region.workspace.addReduced(result, region.plan.extent(result))});
 }
 
-void Combination::finish(const RegionPlan::Step &step, ArrayRef<llvm::Value *> accumulated) {
+void Combination::finish(const FusionPlan::Step &step, ArrayRef<llvm::Value *> accumulated) {
   body.forgetKept(step.op);
   body.finish(step, accumulated);
-  SmallVector<HostWorkspace::Slot> &slots = kept[step.op];
+  SmallVector<HostWorkspace::SavedValue> &saved = kept[step.op];
   Extent e = step.reduction.axis == Axis::All ? Extent::Single : Extent::PerColumn;
-  while (slots.size() < body.kept(step.op).size())
-    slots.push_back(region.workspace.addKept(step.op, e));
+  while (saved.size() < body.kept(step.op).size())
+    saved.push_back(region.workspace.addKept(step.op, e));
 }
 
 void Combination::store(Extent e) {
   SmallVector<llvm::Value *> values;
-  for (const RegionOutputs::Output &o : outputs)
+  for (const FusionOutputs::Output &o : outputs)
     if (o.extent == e)
       values.push_back(body.stored(o.value));
-  for (auto [result, slot] : results)
-    if (slot.extent == e)
-      where.store(slot, body.stored(result));
-  for (const RegionPlan::Step *step : e == Extent::Single ? everything : columns)
-    for (auto [slot, value] : llvm::zip_equal(kept[step->op], body.kept(step->op)))
-      where.store(slot, value.value());
+  for (auto [result, saved] : results)
+    if (saved.extent == e)
+      where.store(saved, body.stored(result));
+  for (const FusionPlan::Step *step : e == Extent::Single ? everything : columns)
+    for (auto [saved, value] : llvm::zip_equal(kept[step->op], body.kept(step->op)))
+      where.store(saved, value.value());
   for (auto [o, value] :
        llvm::zip_equal(llvm::make_filter_range(outputs, [&](const auto &o) { return o.extent == e; }), values))
     where.store(o, value);
@@ -94,7 +94,7 @@ void Combination::combineEverything() {
   llvm::IRBuilder<> &b = f.builder();
   where.setAnchor(Extent::Single, f.placeAnchor());
   body.moveTo(where);
-  for (const RegionPlan::Step *step : everything) {
+  for (const FusionPlan::Step *step : everything) {
     SmallVector<llvm::Value *> values;
     for (const Partials &p : region.workspace.partials(*step)) {
       llvm::Type *t = identity(p.how)->getType();
@@ -112,7 +112,7 @@ void Combination::combineEverything() {
   where.setAnchor(Extent::Single, f.placeAnchor());
   // Every block computes single values, for its columns may need them; one stores them.
   body.moveTo(where);
-  for (const RegionOutputs::Output &o : outputs)
+  for (const FusionOutputs::Output &o : outputs)
     if (o.extent == Extent::Single)
       body.stored(o.value);
   f.when(combinationBlocks(region) == 1 ? b.getTrue() : b.CreateICmpEQ(f.tile(), f.index(0)),
@@ -138,7 +138,7 @@ llvm::Value *Combination::combinedColumn(const Partials &p, llvm::Value *column)
 void Combination::visitColumn(llvm::Value *column, llvm::Constant *mask) {
   where.setColumn(column, mask);
   body.moveTo(where);
-  for (const RegionPlan::Step *step : columns) {
+  for (const FusionPlan::Step *step : columns) {
     SmallVector<llvm::Value *> values;
     for (const Partials &p : region.workspace.partials(*step))
       values.push_back(combinedColumn(p, column));
@@ -167,23 +167,23 @@ void Combination::emit(bool reduces) {
   prepare(reduces);
   combineEverything();
   bool hasColumns = !columns.empty() ||
-                    llvm::any_of(outputs, [](const RegionOutputs::Output &o) { return o.extent == Extent::PerColumn; });
+                    llvm::any_of(outputs, [](const FusionOutputs::Output &o) { return o.extent == Extent::PerColumn; });
   if (hasColumns)
     visitColumns();
 }
 
-int64_t combinationBlocks(const HostRegion &region) {
+int64_t combinationBlocks(const HostFusion &region) {
   bool hasColumns =
       llvm::any_of(region.plan.getSteps(),
-                   [](const RegionPlan::Step &s) { return s.reduction.axis == Axis::Column; }) ||
-      llvm::any_of(region.outputs.all(), [](const RegionOutputs::Output &o) { return o.extent == Extent::PerColumn; });
+                   [](const FusionPlan::Step &s) { return s.reduction.axis == Axis::Column; }) ||
+      llvm::any_of(region.outputs.all(), [](const FusionOutputs::Output &o) { return o.extent == Extent::PerColumn; });
   return hasColumns ? llvm::divideCeil(region.schedule.columns, HostSchedule::columnsPerCombination) : 1;
 }
 
-void emitCombination(HostRegion &region, HostFunction &f, unsigned sweep) {
+void emitCombination(HostFusion &region, HostFunction &f, unsigned sweep) {
   Combination(region, f, sweep).emit(/*reduces=*/true);
 }
 
-void emitSharedOutputs(HostRegion &region, HostFunction &f) { Combination(region, f, 0).emit(/*reduces=*/false); }
+void emitSharedOutputs(HostFusion &region, HostFunction &f) { Combination(region, f, 0).emit(/*reduces=*/false); }
 
 } // namespace mpc::codegen

@@ -1,7 +1,7 @@
 // One function of generated host code while it is written: its operands, variables and loops.
 #pragma once
 
-#include "compiler/codegen/region_emitter.h"
+#include "compiler/codegen/fusion_emitter.h"
 #include "compiler/element/number.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 

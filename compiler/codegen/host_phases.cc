@@ -8,9 +8,9 @@ namespace mpc::codegen {
 static constexpr unsigned independentChains = 4;
 
 // Few accumulators depend on themselves from one vector to the next; many hide each other's latency.
-static unsigned chainsOf(const HostRegion &region, Availability at) {
+static unsigned chainsOf(const HostFusion &region, Availability at) {
   unsigned accumulators = 0;
-  for (const RegionPlan::Step &step : region.plan.getSteps())
+  for (const FusionPlan::Step &step : region.plan.getSteps())
     if (step.when == at && step.reduction.axis != Axis::Column)
       accumulators += step.reduction.accumulators.size();
   uint64_t vectors = std::max<int64_t>(1, region.schedule.width / region.schedule.lanes);
@@ -18,18 +18,18 @@ static unsigned chainsOf(const HostRegion &region, Availability at) {
   return std::min<uint64_t>(chains, llvm::bit_floor(vectors));
 }
 
-static bool visitsByColumns(const HostRegion &region, unsigned sweep) {
+static bool visitsByColumns(const HostFusion &region, unsigned sweep) {
   bool hasColumns = false, hasRows = false;
-  for (const RegionPlan::Step &step : region.plan.getSteps())
+  for (const FusionPlan::Step &step : region.plan.getSteps())
     if (step.when.sweep == sweep)
       (step.reduction.axis == Axis::Row ? hasRows : hasColumns) |= step.reduction.axis != Axis::All;
-  for (const RegionOutputs::Output &o : region.outputs.all())
+  for (const FusionOutputs::Output &o : region.outputs.all())
     hasRows |= o.when.sweep == sweep && o.extent == Extent::PerRow;
   return hasColumns && !hasRows;
 }
 
 // Rows that are not made of whole vectors, each visited from its first element to its last.
-static std::unique_ptr<HostStream> streamOf(const HostRegion &region, HostFunction &f, const RegionOutputs::Output &o) {
+static std::unique_ptr<HostStream> streamOf(const HostFusion &region, HostFunction &f, const FusionOutputs::Output &o) {
   constexpr int64_t leastVectors = 4;
   const HostSchedule &schedule = region.schedule;
   llvm::Type *t = storageType(o.value);
@@ -40,14 +40,14 @@ static std::unique_ptr<HostStream> streamOf(const HostRegion &region, HostFuncti
   return std::make_unique<HostStream>(f, t);
 }
 
-HostPhases::HostPhases(HostRegion &region, HostFunction &f, unsigned sweep, llvm::Value *rowTile)
+HostPhases::HostPhases(HostFusion &region, HostFunction &f, unsigned sweep, llvm::Value *rowTile)
     : byColumns(visitsByColumns(region, sweep)) {
   for (unsigned index = 0; index < region.plan.numPhases(sweep); ++index) {
     Availability at{sweep, index};
     HostPhase &p = all.emplace_back();
     p.number = index;
     p.chains = byColumns ? 1 : chainsOf(region, at);
-    for (const RegionPlan::Step &step : region.plan.getSteps()) {
+    for (const FusionPlan::Step &step : region.plan.getSteps()) {
       if (step.when != at)
         continue;
       if (step.reduction.axis == Axis::Row)
@@ -57,7 +57,7 @@ HostPhases::HostPhases(HostRegion &region, HostFunction &f, unsigned sweep, llvm
       else
         p.columns.push_back(&columns.emplace_back(region, f, step, rowTile));
     }
-    for (const RegionOutputs::Output &o : region.outputs.all())
+    for (const FusionOutputs::Output &o : region.outputs.all())
       if (o.when == at && o.extent == Extent::Full)
         p.elements.push_back({o, byColumns ? nullptr : streamOf(region, f, o)});
       else if (o.when == at && o.extent == Extent::PerRow)
@@ -71,7 +71,7 @@ HostPhases::HostPhases(HostRegion &region, HostFunction &f, unsigned sweep, llvm
 // more bytes. A visit by columns jumps from row to row, which hides from the processor that it will read all of the
 // next ones. Where there is one phase, its instructions fill the window in which a processor finds loads to begin
 // early. Without prefetching, computing and reading would take turns.
-void HostPhases::prefetch(const HostRegion &region, unsigned sweep) {
+void HostPhases::prefetch(const HostFusion &region, unsigned sweep) {
   auto fetch = [&](HostPhase &p, HostPhase::Fetch what) {
     p.fetch = what;
     llvm::copy_if(region.outputs.inputsRead({sweep, 0}), std::back_inserter(p.prefetched),

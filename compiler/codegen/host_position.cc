@@ -4,7 +4,7 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-bool canStream(const HostRegion &region, const RegionOutputs::Output &o) {
+bool canStream(const HostFusion &region, const FusionOutputs::Output &o) {
   bool inLastPhase = o.when.phase + 1 == region.plan.numPhases(o.when.sweep);
   return region.schedule.streams && o.extent == Extent::Full && inLastPhase;
 }
@@ -70,25 +70,25 @@ static void storeAt(const HostPosition &p, llvm::IRBuilder<> &b, llvm::Value *va
     b.CreateAlignedStore(value, address, alignOf(value->getType()));
 }
 
-bool HostPosition::isStreamed(const RegionOutputs::Output &o) const {
+bool HostPosition::isStreamed(const FusionOutputs::Output &o) const {
   const HostSchedule &s = region.schedule;
   return canStream(region, o) && !mask && s.width % s.lanes == 0;
 }
 
-llvm::Value *HostPosition::address(const RegionOutputs::Output &o) const {
+llvm::Value *HostPosition::address(const FusionOutputs::Output &o) const {
   return address(storageType(o.value), f.operand(region.fusion.getInputs().size() + o.index), o.extent);
 }
 
-void HostPosition::store(const RegionOutputs::Output &o, llvm::Value *value) const {
+void HostPosition::store(const FusionOutputs::Output &o, llvm::Value *value) const {
   if (isStreamed(o))
     f.stream(lanes(value), address(o));
   else
     storeAt(*this, f.builder(), value, address(o), o.extent);
 }
 
-void HostPosition::store(HostWorkspace::Slot slot, llvm::Value *value) const {
-  llvm::Value *base = f.workspace(slot.offset);
-  storeAt(*this, f.builder(), value, address(value->getType()->getScalarType(), base, slot.extent), slot.extent);
+void HostPosition::store(HostWorkspace::SavedValue saved, llvm::Value *value) const {
+  llvm::Value *base = f.workspace(saved.offset);
+  storeAt(*this, f.builder(), value, address(value->getType()->getScalarType(), base, saved.extent), saved.extent);
 }
 
 // No GEP: the address may lie beyond the tensor.
@@ -135,24 +135,24 @@ llvm::Value *HostPosition::loadStored(Value v, Extent e) {
   llvm::Type *t = storageType(v);
   if (llvm::Value *spread = spreadValues.lookup(v))
     return loadFrom(t, spread, e);
-  if (const RegionOutputs::Output *o = region.outputs.storedBefore(v, now))
+  if (const FusionOutputs::Output *o = region.outputs.storedBefore(v, now))
     return loadFrom(t, f.operand(region.fusion.getInputs().size() + o->index), e);
-  if (std::optional<HostWorkspace::Slot> slot = region.workspace.reduced(v))
-    return loadFrom(t, f.workspace(slot->offset), e);
+  if (std::optional<HostWorkspace::SavedValue> saved = region.workspace.reduced(v))
+    return loadFrom(t, f.workspace(saved->offset), e);
   return nullptr;
 }
 
 Float HostPosition::loadKept(Operation *op, unsigned index) {
   llvm::Value *&known = keptHere[{op, index}];
   if (!known) {
-    std::optional<HostWorkspace::Slot> slot = region.workspace.kept(op)[index];
-    assert(slot && "what a row kept is not used in a later sweep");
+    std::optional<HostWorkspace::SavedValue> saved = region.workspace.kept(op)[index];
+    assert(saved && "what a row kept is not used in a later sweep");
     llvm::IRBuilder<> &b = f.builder();
     llvm::IRBuilderBase::InsertPointGuard guard(b);
-    if (llvm::Instruction *first = anchor(slot->extent))
+    if (llvm::Instruction *first = anchor(saved->extent))
       b.SetInsertPoint(first);
     llvm::Value *spread = spreadKept.lookup({op, index});
-    known = loadFrom(b.getFloatTy(), spread ? spread : f.workspace(slot->offset), slot->extent);
+    known = loadFrom(b.getFloatTy(), spread ? spread : f.workspace(saved->offset), saved->extent);
   }
   return Float(known);
 }
@@ -235,18 +235,18 @@ void HostPosition::spreadColumns() {
     if (region.plan.extent(input) == Extent::PerColumn)
       spreadValues[input] = spreadFrom(storageType(input), f.operand(cast<BlockArgument>(input).getArgNumber()));
   for (Operation *op : region.plan.getBody()) {
-    for (auto [index, slot] : llvm::enumerate(region.workspace.kept(op)))
-      if (slot && slot->extent == Extent::PerColumn)
+    for (auto [index, saved] : llvm::enumerate(region.workspace.kept(op)))
+      if (saved && saved->extent == Extent::PerColumn)
         spreadKept[{op, static_cast<unsigned>(index)}] =
-            spreadFrom(f.builder().getFloatTy(), f.workspace(slot->offset));
+            spreadFrom(f.builder().getFloatTy(), f.workspace(saved->offset));
     for (Value result : op->getResults()) {
       if (region.plan.extent(result) != Extent::PerColumn || result.use_empty())
         continue;
       llvm::Value *base = nullptr;
-      if (const RegionOutputs::Output *o = region.outputs.storedBefore(result, now))
+      if (const FusionOutputs::Output *o = region.outputs.storedBefore(result, now))
         base = f.operand(region.fusion.getInputs().size() + o->index);
-      else if (std::optional<HostWorkspace::Slot> slot = region.workspace.reduced(result))
-        base = f.workspace(slot->offset);
+      else if (std::optional<HostWorkspace::SavedValue> saved = region.workspace.reduced(result))
+        base = f.workspace(saved->offset);
       if (base)
         spreadValues[result] = spreadFrom(storageType(result), base);
     }

@@ -2,28 +2,28 @@
 #pragma once
 
 #include "compiler/codegen/body_emitter.h"
+#include "compiler/codegen/fusion_outputs.h"
 #include "compiler/codegen/host_function.h"
 #include "compiler/codegen/host_workspace.h"
-#include "compiler/codegen/region_outputs.h"
 
 namespace mpc::codegen {
 
 /// What the functions of a region share.
-struct HostRegion {
+struct HostFusion {
   FusionOp fusion;
-  const RegionPlan &plan;
-  const RegionOutputs &outputs;
+  const FusionPlan &plan;
+  const FusionOutputs &outputs;
   const HostSchedule &schedule;
   HostWorkspace &workspace;
 };
 
 /// Whether \p o may be stored around the caches: no later phase of its row reads it back.
-bool canStream(const HostRegion &region, const RegionOutputs::Output &o);
+bool canStream(const HostFusion &region, const FusionOutputs::Output &o);
 
 class HostPosition final : public Position {
 public:
   /// A position in the phases of sweep \p sweep, or where the sweep before it is combined.
-  HostPosition(HostRegion &region, HostFunction &f, unsigned sweep) : region(region), f(f), now{sweep, 0} {}
+  HostPosition(HostFusion &region, HostFunction &f, unsigned sweep) : region(region), f(f), now{sweep, 0} {}
 
   /// Moves to row \p row of the loops.
   void setRow(llvm::Value *row);
@@ -44,11 +44,11 @@ public:
   llvm::Value *loadVector(llvm::Type *t, llvm::Value *address) const;
   void storeVector(llvm::Value *value, llvm::Value *address) const;
   /// Stores \p value of output \p o here.
-  void store(const RegionOutputs::Output &o, llvm::Value *value) const;
+  void store(const FusionOutputs::Output &o, llvm::Value *value) const;
   /// The address of the element of output \p o.
-  llvm::Value *address(const RegionOutputs::Output &o) const;
-  /// Stores \p value in a slot, here.
-  void store(HostWorkspace::Slot slot, llvm::Value *value) const;
+  llvm::Value *address(const FusionOutputs::Output &o) const;
+  /// Stores \p value as \p saved, here.
+  void store(HostWorkspace::SavedValue saved, llvm::Value *value) const;
 
   /// Prefetches the elements of \p input for the vector \p rows rows below this one into the second-level cache. There
   /// may be no such row.
@@ -77,7 +77,7 @@ private:
 
   /// Whether output \p o is stored around the caches here. That needs whole vectors in rows that consist of them, so
   /// that no vector crosses a cache line.
-  bool isStreamed(const RegionOutputs::Output &o) const;
+  bool isStreamed(const FusionOutputs::Output &o) const;
   /// The address of this position's element in the tensor at \p base.
   llvm::Value *address(llvm::Type *t, llvm::Value *base, Extent e) const;
   llvm::Value *loadFrom(llvm::Type *t, llvm::Value *base, Extent e) const;
@@ -85,7 +85,7 @@ private:
   /// First, First + 1, ... for the lanes.
   llvm::Value *iota(llvm::Value *first) const;
 
-  HostRegion &region;
+  HostFusion &region;
   HostFunction &f;
   Availability now;
   llvm::Value *row = nullptr;

@@ -30,7 +30,7 @@ static constexpr int64_t turningShare = 2;
 /// The approximate bytes of a core's own cache.
 static constexpr int64_t coreCacheBytes = 1 << 20;
 
-static int64_t bytesPerElement(FusionOp fusion, const RegionPlan &plan) {
+static int64_t bytesPerElement(FusionOp fusion, const FusionPlan &plan) {
   int64_t bytes = 0;
   auto add = [&](Value v) {
     if (plan.extent(v) == Extent::Full)
@@ -41,11 +41,11 @@ static int64_t bytesPerElement(FusionOp fusion, const RegionPlan &plan) {
   return std::max<int64_t>(bytes, 1);
 }
 
-static bool reduces(const RegionPlan &plan, Axis along) {
-  return llvm::any_of(plan.getSteps(), [&](const RegionPlan::Step &s) { return s.reduction.axis == along; });
+static bool reduces(const FusionPlan &plan, Axis along) {
+  return llvm::any_of(plan.getSteps(), [&](const FusionPlan::Step &s) { return s.reduction.axis == along; });
 }
 
-static bool hasExtent(FusionOp fusion, const RegionPlan &plan, Extent e) {
+static bool hasExtent(FusionOp fusion, const FusionPlan &plan, Extent e) {
   auto has = [&](Value v) { return plan.extent(v) == e; };
   return llvm::any_of(fusion.getBody().front().getArguments(), has) ||
          llvm::any_of(plan.getBody(), [&](Operation *op) { return llvm::any_of(op->getResults(), has); });
@@ -61,7 +61,7 @@ static int64_t mergedRows(int64_t rows, int64_t columns, int64_t lanes) {
 
 // Whether a visit to columns reads few places: one input of elements, or such of 16 bits, of which two vectors are a
 // cache line.
-static bool readsFewLines(FusionOp fusion, const RegionPlan &plan) {
+static bool readsFewLines(FusionOp fusion, const FusionPlan &plan) {
   unsigned inputs = 0, wide = 0;
   for (Value v : fusion.getBody().front().getArguments())
     if (plan.extent(v) == Extent::Full) {
@@ -75,23 +75,23 @@ static bool readsFewLines(FusionOp fusion, const RegionPlan &plan) {
 // A processor with few registers left for results in flight looks no further ahead. With two vectors, 16-bit results
 // fill a cache line. Sums keep the order of one vector, so only sums of columns may be computed in pairs. They are
 // where a visit, which jumps from row to row, reads few places. Random numbers take many registers.
-static bool takesPairs(FusionOp fusion, const RegionPlan &plan, const CodeTarget &target) {
+static bool takesPairs(FusionOp fusion, const FusionPlan &plan, const CodeTarget &target) {
   constexpr size_t mostOperations = 8;
-  auto isOfColumns = [](const RegionPlan::Step &s) { return s.reduction.axis == Axis::Column; };
+  auto isOfColumns = [](const FusionPlan::Step &s) { return s.reduction.axis == Axis::Column; };
   bool mayPair = plan.getSteps().empty() || (llvm::all_of(plan.getSteps(), isOfColumns) && readsFewLines(fusion, plan));
   return target.vector_bits == 512 && mayPair && plan.getBody().size() <= mostOperations &&
          llvm::none_of(plan.getBody(), [](Operation *op) { return isa<DropoutOp>(op); });
 }
 
 // Vectors in pairs where a row of the loops is made of them: others may be stored shifted, by single vectors.
-static unsigned lanesOf(FusionOp fusion, const RegionPlan &plan, const CodeTarget &target, bool hasRows,
+static unsigned lanesOf(FusionOp fusion, const FusionPlan &plan, const CodeTarget &target, bool hasRows,
                         bool hasColumns) {
   unsigned lanes = target.vector_bits / 32;
   int64_t copies = hasRows ? 1 : hasColumns ? mergedRows(plan.rows(), plan.getColumns(), 2 * lanes) : 2 * lanes;
   return takesPairs(fusion, plan, target) && plan.getColumns() * copies % (2 * lanes) == 0 ? 2 * lanes : lanes;
 }
 
-HostSchedule HostSchedule::of(FusionOp fusion, const RegionPlan &plan, const CodeTarget &target) {
+HostSchedule HostSchedule::create(FusionOp fusion, const FusionPlan &plan, const CodeTarget &target) {
   bool reducesRows = reduces(plan, Axis::Row), reducesColumns = reduces(plan, Axis::Column);
   bool hasRows = reducesRows || hasExtent(fusion, plan, Extent::PerRow);
   bool hasColumns = reducesColumns || hasExtent(fusion, plan, Extent::PerColumn);

@@ -1,14 +1,15 @@
 // The tiling of a region's iteration space for the host. It depends on the shapes and the target alone.
 #pragma once
 
-#include "compiler/codegen/region_emitter.h"
+#include "compiler/codegen/fusion_emitter.h"
 
 namespace mpc::codegen {
 
 /// The iteration space as the loops see it. A row of the loops may stand for several narrow rows of the region, so that
 /// vectors are filled. It may also stand for a stretch of a flat space.
 struct HostSchedule {
-  static HostSchedule of(FusionOp fusion, const RegionPlan &plan, const CodeTarget &target);
+  /// Chooses the schedule of \p fusion on \p target.
+  static HostSchedule create(FusionOp fusion, const FusionPlan &plan, const CodeTarget &target);
 
   unsigned lanes;     ///< lanes of a vector of f32, or of two that are computed together
   int64_t columns;    ///< columns of the region
@@ -23,7 +24,8 @@ struct HostSchedule {
   /// (host_stream.h), where shifts are cheap.
   bool streams = false;
   bool shifts = false;
-  /// A sweep begins where the one before it ended, because the last-level cache still holds that part.
+  /// Every second sweep visits the tiles from the last one to the first. The last-level cache still holds the tiles
+  /// that the sweep before visited last.
   bool turns = false;
 
   /// A sweep reads and writes more than a core's own cache holds, so elements come from further away.

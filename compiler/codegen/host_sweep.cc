@@ -11,7 +11,7 @@ using namespace mlir;
 namespace mpc::codegen {
 
 // The tile that this call visits: in a sweep that turns, from the last one on.
-static llvm::Value *tileOf(const HostRegion &region, HostFunction &f, unsigned sweep) {
+static llvm::Value *tileOf(const HostFusion &region, HostFunction &f, unsigned sweep) {
   int64_t last = region.schedule.tiles() - 1;
   if (last == 0)
     return f.index(0);
@@ -21,7 +21,7 @@ static llvm::Value *tileOf(const HostRegion &region, HostFunction &f, unsigned s
 
 // Whether only a scalar can give a NaN that needs care when it is rounded to bf16. All other inputs of elements are
 // bf16.
-static bool shortensShared(const HostRegion &region) {
+static bool shortensShared(const HostFusion &region) {
   FusionOp fusion = region.fusion;
   auto typeOf = [](Value v) { return cast<RankedTensorType>(v.getType()).getElementType(); };
   auto isWide = [&](Value input) {
@@ -37,7 +37,7 @@ namespace {
 
 class Sweep {
 public:
-  Sweep(HostRegion &region, HostFunction &f, unsigned number)
+  Sweep(HostFusion &region, HostFunction &f, unsigned number)
       : region(region), schedule(region.schedule), f(f), number(number), convert(shortensShared(region)),
         body(region.plan, convert), where(region, f, number), tile(tileOf(region, f, number)) {}
 
@@ -58,7 +58,7 @@ private:
   void finishRows(HostPhase &p);
   void storeEverything();
 
-  HostRegion &region;
+  HostFusion &region;
   const HostSchedule &schedule;
   HostFunction &f;
   unsigned number;
@@ -106,7 +106,7 @@ void Sweep::finishRows(HostPhase &p) {
   for (HostAccumulators &a : p.rows)
     body.finish(a.getStep(), a.combined());
   SmallVector<llvm::Value *> stored;
-  for (const RegionOutputs::Output &o : p.rowOutputs)
+  for (const FusionOutputs::Output &o : p.rowOutputs)
     stored.push_back(body.stored(o.value));
   for (auto [o, value] : llvm::zip_equal(p.rowOutputs, stored))
     where.store(o, value);
@@ -254,14 +254,14 @@ void Sweep::emit() {
     region.workspace.addKeptOfRows(op, body.kept(op).size());
 }
 
-bool hasWork(const HostRegion &region, unsigned sweep) {
+bool hasWork(const HostFusion &region, unsigned sweep) {
   auto here = [&](const auto &item) { return item.when.sweep == sweep; };
   return llvm::any_of(region.plan.getSteps(), here) ||
-         llvm::any_of(region.outputs.all(), [&](const RegionOutputs::Output &o) {
+         llvm::any_of(region.outputs.all(), [&](const FusionOutputs::Output &o) {
            return here(o) && (o.extent == Extent::Full || o.extent == Extent::PerRow);
          });
 }
 
-void emitSweep(HostRegion &region, HostFunction &f, unsigned number) { Sweep(region, f, number).emit(); }
+void emitSweep(HostFusion &region, HostFunction &f, unsigned number) { Sweep(region, f, number).emit(); }
 
 } // namespace mpc::codegen

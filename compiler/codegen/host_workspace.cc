@@ -8,10 +8,10 @@ namespace mpc::codegen {
 
 static size_t aligned(size_t size) { return llvm::alignTo(size, 64); }
 
-HostWorkspace::HostWorkspace(const RegionPlan &plan, const HostSchedule &schedule) : schedule(schedule) {
+HostWorkspace::HostWorkspace(const FusionPlan &plan, const HostSchedule &schedule) : schedule(schedule) {
   for (unsigned sweep = 0; sweep < plan.numSweeps(); ++sweep) {
     size_t offset = 0;
-    for (const RegionPlan::Step &step : plan.getSteps()) {
+    for (const FusionPlan::Step &step : plan.getSteps()) {
       if (step.when.sweep != sweep || step.reduction.axis == Axis::Row)
         continue;
       for (Combine how : step.reduction.accumulators) {
@@ -24,31 +24,31 @@ HostWorkspace::HostWorkspace(const RegionPlan &plan, const HostSchedule &schedul
   }
 }
 
-HostWorkspace::Slot HostWorkspace::add(Extent e, size_t elementBytes) {
-  Slot added{bytes, e};
+HostWorkspace::SavedValue HostWorkspace::add(Extent e, size_t elementBytes) {
+  SavedValue added{bytes, e};
   bytes += aligned((e == Extent::PerColumn ? schedule.columns : 1) * elementBytes);
   return added;
 }
 
-ArrayRef<std::optional<HostWorkspace::Slot>> HostWorkspace::kept(Operation *op) const {
-  auto it = keptSlots.find(op);
-  return it == keptSlots.end() ? ArrayRef<std::optional<Slot>>() : ArrayRef(it->second);
+ArrayRef<std::optional<HostWorkspace::SavedValue>> HostWorkspace::kept(Operation *op) const {
+  auto it = keptValues.find(op);
+  return it == keptValues.end() ? ArrayRef<std::optional<SavedValue>>() : ArrayRef(it->second);
 }
 
-HostWorkspace::Slot HostWorkspace::addKept(Operation *op, Extent e) {
-  Slot added = add(e, sizeof(float));
-  keptSlots[op].push_back(added);
+HostWorkspace::SavedValue HostWorkspace::addKept(Operation *op, Extent e) {
+  SavedValue added = add(e, sizeof(float));
+  keptValues[op].push_back(added);
   return added;
 }
 
-std::optional<HostWorkspace::Slot> HostWorkspace::reduced(Value v) const {
-  auto it = reducedSlots.find(v);
-  return it == reducedSlots.end() ? std::nullopt : std::optional(it->second);
+std::optional<HostWorkspace::SavedValue> HostWorkspace::reduced(Value v) const {
+  auto it = reducedValues.find(v);
+  return it == reducedValues.end() ? std::nullopt : std::optional(it->second);
 }
 
-HostWorkspace::Slot HostWorkspace::addReduced(Value v, Extent e) {
-  Slot added = add(e, llvm::divideCeil(cast<RankedTensorType>(v.getType()).getElementTypeBitWidth(), 8));
-  reducedSlots[v] = added;
+HostWorkspace::SavedValue HostWorkspace::addReduced(Value v, Extent e) {
+  SavedValue added = add(e, llvm::divideCeil(cast<RankedTensorType>(v.getType()).getElementTypeBitWidth(), 8));
+  reducedValues[v] = added;
   return added;
 }
 

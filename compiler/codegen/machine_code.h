@@ -1,7 +1,7 @@
 // The steps from an LLVM module to code that all targets share: check, optimise, write.
 #pragma once
 
-#include "compiler/codegen/region_emitter.h"
+#include "compiler/codegen/fusion_emitter.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassManager.h"
@@ -20,12 +20,12 @@ struct AssemblyTimes {
 /// A machine, or the reason why there is none.
 using ExpectedMachine = llvm::Expected<std::unique_ptr<llvm::TargetMachine>>;
 
-/// A machine that contracts no two operations. The triple of \p target has been initialised. Errors: no such target;
-/// null where it has no such processor.
+/// A machine that contracts no two operations. The triple of \p target has been initialised. Errors: LLVM
+/// has no such target. Null: the target has no such processor.
 ExpectedMachine createStrictMachine(const CodeTarget &target, std::optional<llvm::Reloc::Model> relocation = {},
                                     std::optional<llvm::CodeModel::Model> model = {});
 
-/// Appends a pass that takes out of loops what does not change in them.
+/// Appends loop-invariant code motion.
 void addInvariantMotion(llvm::FunctionPassManager &passes);
 
 /// Gives \p module, which it changes, the target of \p machine, runs \p passes on every function with a body and writes

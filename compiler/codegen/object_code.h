@@ -1,8 +1,8 @@
 // Compiles an LLVM module to relocatable code for the host.
 #pragma once
 
+#include "compiler/codegen/fusion_emitter.h"
 #include "compiler/codegen/machine_code.h"
-#include "compiler/codegen/region_emitter.h"
 
 #include <cstdint>
 #include <vector>

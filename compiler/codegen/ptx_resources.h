@@ -23,7 +23,7 @@ struct KernelResources {
 llvm::Expected<std::string> findPtxas();
 
 /// Assembles \p ptx for \p architecture ("sm_90") with \p ptxas and returns what `ptxas -v` says of each kernel.
-/// Errors: what ptxas says; no temporary files.
+/// Errors: what ptxas says; a temporary file that cannot be written.
 llvm::Expected<llvm::StringMap<KernelResources>> assembledResources(llvm::StringRef ptx, llvm::StringRef architecture,
                                                                     llvm::StringRef ptxas);
 

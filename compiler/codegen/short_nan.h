@@ -10,7 +10,7 @@ namespace mpc::codegen {
 /// arithmetic makes of them. A processor's NaN are those of its operands, or have one bit of payload.
 bool hasShortNan(llvm::Value *v);
 
-/// \p v, with a short NaN in place of any.
+/// Returns \p v with LLVM's quiet NaN in place of every NaN. That NaN is short: its payload has only upper bits.
 llvm::Value *withShortNan(llvm::Value *v);
 
 } // namespace mpc::codegen

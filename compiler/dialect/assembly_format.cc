@@ -133,9 +133,7 @@ static ParseResult parseWord(OpAsmParser &parser, StringRef name, Attribute &val
   value = wordAttribute(parser.getContext(), name, word);
   if (value)
     return success();
-  InFlightDiagnostic error = parser.emitError(loc) << "'" << name << "' is one of ";
-  llvm::interleaveComma(wordsOf(name), error, [&](std::string_view known) { error << StringRef(known); });
-  return error << "; got '" << word << "'";
+  return listWords(parser.emitError(loc) << "'" << name << "' is one of ", wordsOf(name), word);
 }
 
 static ParseResult parseNumbers(OpAsmParser &parser, Attribute &value) {

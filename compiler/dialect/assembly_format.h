@@ -10,14 +10,14 @@ namespace mpc {
 ///
 ///     %x, %weight {data_format = NHWC, strides = [2, 2]} as <f16, level "O2"> in "net/conv" : (T, U) -> V
 ///
-/// Words stand without quotes, integers in brackets, i64 and finite f32 without their type. \p defaults are left out.
-/// `backward` marks what autodiff has made. The precision follows `as`, the scope `in`. The
-/// path alone stands for a scope of a network that has nothing else. Where all operands and the only
-/// result have one type, it stands alone behind the colon. An update of state has no arrow where its results have the
-/// types of its first operands.
+/// Words stand without quotes and integers in brackets. An i64 has no type, nor has an f32 in decimal digits.
+/// Attributes with the values in \p defaults (null: none) are left out. `backward` marks what autodiff has made.
+/// The precision follows `as`, the scope `in`. The path alone stands for a scope of a network that has nothing else.
+/// Where all operands and the only result have one type, it stands alone behind the colon. An update of state has no
+/// arrow where its results have the types of its first operands.
 void printOperation(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::DictionaryAttr defaults);
 
-/// The attributes of an operation of the class \p Op that are left out. Null: it has none.
+/// The default values of the attributes of operations of class \p Op, which the text leaves out. Null: there are none.
 template <typename Op> mlir::DictionaryAttr defaultAttributes(mlir::MLIRContext *context) {
   using Properties = typename Op::template InferredProperties<Op>;
   if constexpr (std::is_same_v<Properties, mlir::EmptyProperties>) {
@@ -29,12 +29,15 @@ template <typename Op> mlir::DictionaryAttr defaultAttributes(mlir::MLIRContext 
   }
 }
 
-/// Parses the same. Words may have quotes and numbers their type. Precision and scope may be in the dictionary.
+/// Parses what printOperation prints. Words may have quotes and numbers their type. Precision and scope may be in the
+/// dictionary.
 llvm::ParseResult parseOperation(mlir::OpAsmParser &parser, mlir::OperationState &state);
 
-/// The types of mpc.guarded_update: those of the held state, where the new state has the same ones.
+/// Prints the types of mpc.guarded_update. The types of the held state alone stand where the condition is a scalar i1
+/// and the updated state has the same types. Otherwise the whole function type stands.
 void printHeldTypes(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::Type condition, mlir::TypeRange held,
                     mlir::TypeRange updated);
+/// Parses what printHeldTypes prints.
 llvm::ParseResult parseHeldTypes(mlir::OpAsmParser &parser, mlir::Type &condition,
                                  llvm::SmallVectorImpl<mlir::Type> &held, llvm::SmallVectorImpl<mlir::Type> &updated);
 

@@ -1,5 +1,6 @@
 #include "compiler/dialect/attribute_conversion.h"
 
+#include "compiler/dialect/dialect.h"
 #include "compiler/dialect/word_attributes.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -36,6 +37,12 @@ Attributes toAttributes(DictionaryAttr dictionary) {
       result.Set(named.getName().str(), std::move(*value));
   }
   return result;
+}
+
+std::string_view kernelName(Operation *op) {
+  StringRef name =
+      isa<AllReduceStartOp, AllReduceWaitOp>(op) ? AllReduceOp::getOperationName() : op->getName().getStringRef();
+  return name.split('.').second;
 }
 
 Attributes kernelAttributes(Operation *op) { return toAttributes(op->getAttrDictionary()); }

@@ -8,11 +8,16 @@
 #include "mlir/IR/Operation.h"
 
 #include <optional>
+#include <string_view>
 
 namespace mpc {
 
 /// Booleans, integers, floats, strings and dense i64 arrays; everything else (types, symbols, scopes) is left out.
 Attributes toAttributes(mlir::DictionaryAttr dictionary);
+
+/// The kernel that computes \p op: the one of its name. In one process it is mpc.all_reduce's for both parts of a sum
+/// that others run beside.
+std::string_view kernelName(mlir::Operation *op);
 
 /// The inherent attributes of \p op, defaults included.
 Attributes kernelAttributes(mlir::Operation *op);

@@ -5,6 +5,7 @@
 #include "compiler/dialect/operation_properties.h"
 #include "compiler/dialect/word_attributes.h"
 #include "compiler/element/iteration_space.h"
+#include "kernels/known_attributes.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -44,17 +45,17 @@ template <typename ConcreteOp> llvm::LogicalResult verifyInferredShapes(mlir::Op
   return verifyShapes(op, ConcreteOp::inferTypes(op->getOperandTypes(), op->getAttrDictionary()));
 }
 
-/// Whether \p result is the shadow that an optimizer writes beside its parameter: it has no state operand.
-bool isShadow(mlir::OpResult result);
+/// Whether \p result is the low copy that an optimizer writes beside its parameter: it has no state operand.
+bool isLowCopy(mlir::OpResult result);
 
 /// The trait of operations that update state. Their first operands are state, in the order of the results; only a
-/// shadow, the last result, has no such operand. The optional last operand is a predicate. Where it is false, every
+/// low copy, the last result, has no such operand. The optional last operand is a predicate. Where it is false, every
 /// result equals its state operand.
 template <typename ConcreteOp> class StateUpdate : public mlir::OpTrait::TraitBase<ConcreteOp, StateUpdate> {
 public:
   static llvm::LogicalResult verifyTrait(mlir::Operation *op) {
     for (mlir::OpResult result : op->getResults()) {
-      if (isShadow(result))
+      if (isLowCopy(result))
         continue;
       unsigned index = result.getResultNumber();
       if (index >= op->getNumOperands() || op->getOperand(index).getType() != result.getType())

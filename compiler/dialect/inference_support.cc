@@ -16,8 +16,8 @@ bool isTooLarge(ArrayRef<int64_t> dims) {
   return NumElements(Shape(dims.begin(), dims.end())) > maxElements;
 }
 
-llvm::Expected<SmallVector<RankedTensorType>> operandTypes(TypeRange operands, StringRef op,
-                                                           ArrayRef<StringRef> names) {
+llvm::Expected<SmallVector<RankedTensorType>> operandTypes(TypeRange operands, const OperandNames &given) {
+  const auto &[op, names] = given;
   size_t required =
       llvm::count_if(names, [](StringRef name) { return !name.ends_with("?") && !name.ends_with("..."); });
   bool variadic = !names.empty() && names.back().ends_with("...");
@@ -121,28 +121,28 @@ llvm::Expected<int64_t> normalAxis(StringRef op, int64_t axis, int64_t rank) {
   return axis < 0 ? axis + rank : axis;
 }
 
-InferredTypes inferAllSameShape(TypeRange operands, StringRef op, ArrayRef<StringRef> names) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, names));
+InferredTypes inferAllSameShape(TypeRange operands, const OperandNames &given) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, given));
   for (size_t index = 1; index < types.size(); ++index)
-    MPC_RETURN_IF_ERROR(expectShape(op, names[index], types[index], types.front().getShape()));
+    MPC_RETURN_IF_ERROR(expectShape(given.op, given.names[index], types[index], types.front().getShape()));
   return SmallVector<RankedTensorType>{types.front()};
 }
 
-InferredTypes inferBroadcast(TypeRange operands, StringRef op) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, {"a", "b"}));
-  MPC_ASSIGN_OR_RETURN(result, broadcastShapes(op, types[0], types[1]));
+InferredTypes inferBroadcast(TypeRange operands, const OperandNames &given) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, given));
+  MPC_ASSIGN_OR_RETURN(result, broadcastShapes(given.op, types[0], types[1]));
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, promotedType(types))};
 }
 
-InferredTypes inferComparison(TypeRange operands, StringRef op) {
-  MPC_ASSIGN_OR_RETURN(types, inferBroadcast(operands, op));
+InferredTypes inferComparison(TypeRange operands, const OperandNames &given) {
+  MPC_ASSIGN_OR_RETURN(types, inferBroadcast(operands, given));
   return SmallVector<RankedTensorType>{types[0].clone(IntegerType::get(types[0].getContext(), 1))};
 }
 
-InferredTypes inferExtremumGrad(TypeRange operands, StringRef op) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, {"dy", "a", "b"}));
-  MPC_ASSIGN_OR_RETURN(result, broadcastShapes(op, types[1], types[2]));
-  MPC_RETURN_IF_ERROR(expectShape(op, "dy", types[0], result));
+InferredTypes inferExtremumGrad(TypeRange operands, const OperandNames &given) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, given));
+  MPC_ASSIGN_OR_RETURN(result, broadcastShapes(given.op, types[1], types[2]));
+  MPC_RETURN_IF_ERROR(expectShape(given.op, "dy", types[0], result));
   return SmallVector<RankedTensorType>{withShape(types[1], result), withShape(types[2], result)};
 }
 
@@ -153,25 +153,29 @@ InferredTypes inferConvolution(StringRef op, ArrayRef<RankedTensorType> types, A
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, promotedType(types.take_front(2)))};
 }
 
-InferredTypes inferElementLoss(TypeRange operands, DictionaryAttr dictionary, StringRef op, ArrayRef<StringRef> names,
+InferredTypes inferElementLoss(TypeRange operands, DictionaryAttr dictionary, const OperandNames &given,
                                StringRef target) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, names));
-  MPC_RETURN_IF_ERROR(expectShape(op, target, types[1], types[0].getShape()));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, given));
+  MPC_RETURN_IF_ERROR(expectShape(given.op, target, types[1], types[0].getShape()));
   return SmallVector<RankedTensorType>{f32Tensor(types[0].getContext(), lossShape(dictionary, types[0].getShape()))};
 }
 
-InferredTypes inferElementLossGrad(TypeRange operands, DictionaryAttr dictionary, StringRef op,
-                                   ArrayRef<StringRef> names, StringRef target) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, names));
-  MPC_RETURN_IF_ERROR(expectShape(op, target, types[2], types[1].getShape()));
-  MPC_RETURN_IF_ERROR(expectShape(op, "dloss", types[0], lossShape(dictionary, types[1].getShape())));
+InferredTypes inferElementLossGrad(TypeRange operands, DictionaryAttr dictionary, const OperandNames &given,
+                                   StringRef target) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, given));
+  MPC_RETURN_IF_ERROR(expectShape(given.op, target, types[2], types[1].getShape()));
+  MPC_RETURN_IF_ERROR(expectShape(given.op, "dloss", types[0], lossShape(dictionary, types[1].getShape())));
   return SmallVector<RankedTensorType>{types[1]};
 }
 
-InferredTypes inferReduction(TypeRange operands, DictionaryAttr dictionary, StringRef op) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, {"x"}));
+InferredTypes inferReduction(TypeRange operands, DictionaryAttr dictionary, const OperandNames &given) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, given));
+  return inferReduction(types[0], dictionary, given.op);
+}
+
+InferredTypes inferReduction(RankedTensorType x, DictionaryAttr dictionary, StringRef op) {
   Attributes values = toAttributes(dictionary);
-  ArrayRef<int64_t> extents = types[0].getShape();
+  ArrayRef<int64_t> extents = x.getShape();
   std::vector<int64_t> axes = values.GetInts("axes");
   SmallVector<bool> reduced(extents.size(), axes.empty());
   for (int64_t axis : axes) {
@@ -186,7 +190,7 @@ InferredTypes inferReduction(TypeRange operands, DictionaryAttr dictionary, Stri
     else if (values.GetBool("keep_dims"))
       result.push_back(1);
   }
-  return SmallVector<RankedTensorType>{RankedTensorType::get(result, types[0].getElementType())};
+  return SmallVector<RankedTensorType>{RankedTensorType::get(result, x.getElementType())};
 }
 
 llvm::Error expectScalars(StringRef op, ArrayRef<RankedTensorType> types) {

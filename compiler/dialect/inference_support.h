@@ -21,10 +21,24 @@ std::string shapeText(llvm::ArrayRef<int64_t> shape);
 /// Whether the bytes of a tensor of this shape could overflow 64-bit arithmetic on sizes and offsets.
 bool isTooLarge(llvm::ArrayRef<int64_t> shape);
 
-/// The operands as tensor types; an error names a wrong count or an empty tensor. \p names lists the operands, "bias?"
-/// being optional and "inputs..." any number.
-llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> operandTypes(mlir::TypeRange operands, llvm::StringRef op,
-                                                                       llvm::ArrayRef<llvm::StringRef> names);
+/// An operation's mnemonic and the names of its operands. "bias?" is optional, and "inputs..." is any number.
+struct OperandNames {
+  llvm::StringRef op;
+  llvm::ArrayRef<llvm::StringRef> names;
+};
+
+/// The operands that ODS lists for an operation.
+template <typename Op> OperandNames operandsOf() {
+  return {Op::getOperationName().drop_front(MpcDialect::getDialectNamespace().size() + 1), Op::operandNames()};
+}
+
+/// The operands as tensor types. An error names a wrong count or an empty tensor.
+llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> operandTypes(mlir::TypeRange operands,
+                                                                       const OperandNames &given);
+template <typename Op>
+llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> operandTypes(mlir::TypeRange operands) {
+  return operandTypes(operands, operandsOf<Op>());
+}
 
 /// The type that tracing gives for mixed floating operands. Equal types stay; otherwise it is f32 (f64 if any is).
 mlir::Type promotedType(llvm::ArrayRef<mlir::RankedTensorType> types);
@@ -70,27 +84,29 @@ template <typename T> llvm::Expected<T> toExpected(llvm::StringRef op, absl::Sta
 /// An axis in [-rank, rank) as one in [0, rank).
 llvm::Expected<int64_t> normalAxis(llvm::StringRef op, int64_t axis, int64_t rank);
 
-// Rules that several operations share; \p names are those of the operands.
+// Rules that several operations share.
 
 /// One result of the first operand's type, whose shape every operand must have.
-InferredTypes inferAllSameShape(mlir::TypeRange operands, llvm::StringRef op, llvm::ArrayRef<llvm::StringRef> names);
+InferredTypes inferAllSameShape(mlir::TypeRange operands, const OperandNames &given);
 /// Two operands under broadcasting.
-InferredTypes inferBroadcast(mlir::TypeRange operands, llvm::StringRef op);
+InferredTypes inferBroadcast(mlir::TypeRange operands, const OperandNames &given);
 /// Two operands under broadcasting, which are compared: the result is i1.
-InferredTypes inferComparison(mlir::TypeRange operands, llvm::StringRef op);
+InferredTypes inferComparison(mlir::TypeRange operands, const OperandNames &given);
 /// The derivative of `minimum` or `maximum` from dy, a and b, which has dy's shape before broadcasting is undone.
-InferredTypes inferExtremumGrad(mlir::TypeRange operands, llvm::StringRef op);
+InferredTypes inferExtremumGrad(mlir::TypeRange operands, const OperandNames &given);
 /// A convolution of image, weight and perhaps a bias, whose result has shape \p result with \p channels channels.
 InferredTypes inferConvolution(llvm::StringRef op, llvm::ArrayRef<mlir::RankedTensorType> types,
                                llvm::ArrayRef<int64_t> result, int64_t channels);
 /// A loss of two operands of one shape; messages call the second one \p target.
-InferredTypes inferElementLoss(mlir::TypeRange operands, mlir::DictionaryAttr dictionary, llvm::StringRef op,
-                               llvm::ArrayRef<llvm::StringRef> names, llvm::StringRef target);
+InferredTypes inferElementLoss(mlir::TypeRange operands, mlir::DictionaryAttr dictionary, const OperandNames &given,
+                               llvm::StringRef target);
 /// The derivative of such a loss by its first operand; dloss stands in front of the loss's operands.
-InferredTypes inferElementLossGrad(mlir::TypeRange operands, mlir::DictionaryAttr dictionary, llvm::StringRef op,
-                                   llvm::ArrayRef<llvm::StringRef> names, llvm::StringRef target);
-/// Operand x reduced over the attribute `axes`, which stay with extent 1 where `keep_dims` holds.
-InferredTypes inferReduction(mlir::TypeRange operands, mlir::DictionaryAttr dictionary, llvm::StringRef op);
+InferredTypes inferElementLossGrad(mlir::TypeRange operands, mlir::DictionaryAttr dictionary, const OperandNames &given,
+                                   llvm::StringRef target);
+/// The one operand reduced over the attribute `axes`, which stay with extent 1 where `keep_dims` holds.
+InferredTypes inferReduction(mlir::TypeRange operands, mlir::DictionaryAttr dictionary, const OperandNames &given);
+/// The same for a tensor that is an operand among others.
+InferredTypes inferReduction(mlir::RankedTensorType x, mlir::DictionaryAttr dictionary, llvm::StringRef op);
 
 /// The error "result <number> is <type>", which its user goes on with.
 mlir::InFlightDiagnostic resultError(mlir::OpResult result);

@@ -253,17 +253,38 @@ def Mpc_ActivationAttr
     : Mpc_WordAttr<"Activation", "activation", ["none", "relu", "sigmoid", "tanh", "gelu", "gelu_tanh"]>;
 def Mpc_ApproximationAttr : Mpc_WordAttr<"Approximation", "approximation", ["none", "tanh"]>;
 def Mpc_DistributionAttr : Mpc_WordAttr<"Distribution", "distribution", ["uniform", "normal", "truncated_normal"]>;
-def Mpc_ShadowAttr : Mpc_WordAttr<"Shadow", "shadow", ["none", "f16", "bf16"]>;
+def Mpc_LowCopyAttr : Mpc_WordAttr<"LowCopy", "shadow", ["none", "f16", "bf16"]>;
 
-def Mpc_DataFormat : DefaultValuedAttr<Mpc_DataFormatAttr, "::mpc::DataFormat::kNCHW">;
-def Mpc_PadMode : DefaultValuedAttr<Mpc_PadModeAttr, "::mpc::PadMode::kValid">;
-def Mpc_Reduction : DefaultValuedAttr<Mpc_LossReductionAttr, "::mpc::LossReduction::kMean">;
-def Mpc_Activation : DefaultValuedAttr<Mpc_ActivationAttr, "::mpc::Activation::kNone">;
-def Mpc_Approximation : DefaultValuedAttr<Mpc_ApproximationAttr, "::mpc::Approximation::kNone">;
-def Mpc_Shadow : DefaultValuedAttr<Mpc_ShadowAttr, "::mpc::Shadow::kNone">;
+// An attribute whose default is that of a constant of kernels/known_attributes.h.
+class Mpc_Known<Attr attribute, string constant>
+    : DefaultValuedAttr<attribute, "::mpc::attribute::" # constant # ".fallback">;
 
-def Mpc_Strides : DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">;
-def Mpc_Padding : DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">;
+def Mpc_DataFormat : Mpc_Known<Mpc_DataFormatAttr, "kDataFormat">;
+def Mpc_PadMode : Mpc_Known<Mpc_PadModeAttr, "kPadMode">;
+def Mpc_Reduction : Mpc_Known<Mpc_LossReductionAttr, "kReduction">;
+def Mpc_Activation : Mpc_Known<Mpc_ActivationAttr, "kActivation">;
+def Mpc_Approximation : Mpc_Known<Mpc_ApproximationAttr, "kApproximate">;
+def Mpc_LowCopy : Mpc_Known<Mpc_LowCopyAttr, "kLowCopy">;
+
+def Mpc_Strides : Mpc_Known<DenseI64ArrayAttr, "kStrides">;
+def Mpc_Dilations : Mpc_Known<DenseI64ArrayAttr, "kDilations">;
+def Mpc_Padding : Mpc_Known<DenseI64ArrayAttr, "kPadding">;
+def Mpc_Epsilon : Mpc_Known<F32Attr, "kEpsilon">;
+def Mpc_Slope : Mpc_Known<F32Attr, "kSlope">;
+def Mpc_AdamEpsilon : Mpc_Known<F32Attr, "kAdamEpsilon">;
+def Mpc_LambEpsilon : Mpc_Known<F32Attr, "kLambEpsilon">;
+def Mpc_AdamWDecay : Mpc_Known<F32Attr, "kAdamWDecay">;
+def Mpc_Beta1 : Mpc_Known<F32Attr, "kBeta1">;
+def Mpc_Beta2 : Mpc_Known<F32Attr, "kBeta2">;
+def Mpc_Momentum : Mpc_Known<F32Attr, "kMomentum">;
+def Mpc_LossScale : Mpc_Known<F32Attr, "kLossScale">;
+def Mpc_On : Mpc_Known<F32Attr, "kOn">;
+def Mpc_Upper : Mpc_Known<F32Attr, "kUpper">;
+def Mpc_Groups : Mpc_Known<I64Attr, "kGroups">;
+def Mpc_LastAxis : Mpc_Known<I64Attr, "kLastAxis">;
+def Mpc_CountIncludePad : Mpc_Known<BoolAttr, "kCountIncludePad">;
+
+// Defaults that kernels/known_attributes.h lacks.
 def Mpc_Flag : DefaultValuedAttr<BoolAttr, "false">;
 class Mpc_Float<string default> : DefaultValuedAttr<F32Attr, default>;
 class Mpc_Int<string default> : DefaultValuedAttr<I64Attr, default>;
@@ -277,13 +298,24 @@ class Mpc_Positions<string method, list<int> positions> {
   }];
 }
 
-// Shape inference of operands, by name, that all have the shape of the one result, which has the type of the first.
-class Mpc_InferAlike<string mnemonic, list<string> operands> {
+// Shape inference of operands that all have the shape of the one result, which has the type of the first.
+defvar Mpc_InferAlike = [{
+  ::llvm::Expected<::llvm::SmallVector<::mlir::RankedTensorType>>
+  $cppClass::inferTypes(::mlir::TypeRange operands, ::mlir::DictionaryAttr) {
+    return ::mpc::inferAllSameShape(operands, ::mpc::operandsOf<$cppClass>());
+  }
+}];
+
+// The names of the operands among `arguments`: an optional one ends in "?", a variadic one in "...".
+class Mpc_OperandNames<dag arguments> {
+  list<int> operands = !filter(i, !range(!size(arguments)), !isa<TypeConstraint>(!getdagarg<Constraint>(arguments, i)));
+  list<string> names = !foreach(i, operands, "\"" # !getdagname(arguments, i) #
+      !cond(!isa<Optional>(!getdagarg<Constraint>(arguments, i)): "?",
+            !isa<Variadic>(!getdagarg<Constraint>(arguments, i)): "...", true: "") # "\"");
   code definition = [{
-    ::llvm::Expected<::llvm::SmallVector<::mlir::RankedTensorType>>
-    $cppClass::inferTypes(::mlir::TypeRange operands, ::mlir::DictionaryAttr) {
-      return ::mpc::inferAllSameShape(operands, "}] # mnemonic # "\", {" #
-      !interleave(!foreach(operand, operands, "\"" # operand # "\""), ", ") # [{});
+    ::llvm::ArrayRef<::llvm::StringRef> $cppClass::operandNames() {
+      static const ::llvm::SmallVector<::llvm::StringRef, 0> kNames = {}] # !interleave(names, ", ") # [{};
+      return kNames;
     }
   }];
 }
@@ -315,7 +347,7 @@ class Mpc_ExampleOf<string op, list<string> operands, string result, list<string
 }
 
 // `ampClass` is an enumerator of mpc::AmpClass. Operations whose operands or results partly stay f32 list them. Operations
-// of Mpc_ImageInterface list their images. Shape inference is written where `alike` lists operands, the derivative where
+// of Mpc_ImageInterface list their images. Shape inference is written where operands are `alike`, the derivative where
 // there is a `gradientOp`; otherwise they are C++.
 class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
     : Op<Mpc_Dialect, mnemonic, traits # [
@@ -325,20 +357,20 @@ class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
   list<int> f32Results = [];
   list<int> imageOperands = [];
   list<int> imageResults = [];
-  list<string> alike = [];
+  bit alike = 0;
   string gradientOp = "";
   string gradientReads = "";
   // The example in a description that a class writes: values for Mpc_ExampleOf, or code.
   list<string> exampleValues = [];
   string example = "";
   code extraDeclarations = "";
-  let extraClassDeclaration = extraDeclarations;
-  let extraClassDefinition =
+  let extraClassDeclaration = "static ::llvm::ArrayRef<::llvm::StringRef> operandNames();\n" # extraDeclarations;
+  let extraClassDefinition = Mpc_OperandNames<arguments>.definition #
       "::mpc::AmpClass $cppClass::getAmpClass() { return ::mpc::AmpClass::" # ampClass # "; }\n" #
       Mpc_Positions<"getF32Operands", f32Operands>.definition # Mpc_Positions<"getF32Results", f32Results>.definition #
       !if(!empty(imageOperands), "", Mpc_Positions<"getImageOperands", imageOperands>.definition #
                                      Mpc_Positions<"getImageResults", imageResults>.definition) #
-      !if(!empty(alike), "", Mpc_InferAlike<mnemonic, alike>.definition) #
+      !if(alike, Mpc_InferAlike, "") #
       !if(!empty(gradientOp), "", Mpc_UnaryVjp<gradientOp, gradientReads>.definition) # [{
         ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser &parser, ::mlir::OperationState &state) {
           return ::mpc::parseOperation(parser, state);

@@ -42,6 +42,9 @@ OperandRange GlobalNormOp::getGradientOperands() { return getInputs().drop_front
 
 Value ReshapeOp::getViewSource() { return getX(); }
 Value AllReduceOp::getViewSource() { return getX(); }
+Value AllReduceWaitOp::getViewSource() { return getX(); }
+
+bool isWait(Operation *op) { return isa<ViewLikeOpInterface>(op) && !isMemoryEffectFree(op); }
 
 Value behindViews(Value v) {
   while (auto view = v.getDefiningOp<ViewLikeOpInterface>())

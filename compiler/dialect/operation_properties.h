@@ -36,6 +36,10 @@ inline bool isViewOrConstant(mlir::Operation *op) {
   return mlir::isa<mlir::ViewLikeOpInterface>(op) || op->hasTrait<mlir::OpTrait::ConstantLike>();
 }
 
+/// Whether \p op is a view with effects. It waits for the operation that writes what it shows. That operation reads its
+/// operands until then, so nothing may write over them before. Passes move other views freely, but no wait.
+bool isWait(mlir::Operation *op);
+
 /// The value that \p v is a view of, through every view; \p v itself where it is no view.
 mlir::Value behindViews(mlir::Value v);
 

@@ -14,6 +14,7 @@ inline constexpr llvm::StringLiteral stateAttrName = "mpc.state";
 /// The `mpc.state` of an argument or a result. Null: it has none, and is data without a name.
 StateAttr argumentState(mlir::FunctionOpInterface function, unsigned index);
 StateAttr resultState(mlir::FunctionOpInterface function, unsigned index);
+/// Sets `mpc.state` of an argument or a result. \p state is not null.
 void setArgumentState(mlir::FunctionOpInterface function, unsigned index, StateAttr state);
 void setResultState(mlir::FunctionOpInterface function, unsigned index, StateAttr state);
 /// The `mpc.state` of the function argument \p v; null for any other value.

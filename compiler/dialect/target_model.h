@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/dialect/dialect.h"
+#include "kernels/dtype.h"
 #include "mlir/IR/DialectInterface.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -10,7 +11,7 @@
 namespace mpc {
 
 /// Which operations become generated kernels though no other joins them.
-enum class LoneRegions {
+enum class LoneFusions {
   None,                   ///< none: each operation has a kernel of its own
   WithoutKernel,          ///< operations that the device has no kernel for
   WithoutKernelOrWorthIt, ///< those, and operations that generated code is expected to compute faster
@@ -20,17 +21,20 @@ enum class LoneRegions {
 /// compiler/target/targets.h implements it over runtime::Device. Where this build has no such device, nothing is known
 /// of its kernels: none writes over an operand or takes a workspace.
 ///
-/// It answers what passes ask, and nothing that none asks. The low type of level auto is an option, which the front end
-/// finds out from the device. Packings of weights are made in lowering, for the kernel that a plan chooses.
+/// It answers what passes ask, and nothing that none asks. Packings of weights are part of the plan of an instruction.
+/// A kernel has a packing only once rules or a measurement have chosen it, which happens in lowering. An answer by
+/// operation would plan each one twice, and could differ from the kernel that is then chosen.
 class TargetModel {
 public:
   virtual ~TargetModel() = default;
 
   /// The bytes that could be moved in the time that one launch costs.
   virtual int64_t bytesPerLaunch() const = 0;
-  virtual LoneRegions loneRegions() const = 0;
+  virtual LoneFusions loneFusions() const = 0;
   /// Whether the libraries of the device apply gelu to a product in the form and with the error of mpc's own.
   virtual bool foldsGelu() const = 0;
+  /// The low type that the device computes in natively; bf16 where it is not here.
+  virtual DType nativeLowType() const = 0;
   /// Whether the kernel of \p op may write result \p result over operand \p operand.
   virtual bool mayAlias(mlir::Operation *op, unsigned result, unsigned operand) const = 0;
   /// The bytes of scratch of an operation that is an instruction by itself, for the kernel that rules choose. 0 where

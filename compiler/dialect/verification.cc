@@ -12,7 +12,7 @@ LogicalResult verifyShapes(Operation *op, llvm::Expected<SmallVector<RankedTenso
     return op->emitOpError() << "has " << op->getNumResults() << " results, expected " << inferred->size();
   for (auto [result, expected] : llvm::zip_equal(op->getResults(), *inferred)) {
     auto actual = dyn_cast<RankedTensorType>(result.getType());
-    if (isShadow(result) && result.getType() != expected)
+    if (isLowCopy(result) && result.getType() != expected)
       return op->emitOpError() << "shadow is " << result.getType() << ", expected " << expected;
     if (!actual || actual.getShape() != expected.getShape())
       return resultError(result) << ", its shape must be " << shapeText(expected.getShape());
@@ -25,10 +25,10 @@ LogicalResult verifyShapes(Operation *op, llvm::Expected<SmallVector<RankedTenso
   return success();
 }
 
-bool isShadow(OpResult result) {
+bool isLowCopy(OpResult result) {
   Operation *op = result.getOwner();
-  auto shadow = op->getAttrOfType<ShadowAttr>("shadow");
-  return shadow && shadow.getValue() != Shadow::kNone && result.getResultNumber() + 1 == op->getNumResults();
+  auto lowCopy = op->getAttrOfType<LowCopyAttr>("shadow");
+  return lowCopy && lowCopy.getValue() != LowCopy::kNone && result.getResultNumber() + 1 == op->getNumResults();
 }
 
 } // namespace mpc

@@ -34,7 +34,7 @@ static const WordsOfAttribute *find(StringRef name) {
   static const WordsOfAttribute all[] = {
       takesWordsOf<DataFormatAttr>(kDataFormat),     takesWordsOf<PadModeAttr>(kPadMode),
       takesWordsOf<LossReductionAttr>(kReduction),   takesWordsOf<ActivationAttr>(kActivation),
-      takesWordsOf<ApproximationAttr>(kApproximate), takesWordsOf<ShadowAttr>(kShadow),
+      takesWordsOf<ApproximationAttr>(kApproximate), takesWordsOf<LowCopyAttr>(kLowCopy),
       takesWordsOf<DistributionAttr>(kDistribution),
   };
   const WordsOfAttribute *found = llvm::find_if(all, [&](const WordsOfAttribute &one) { return one.name == name; });
@@ -53,7 +53,7 @@ ArrayRef<std::string_view> wordsOf(StringRef name) {
 
 std::optional<StringRef> wordOf(Attribute given) {
   return llvm::TypeSwitch<Attribute, std::optional<StringRef>>(given)
-      .Case<DataFormatAttr, PadModeAttr, LossReductionAttr, ActivationAttr, ApproximationAttr, ShadowAttr,
+      .Case<DataFormatAttr, PadModeAttr, LossReductionAttr, ActivationAttr, ApproximationAttr, LowCopyAttr,
             DistributionAttr>([](auto attribute) { return wordOf(attribute.getValue()); })
       .Default(std::nullopt);
 }

@@ -13,7 +13,16 @@ template <typename Enum> constexpr bool hasNames(std::initializer_list<std::stri
   return std::equal(words.begin(), words.end(), NamesOf<Enum>().begin(), NamesOf<Enum>().end());
 }
 
+/// The name of an enum's value.
 template <typename Enum> llvm::StringRef wordOf(Enum value) { return llvm::StringRef(NameOf(value)); }
+
+/// Appends to \p error the words that are accepted, and the one that was given: "NCHW, NHWC; got 'x'".
+template <typename Words>
+mlir::InFlightDiagnostic listWords(mlir::InFlightDiagnostic error, const Words &accepted, llvm::StringRef given) {
+  llvm::interleaveComma(accepted, error, [&](std::string_view word) { error << llvm::StringRef(word); });
+  error << "; got '" << given << "'";
+  return error;
+}
 
 /// Parses a word. Errors: it is none of the enum's.
 template <typename Enum> llvm::FailureOr<Enum> parseWord(mlir::AsmParser &parser) {
@@ -23,9 +32,7 @@ template <typename Enum> llvm::FailureOr<Enum> parseWord(mlir::AsmParser &parser
     return llvm::failure();
   if (std::optional<Enum> value = ParseEnum<Enum>(word))
     return *value;
-  mlir::InFlightDiagnostic error = parser.emitError(loc) << "expected one of ";
-  llvm::interleaveComma(NamesOf<Enum>(), error, [&](std::string_view name) { error << llvm::StringRef(name); });
-  return error << "; got '" << word << "'";
+  return listWords(parser.emitError(loc) << "expected one of ", NamesOf<Enum>(), word);
 }
 
 /// The attribute \p name with the value \p word. Null: the attribute takes no words, or not this one.
@@ -34,7 +41,7 @@ mlir::Attribute wordAttribute(mlir::MLIRContext *context, llvm::StringRef name, 
 /// The words that the attribute \p name takes; empty: it takes others than words.
 llvm::ArrayRef<std::string_view> wordsOf(llvm::StringRef name);
 
-/// The word of an attribute that has one.
+/// The word of an attribute of the dialect's enums; none for any other attribute.
 std::optional<llvm::StringRef> wordOf(mlir::Attribute given);
 
 } // namespace mpc

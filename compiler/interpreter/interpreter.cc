@@ -203,8 +203,8 @@ absl::Status FunctionInterpreter::runReference(Operation &op) {
     TensorSpec spec = specOf(result);
     outputs.push_back({spec, std::vector<double>(spec.num_elements())});
   }
-  absl::Status status = reference::Run(std::string_view(op.getName().stripDialect()), kernelAttributes(&op), inputs,
-                                       absl::MakeSpan(outputs), rounding);
+  absl::Status status =
+      reference::Run(kernelName(&op), kernelAttributes(&op), inputs, absl::MakeSpan(outputs), rounding);
   if (!status.ok())
     return absl::Status(status.code(), absl::StrCat(describe(op, function), ": ", status.message()));
   bind(op.getResults(), std::move(outputs));

@@ -5,6 +5,7 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <numeric>
 #include <vector>
@@ -27,6 +28,7 @@ public:
   ArenaPlanner(llvm::ArrayRef<ArenaPlace> places, std::size_t sequence, runtime::Program &program)
       : places(places), isStep(sequence == 0), program(program) {
     for (auto [index, place] : llvm::enumerate(places)) {
+      assert(place.first <= place.last && "a place lives from its first instruction to its last");
       size_t bytes = 0;
       for (runtime::ValueId id : place.values) {
         bytes = std::max(bytes, program.values[id].spec.bytes());
@@ -74,6 +76,7 @@ private:
   llvm::DenseMap<runtime::ValueId, size_t> placeOf;
 
   size_t place(const runtime::MemoryPlan &plan) {
+    assert(plan.offsets.size() == intervals.size() && "the plan has an offset for each interval");
     for (auto [place, offset] : llvm::zip_first(places, plan.offsets))
       for (runtime::ValueId id : place.values)
         program.values[id].offset = offset;
@@ -100,6 +103,7 @@ private:
     for (const runtime::RigidIntervals &buffer : buffers)
       for (size_t interval : buffer.intervals) {
         const TensorSpec &spec = program.values[places[interval].values.front()].spec;
+        assert(interval < places.size() && "flat buffers hold tensors, no workspaces");
         padded[interval].bytes = runtime::PaddedElements(spec.num_elements()) * ElementSize(spec.dtype);
       }
     flat.plan = runtime::PlanMemory(padded, buffers, most);

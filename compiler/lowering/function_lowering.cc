@@ -2,11 +2,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/attribute_conversion.h"
+#include "compiler/dialect/fusion_plan.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/region_plan.h"
 #include "compiler/lowering/arena_plan.h"
-#include "compiler/lowering/region_instruction.h"
+#include "compiler/lowering/fusion_instruction.h"
 
+#include <cassert>
 #include <utility>
 
 using namespace mlir;
@@ -61,7 +62,7 @@ runtime::ValueId FunctionLowering::valueId(Value v) {
 static std::string whyNoRegion(Operation *op) {
   if (!isa<FusibleOpInterface>(op))
     return "";
-  auto plan = codegen::RegionPlan::of(ArrayRef(op));
+  auto plan = codegen::FusionPlan::create(ArrayRef(op));
   return plan ? "" : absl::StrCat("; a region cannot hold it: ", llvm::toString(plan.takeError()));
 }
 
@@ -77,14 +78,16 @@ absl::Status FunctionLowering::run() {
     size_t first = instructionCount();
     if (absl::Status status = addInstruction(op); !status.ok())
       return status;
+    assert(instructionCount() > first && "every operation has an instruction");
     instructionRanges.push_back({first, instructionCount() - 1});
     for (runtime::Instruction &instruction : llvm::drop_begin(sequence().instructions, first))
-      instruction.phase = phaseOfCall.value_or(phases.of(op));
+      instruction.phase = phaseOfCall.value_or(phases.phaseOf(op));
   }
   return absl::OkStatus();
 }
 
 void FunctionLowering::addCopies() {
+  assert(instructionRanges.size() == storage.getInstructions().size() && "copies come after all instructions");
   Operation *terminator = function.getBody().front().getTerminator();
   for (const StorageAssignment::Copy &copy : storage.getCopies())
     sequence().copies.push_back({keptId(terminator->getOperand(copy.result)), *oldValue(copy.result), copy.reason});
@@ -95,6 +98,9 @@ absl::Status FunctionLowering::addInstruction(Operation *op) {
     return addRegion(fusion);
   if (auto repeat = dyn_cast<RepeatOp>(op))
     return addRepeat(repeat);
+  // A Program runs in one process and in order: what it waits for is done.
+  if (isWait(op))
+    return absl::OkStatus();
   // Kernels are made from the shapes of what they write.
   if (op->getNumResults() > 0 && op->use_empty() && isMemoryEffectFree(op))
     return absl::InvalidArgumentError(absl::StrCat(op->getName().getStringRef().str(),
@@ -119,7 +125,7 @@ absl::Status FunctionLowering::addRegion(FusionOp fusion) {
   if (call == parts.code.calls.end())
     return absl::InvalidArgumentError(
         absl::StrCat("@", function.getSymName().str(), ": no code was generated for an mpc.fusion"));
-  runtime::Instruction instruction = regionInstruction(fusion, call->second, storage.aliases(fusion));
+  runtime::Instruction instruction = fusionInstruction(fusion, call->second, storage.aliases(fusion));
   for (Value operand : fusion.getInputs())
     instruction.inputs.push_back(valueId(operand));
   // The code stores what the region yields, whether or not something reads it.
@@ -135,6 +141,7 @@ absl::Status FunctionLowering::checkLimits(RepeatOp repeat) const {
     return absl::InvalidArgumentError(absl::StrCat("the call of @", repeat.getCallee().str(), " makes ", what.str(),
                                                    " than ", most, ", the most that a Program has"));
   };
+  assert(runs > 0 && parts.allRuns <= runtime::kMostRuns && "the calls so far keep to the limits");
   if (program.sequences.size() >= runtime::kMostSequences)
     return refuse("more sequences", runtime::kMostSequences);
   if (depth >= runtime::kDeepestSequence)
@@ -154,7 +161,7 @@ absl::Status FunctionLowering::addRepeat(RepeatOp repeat) {
   instruction.attributes.Set(runtime::kRepeatCount, count);
   instruction.scope = pathOf(repeat).str();
   instruction.sequence = static_cast<std::int32_t>(program.sequences.size());
-  auto body = std::make_unique<FunctionLowering>(callee, *this, count, phaseOfCall.value_or(phases.of(repeat)));
+  auto body = std::make_unique<FunctionLowering>(callee, *this, count, phaseOfCall.value_or(phases.phaseOf(repeat)));
   SmallVector<Value> arguments(repeat.getInputs());
   for (Value operand : repeat.getInputs())
     instruction.inputs.push_back(valueId(operand));
@@ -227,6 +234,7 @@ std::pair<size_t, size_t> FunctionLowering::instructionsOf(size_t position) cons
 }
 
 size_t FunctionLowering::plan() {
+  assert(instructionRanges.size() == storage.getInstructions().size() && "all instructions exist before the plan");
   SmallVector<ArenaPlace> places;
   bool placesArguments = !isSequence(function);
   for (auto &[root, values] : arenaValues) {

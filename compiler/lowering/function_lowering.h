@@ -110,7 +110,8 @@ private:
   llvm::MapVector<mlir::Value, llvm::SmallVector<runtime::ValueId>> arenaValues;
   /// Which instructions share flat buffers.
   llvm::DenseMap<std::size_t, std::int64_t> flatGroups;
-  /// The first and the last instruction of each operation, in the order of Storage.instructions().
+  /// The first and the last instruction of each operation, in the order of StorageAssignment::getInstructions(). Of a
+  /// wait the last is the one in front of it.
   std::vector<std::pair<std::size_t, std::size_t>> instructionRanges;
   /// Packed weights with the instructions that write them; the next one reads them.
   std::vector<std::pair<runtime::ValueId, std::size_t>> packedWeights;

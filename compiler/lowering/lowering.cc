@@ -6,8 +6,8 @@
 #include "compiler/dialect/inference_support.h"
 #include "compiler/dialect/step_signature.h"
 #include "compiler/lowering/function_lowering.h"
+#include "compiler/lowering/fusion_instruction.h"
 #include "compiler/lowering/program_data.h"
-#include "compiler/lowering/region_instruction.h"
 #include "runtime/aligned_buffer.h"
 
 using namespace mlir;

@@ -4,6 +4,7 @@
 #include "runtime/aligned_buffer.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 #include <utility>
 
@@ -43,6 +44,7 @@ std::vector<size_t> placeConstants(ArrayRef<DenseElementsAttr> constants, runtim
       filled.emplace_back(index, fillOf(std::move(content), bytes, program.fills));
       continue;
     }
+    assert(bytes == 0 || (!content.empty() && bytes % content.size() == 0));
     offsets[index] = program.constants.size();
     program.constants.resize(offsets[index] + runtime::AlignedBuffer::Padded(bytes));
     for (size_t at = 0; at < bytes; at += content.size())
@@ -58,6 +60,7 @@ std::vector<size_t> placeConstants(ArrayRef<DenseElementsAttr> constants, runtim
 
 void addCastRefreshes(ArrayRef<StringRef> owners, const llvm::StringMap<runtime::ValueId> &stateByName,
                       runtime::Program &program) {
+  assert(owners.size() <= program.state.size() && "an owner belongs to a state");
   for (auto [index, owner] : llvm::enumerate(owners)) {
     const runtime::StateBinding &derived = program.state[index];
     if (derived.role != Role::kDerived)

@@ -10,17 +10,13 @@ using namespace mlir;
 
 namespace mpc::compiler {
 
-StorageAssignment::StorageAssignment(func::FuncOp function, const runtime::Device *target) : target(target) {
-  for (Operation &op : function.getBody().front().without_terminator()) {
-    if (isa<ConstantOp>(op))
-      continue;
-    if (auto view = dyn_cast<ViewLikeOpInterface>(op)) {
-      parent[view.getViewDest()] = root(view.getViewSource());
-      continue;
-    }
-    position[&op] = instructions.size();
-    instructions.push_back(&op);
-  }
+StorageAssignment::StorageAssignment(func::FuncOp function, const runtime::Device *target)
+    : target(target), dependences(function.getBody().front()) {
+  for (auto view : function.getBody().front().getOps<ViewLikeOpInterface>())
+    parent[view.getViewDest()] = root(view.getViewSource());
+  for (Operation *op : dependences.getOperations())
+    if (!isa<ConstantOp>(op))
+      instructions.push_back(op);
   placeStateInPlace(function);
 
   size_t end = instructions.size();
@@ -35,8 +31,8 @@ StorageAssignment::StorageAssignment(func::FuncOp function, const runtime::Devic
   for (BlockArgument argument : function.getArguments())
     extend(root(argument), 0);
   for (auto [index, op] : llvm::enumerate(instructions)) {
-    for (Value operand : op->getOperands())
-      extend(root(operand), index);
+    for (Value read : dependences.reads(*dependences.numberOf(op)))
+      extend(root(read), index);
     for (Value result : op->getResults())
       extend(root(result), index);
   }
@@ -56,8 +52,8 @@ std::pair<size_t, size_t> StorageAssignment::life(Value root) const {
   return it == lives.end() ? std::pair<size_t, size_t>(0, 0) : it->second;
 }
 
-std::vector<RegionAlias> StorageAssignment::aliases(FusionOp fusion) const {
-  std::vector<RegionAlias> pairs;
+std::vector<FusionAlias> StorageAssignment::aliases(FusionOp fusion) const {
+  std::vector<FusionAlias> pairs;
   for (auto [output, written] : llvm::enumerate(fusion.getOutputs()))
     for (auto [input, read] : llvm::enumerate(fusion.getInputs()))
       if (root(written) == root(read))
@@ -70,7 +66,7 @@ bool mayAlias(Operation *op, unsigned result, unsigned operand, const runtime::D
   if (isa<RepeatOp>(op))
     return result == operand;
   if (auto fusion = dyn_cast<FusionOp>(op)) {
-    llvm::Expected<codegen::RegionPlan> plan = codegen::RegionPlan::of(fusion);
+    llvm::Expected<codegen::FusionPlan> plan = codegen::FusionPlan::create(fusion);
     if (!plan) {
       llvm::consumeError(plan.takeError());
       return false;
@@ -105,13 +101,13 @@ std::string StorageAssignment::obstacleInside(OpResult update, Value old) const 
   }
   if (!writer->hasTrait<StateUpdate>())
     return nameWithPath(writer) + " is no in-place update";
-  // A shadow follows the parameter and has no operand of its own.
-  bool shadow = isShadow(update);
-  if (!shadow && root(writer->getOperand(index)) != old)
+  // A low copy follows the parameter and has no operand of its own.
+  bool lowCopy = isLowCopy(update);
+  if (!lowCopy && root(writer->getOperand(index)) != old)
     return nameWithPath(writer) + " does not update this state";
   for (auto [other, operand] : llvm::enumerate(writer->getOperands()))
-    if ((shadow || other != index) && root(operand) == old)
-      return nameWithPath(writer) + (shadow ? " reads what it writes" : " reads the old value twice");
+    if ((lowCopy || other != index) && root(operand) == old)
+      return nameWithPath(writer) + (lowCopy ? " reads what it writes" : " reads the old value twice");
   return "";
 }
 
@@ -119,14 +115,11 @@ std::string StorageAssignment::inPlaceObstacle(OpResult update, Value old) const
   Operation *writer = update.getOwner();
   if (std::string obstacle = obstacleInside(update, old); !obstacle.empty())
     return obstacle;
-  size_t writerPosition = position.lookup(writer);
-  for (Operation *reader : instructions) {
-    if (reader == writer || position.lookup(reader) < writerPosition)
-      continue;
-    for (Value operand : reader->getOperands())
-      if (root(operand) == old)
-        return nameWithPath(reader) + " reads the old value after the update";
-  }
+  assert(dependences.numberOf(writer) && "the writer is an operation of the block");
+  unsigned written = *dependences.numberOf(writer);
+  for (unsigned reader : dependences.readersOf(old))
+    if (reader > written)
+      return nameWithPath(dependences.getOperations()[reader]) + " reads the old value after the update";
   return "";
 }
 
@@ -167,6 +160,7 @@ void StorageAssignment::reuseDyingOperands() {
         if (!temporary || !dies || !once || !sameSpec ||
             !mayAlias(op, result.getResultNumber(), operand.getOperandNumber(), target))
           continue;
+        assert(lives.contains(result) && "every result has a life");
         life->second.second = lives.lookup(result).second;
         lives.erase(result);
         parent[result] = candidate;

@@ -1,7 +1,8 @@
 // Decides which values share storage, and how long each storage lives.
 #pragma once
 
-#include "compiler/lowering/region_instruction.h"
+#include "compiler/analysis/block_dependences.h"
+#include "compiler/lowering/fusion_instruction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/executable.h"
 #include "llvm/ADT/DenseMap.h"
@@ -19,8 +20,8 @@ bool mayAlias(mlir::Operation *op, unsigned result, unsigned operand, const runt
 /// source. New values of state, or of the first arguments of a sequence, live in their argument. A kernel may write
 /// over an operand that dies with it.
 ///
-/// BlockDependences says which order keeps updates in place. The assignment takes the order that there is, also one
-/// that a user wrote, and copies old state where a reader comes too late.
+/// BlockDependences says which order keeps updates in place, and who reads which storage. The assignment takes the
+/// order that there is, also one that a user wrote, and copies old state where a reader comes too late.
 class StorageAssignment {
 public:
   /// A new value that could not be made in the place of the old one.
@@ -32,13 +33,14 @@ public:
   StorageAssignment(mlir::func::FuncOp function, const runtime::Device *target);
 
   mlir::Value root(mlir::Value v) const;
-  /// Position of an operation among the function's instructions; views and constants have none.
+  /// The operations that lives are counted in, in program order: those that BlockDependences numbers, without
+  /// constants. Each becomes instructions, but a wait becomes none.
   const std::vector<mlir::Operation *> &getInstructions() const { return instructions; }
   /// First and last instruction of a root's life. Function results live to the end.
   std::pair<size_t, size_t> life(mlir::Value root) const;
   const std::vector<Copy> &getCopies() const { return copies; }
   /// Which outputs of a region are written over which of its inputs.
-  std::vector<RegionAlias> aliases(FusionOp fusion) const;
+  std::vector<FusionAlias> aliases(FusionOp fusion) const;
 
 private:
   void placeStateInPlace(mlir::func::FuncOp function);
@@ -51,8 +53,8 @@ private:
   std::string obstacleInSequence(mlir::OpResult update, mlir::Value old) const;
 
   const runtime::Device *target;
+  BlockDependences dependences;
   std::vector<mlir::Operation *> instructions;
-  llvm::DenseMap<mlir::Operation *, size_t> position;
   llvm::DenseMap<mlir::Value, mlir::Value> parent;
   llvm::DenseMap<mlir::Value, std::pair<size_t, size_t>> lives;
   std::vector<Copy> copies;

@@ -75,7 +75,8 @@ template <typename Options, typename Visitor> void visitOptions(Options &given, 
   using enum OptionKind;
   visit(OptionInfo{"function", OfProgram, "The public function to compile; the others are left out."}, given.function);
   visit(OptionInfo{"level", OfPasses, "O0, O1, O2, O3 or auto. Default O0."}, given.level);
-  visit(OptionInfo{"dtype", OfPasses, "The low type: f16 or bf16. Default f16."}, given.dtype);
+  visit(OptionInfo{"dtype", OfPasses, "The low type: f16, bf16, or auto for the device's own. Default f16."},
+        given.dtype);
   visit(OptionInfo{"keep_batchnorm_fp32", OfPasses, "Norms in f32: true or false. Default: the level's."},
         given.keep_batchnorm_fp32);
   visit(OptionInfo{"loss_scale", OfPasses, "none, static or dynamic. Default none."}, given.loss_scale);

@@ -129,7 +129,7 @@ private:
 } // namespace
 
 absl::StatusOr<std::string> DotGraph(const Module &target, const std::string &name) {
-  absl::StatusOr<UnfusedFunction> function = UnfusedFunction::of(target, name);
+  absl::StatusOr<UnfusedFunction> function = UnfusedFunction::create(target, name);
   if (!function.ok())
     return function.status();
   return DotWriter(*function).run();

@@ -295,7 +295,7 @@ private:
 } // namespace
 
 absl::StatusOr<std::string> ExplainPrecision(const Module &target, const std::string &name, const std::string &what) {
-  absl::StatusOr<UnfusedFunction> function = UnfusedFunction::of(target, name);
+  absl::StatusOr<UnfusedFunction> function = UnfusedFunction::create(target, name);
   if (!function.ok())
     return function.status();
   return Explanation(*function).about(what);

@@ -34,8 +34,8 @@ static CodeResources resourcesOf(const runtime::CodeBlob &blob, const std::strin
   return code;
 }
 
-static RegionResources rowOf(const codegen::GeneratedCall &call, const CodeResources &code) {
-  RegionResources row;
+static FusionResources rowOf(const codegen::GeneratedCall &call, const CodeResources &code) {
+  FusionResources row;
   row.kernels = static_cast<std::int64_t>(call.stages.size());
   for (const codegen::Stage &stage : call.stages) {
     row.instructions += code.instructions.lookup(stage.function);
@@ -44,7 +44,7 @@ static RegionResources rowOf(const codegen::GeneratedCall &call, const CodeResou
       continue;
     if (!row.assembled)
       row.assembled.emplace();
-    RegionResources::Assembled &most = *row.assembled;
+    FusionResources::Assembled &most = *row.assembled;
     const codegen::KernelResources &kernel = known->second;
     most.registers = std::max(most.registers, kernel.registers);
     most.spill_bytes += kernel.spill_bytes;
@@ -70,7 +70,7 @@ static llvm::Error tabulate(func::FuncOp function, llvm::StringRef architecture,
   for (func::FuncOp each : withCalled(function))
     for (auto fusion : each.getBody().front().getOps<FusionOp>()) {
       const codegen::GeneratedCall &call = code->calls[fusion];
-      RegionResources &row = table.rows.emplace_back(rowOf(call, byKernel[call.kernel]));
+      FusionResources &row = table.rows.emplace_back(rowOf(call, byKernel[call.kernel]));
       row.region = ++number;
       row.architecture = architecture.str();
     }

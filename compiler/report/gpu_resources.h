@@ -13,7 +13,7 @@
 namespace mpc::compiler {
 
 /// One region for one architecture. Its kernels run one after the other.
-struct RegionResources {
+struct FusionResources {
   std::size_t region = 0;   ///< its number, from 1 in program order
   std::string architecture; ///< "sm_90"
   std::int64_t kernels = 0;
@@ -29,7 +29,7 @@ struct RegionResources {
 };
 
 struct GpuResources {
-  std::vector<RegionResources> rows; ///< by region
+  std::vector<FusionResources> rows; ///< by region
   std::string no_ptxas;              ///< why nothing is assembled; empty where it is
   /// The message of ptxas on the first region that it could not assemble, by architecture.
   std::map<std::string, std::string> not_assembled;

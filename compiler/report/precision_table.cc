@@ -76,7 +76,7 @@ double PrecisionTable::low_matrix_flops() const {
 }
 
 absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &target, const std::string &name) {
-  absl::StatusOr<UnfusedFunction> function = UnfusedFunction::of(target, name);
+  absl::StatusOr<UnfusedFunction> function = UnfusedFunction::create(target, name);
   if (!function.ok())
     return function.status();
   FunctionFacts facts(function->get());

@@ -104,7 +104,7 @@ std::string assembly(const GpuResources &table) {
   if (!table.no_ptxas.empty())
     return absl::StrCat("not assembled: ", table.no_ptxas);
   std::int64_t assembled = 0, spilling = 0;
-  for (const RegionResources &row : table.rows) {
+  for (const FusionResources &row : table.rows) {
     assembled += row.assembled.has_value();
     spilling += row.assembled && row.assembled->spill_bytes > 0;
   }
@@ -122,7 +122,7 @@ std::string resources(const GpuResources &table) {
   if (table.rows.empty())
     return "";
   TextTable text({"region", "for", "kernels", "registers", "spilled", "shared", "PTX instructions"});
-  for (const RegionResources &row : table.rows) {
+  for (const FusionResources &row : table.rows) {
     const auto &code = row.assembled;
     text.add({absl::StrCat(row.region), row.architecture, absl::StrCat(row.kernels),
               code ? absl::StrCat(code->registers) : "?", code ? FormatBytes(code->spill_bytes) : "?",

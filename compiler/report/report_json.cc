@@ -125,7 +125,7 @@ static Object memory(const CompileResult &result) {
 
 static Object resources(const GpuResources &table) {
   Array rows;
-  for (const RegionResources &row : table.rows) {
+  for (const FusionResources &row : table.rows) {
     Object region{{"region", static_cast<std::int64_t>(row.region)},
                   {"architecture", row.architecture},
                   {"kernels", row.kernels},

@@ -17,7 +17,7 @@ UnfusedFunction::UnfusedFunction(func::FuncOp function) : copy(function.clone())
   }
 }
 
-absl::StatusOr<UnfusedFunction> UnfusedFunction::of(const Module &target, const std::string &name) {
+absl::StatusOr<UnfusedFunction> UnfusedFunction::create(const Module &target, const std::string &name) {
   absl::StatusOr<func::FuncOp> function = findFunction(target, name);
   if (!function.ok())
     return function.status();

@@ -15,7 +15,7 @@ namespace mpc::compiler {
 class UnfusedFunction {
 public:
   /// Errors: NOT_FOUND where the module has no such function with a body.
-  static absl::StatusOr<UnfusedFunction> of(const Module &target, const std::string &name);
+  static absl::StatusOr<UnfusedFunction> create(const Module &target, const std::string &name);
 
   mlir::func::FuncOp get() const { return copy.get(); }
   /// The number of the region that held \p op, from 1 in program order; 0 where none did.

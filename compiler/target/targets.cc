@@ -4,7 +4,7 @@
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/step_signature.h"
 #include "compiler/dialect/tensor_values.h"
-#include "compiler/lowering/region_instruction.h"
+#include "compiler/lowering/fusion_instruction.h"
 #include "compiler/lowering/storage_assignment.h"
 #include "runtime/memory_planner.h"
 
@@ -18,7 +18,7 @@ namespace {
 struct Backend {
   std::string_view name;
   std::int64_t bytesPerLaunch;
-  LoneRegions alone;
+  LoneFusions alone;
   bool foldsGelu;
   bool plansCheaply; ///< an instruction alone, to ask for its workspace
   bool generatesPtx;
@@ -27,11 +27,11 @@ struct Backend {
 
 constexpr Backend kBackends[] = {
     // About 2 us at 20 GB/s.
-    {"cpu", 40'000, LoneRegions::WithoutKernelOrWorthIt, /*foldsGelu=*/true, /*plansCheaply=*/true,
+    {"cpu", 40'000, LoneFusions::WithoutKernelOrWorthIt, /*foldsGelu=*/true, /*plansCheaply=*/true,
      /*generatesPtx=*/false, [](std::string_view) { return codegen::hostTarget(); }},
     // About 3 us at 2.5 TB/s. cuBLASLt's gelu has neither a stated form nor a stated error. mpc's own products, which
     // have mpc's gelu, are for what libraries do not take.
-    {"cuda", 7'500'000, LoneRegions::None, /*foldsGelu=*/false, /*plansCheaply=*/false, /*generatesPtx=*/true,
+    {"cuda", 7'500'000, LoneFusions::None, /*foldsGelu=*/false, /*plansCheaply=*/false, /*generatesPtx=*/true,
      [](std::string_view arch) { return codegen::gpuTarget(llvm::StringRef(arch.data(), arch.size())); }},
 };
 
@@ -56,8 +56,9 @@ public:
   }
 
   std::int64_t bytesPerLaunch() const override { return known.bytesPerLaunch; }
-  LoneRegions loneRegions() const override { return known.alone; }
+  LoneFusions loneFusions() const override { return known.alone; }
   bool foldsGelu() const override { return known.foldsGelu; }
+  DType nativeLowType() const override { return device ? device->native_low_type() : DType::kBF16; }
 
   bool mayAlias(Operation *op, unsigned result, unsigned operand) const override {
     return isa_and_present<MpcDialect>(op->getDialect()) && compiler::mayAlias(op, result, operand, device);

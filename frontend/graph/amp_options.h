@@ -36,6 +36,60 @@ struct Options {
   std::vector<std::string> clear_add;  ///< move or compare values
 };
 
+/// An option, as flags and errors have it.
+struct OptionInfo {
+  const char* name;         ///< the member: "keep_batchnorm_fp32"
+  const char* flag;         ///< "keep-batchnorm-fp32"
+  const char* placeholder;  ///< what stands for its value: "true|false"
+  const char* help;         ///< one or two sentences, and the default of a Model
+};
+
+/// Calls `visit(OptionInfo, member)` for each option of `given`, an Options. A test breaks where a member is missing in
+/// this list.
+template <typename Given, typename Visitor>
+void VisitOptions(Given& given, Visitor&& visit) {
+  visit(
+      OptionInfo{"level", "amp-level", "O0|O1|O2|O3|auto",
+                 "O0: f32 (default). O1: matrix work low, the rest where it costs fewest casts. O2: low but for norms "
+                 "and losses. O3: low but for losses. auto: low where it pays on this device."},
+      given.level);
+  visit(OptionInfo{"dtype", "dtype", "f16|bf16", "The low type. Default f16, at auto bf16 where the device has it."},
+        given.dtype);
+  visit(OptionInfo{"keep_batchnorm_fp32", "keep-batchnorm-fp32", "true|false",
+                   "Norms in f32. Default: true at O2, false at O3; no option of O1 and auto."},
+        given.keep_batchnorm_fp32);
+  visit(OptionInfo{"master_weights", "master-weights", "true|false",
+                   "Parameters stored in f32 (default), or in the low type only; no option of O1 and auto."},
+        given.master_weights);
+  visit(OptionInfo{"loss_scale", "loss-scale", "dynamic|none|NUMBER",
+                   "Default: dynamic at O1, O2 and auto with f16, 1 with skipping there with bf16, else none."},
+        given.loss_scale);
+  visit(OptionInfo{"min_loss_scale", "min-loss-scale", "NUMBER", "Of a dynamic scale. Default 1."},
+        given.min_loss_scale);
+  visit(OptionInfo{"max_loss_scale", "max-loss-scale", "NUMBER", "Of a dynamic scale. Default: none."},
+        given.max_loss_scale);
+  visit(OptionInfo{"cast_model_outputs", "cast-model-outputs", "f32|f16|bf16",
+                   "The type of what the network returns. Default f32."},
+        given.cast_model_outputs);
+  visit(OptionInfo{"allow_add", "allow-add", "NAME,...", "Operations or Cell paths that may run low at O1 and auto."},
+        given.allow_add);
+  visit(OptionInfo{"deny_add", "deny-add", "NAME,...", "Operations or Cell paths that compute in f32."},
+        given.deny_add);
+  visit(OptionInfo{"infer_add", "infer-add", "NAME,...", "Operations or Cell paths that follow their inputs."},
+        given.infer_add);
+  visit(OptionInfo{"clear_add", "clear-add", "NAME,...", "Operations or Cell paths that move or compare values."},
+        given.clear_add);
+  visit(OptionInfo{"num_losses", "num-losses", "N", "Scalers, one a loss (1)."}, given.num_losses);
+  visit(OptionInfo{"patch_torch_functions", "patch-torch-functions", "true|false",
+                   "apex's name for level O1; refused at other levels."},
+        given.patch_torch_functions);
+  visit(OptionInfo{"enabled", "amp-enabled", "true|false", "false: exactly the O0 program, without a scaler."},
+        given.enabled);
+  visit(OptionInfo{"verbosity", "amp-verbosity", "N",
+                   "1: tells the level's defaults and what is in effect; 0: does not."},
+        given.verbosity);
+}
+
 /// Entries of the four lists of `Options`, checked.
 struct OperationLists {
   std::vector<std::string> allow;

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/compiled_step.h"
 #include "frontend/graph/ops.h"
-#include "runtime/cpu/cpu_features.h"
+#include "runtime/executable.h"
 
 namespace mpc::amp {
 namespace {
@@ -94,8 +94,8 @@ absl::StatusOr<DeviceRates> Measure(const std::string& device, DType low) {
 }  // namespace
 
 DType NativeLowType(std::string_view device) {
-  const bool native = device == "cpu" ? runtime::HasAvx512Bf16() : true;
-  return native ? DType::kBF16 : DType::kF16;
+  const absl::StatusOr<const runtime::Device*> found = runtime::GetDevice(device);
+  return found.ok() ? (*found)->native_low_type() : DType::kBF16;
 }
 
 absl::StatusOr<DeviceRates> MeasureDeviceRates(const std::string& device, DType low) {

@@ -14,7 +14,7 @@
 
 namespace mpc::amp {
 
-/// The low type that `device` computes in natively: bf16 where it multiplies bf16, else f16.
+/// The low type that `device` computes in natively, as runtime::Device says; bf16 where there is no such device here.
 DType NativeLowType(std::string_view device);
 
 /// Rates of `device` with the low type `low`. Measured by running small Programs (well under a second) the first time

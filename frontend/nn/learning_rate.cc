@@ -26,7 +26,7 @@ Tensor AtMost(const Tensor& x, double limit) { return minimum(x, ops::FullLike(x
 
 LearningRate::LearningRate(double value) : value_(value), status_(CheckRate("", "learning_rate", value)) {}
 
-Tensor LearningRate::At(const Tensor& step) const {
+Tensor LearningRate::ValueAt(const Tensor& step) const {
   auto* trace = mpc::internal::Trace::Current();
   const Tensor count = step.dtype() == DType::kF32 ? step : trace->Emit("cast", {step}, {}, DType::kF32)[0];
   if (!is_schedule()) return ops::FullLike(count, value_);

@@ -63,7 +63,7 @@ class LearningRate {
   /// The constant rate; 0 of a schedule.
   double value() const { return value_; }
   /// While tracing: the rate after `step` updates (i32 or f32, rank 0).
-  Tensor At(const Tensor& step) const;
+  Tensor ValueAt(const Tensor& step) const;
 
  private:
   double value_ = 0.0;

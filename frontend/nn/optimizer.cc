@@ -153,7 +153,7 @@ std::vector<Parameter> Optimizer::State() {
 std::vector<Tensor> Optimizer::Rates(const Tensor& step) const {
   std::vector<Tensor> rates;
   for (const Group& group : groups_) {
-    rates.push_back(group.rate.is_schedule() ? group.rate.At(step) : group.state.Read());
+    rates.push_back(group.rate.is_schedule() ? group.rate.ValueAt(step) : group.state.Read());
   }
   return rates;
 }

@@ -60,9 +60,9 @@ struct Attention {
     const Source value{value_type, operands.inputs[2]};
     const std::int64_t blocks = shape.row_blocks();
     const std::int64_t tasks = shape.heads() * blocks;
-    ForEachSlot(tasks, SlotsOf(tasks), shape.work(), [&](std::int64_t slot, std::int64_t begin, std::int64_t end) {
+    ForEachPart(tasks, PartsOf(tasks), shape.work(), [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
       const Scratch scratch(
-          shape, static_cast<float*>(operands.workspace) + slot * static_cast<std::int64_t>(Scratch::Floats(shape)));
+          shape, static_cast<float*>(operands.workspace) + part * static_cast<std::int64_t>(Scratch::Floats(shape)));
       std::int64_t packed = -1;
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t head = task / blocks;
@@ -109,8 +109,8 @@ struct Attention {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec) {
-  const AttentionShape shape = AttentionShape::Of(spec, spec.inputs[0], spec.inputs[1], spec.inputs[2],
-                                                  spec.inputs.size() > 3 ? &spec.inputs[3] : nullptr);
+  const AttentionShape shape = AttentionShape::Create(spec, spec.inputs[0], spec.inputs[1], spec.inputs[2],
+                                                      spec.inputs.size() > 3 ? &spec.inputs[3] : nullptr);
   const Attention run{shape,
                       spec.inputs[0].dtype,
                       spec.inputs[1].dtype,
@@ -118,8 +118,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec) 
                       spec.outputs[0].dtype,
                       spec.uses(0),
                       spec.outputs.size() > 1 && spec.uses(1)};
-  const std::int64_t slots = SlotsOf(shape.heads() * shape.row_blocks());
-  return MakeKernel(run, static_cast<std::size_t>(slots) * Scratch::Floats(shape) * sizeof(float));
+  const std::int64_t parts = PartsOf(shape.heads() * shape.row_blocks());
+  return MakeKernel(run, static_cast<std::size_t>(parts) * Scratch::Floats(shape) * sizeof(float));
 }
 
 }  // namespace

@@ -49,9 +49,9 @@ struct AttentionGrad {
     const Source key{key_type, operands.inputs[2]};
     const Source value{value_type, operands.inputs[3]};
     const std::int64_t floats = Scratch(shape, nullptr).floats;
-    const std::int64_t slots = std::min(shape.heads(), AttentionShape::kSlots);
-    ForEachSlot(shape.heads(), slots, shape.work() * 3, [&](std::int64_t slot, std::int64_t begin, std::int64_t end) {
-      const Scratch scratch(shape, static_cast<float*>(operands.workspace) + slot * floats);
+    const std::int64_t parts = std::min(shape.heads(), AttentionShape::kParts);
+    ForEachPart(shape.heads(), parts, shape.work() * 3, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+      const Scratch scratch(shape, static_cast<float*>(operands.workspace) + part * floats);
       for (std::int64_t head = begin; head < end; ++head) {
         const std::int64_t key_base = head * shape.columns * shape.width;
         const std::int64_t value_base = head * shape.columns * shape.value_width;
@@ -146,8 +146,8 @@ struct AttentionGrad {
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec) {
-  const AttentionShape shape = AttentionShape::Of(spec, spec.inputs[1], spec.inputs[2], spec.inputs[3],
-                                                  spec.inputs.size() > 5 ? &spec.inputs[5] : nullptr);
+  const AttentionShape shape = AttentionShape::Create(spec, spec.inputs[1], spec.inputs[2], spec.inputs[3],
+                                                      spec.inputs.size() > 5 ? &spec.inputs[5] : nullptr);
   const AttentionGrad run{shape,
                           spec.inputs[0].dtype,
                           spec.inputs[1].dtype,
@@ -155,8 +155,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& sp
                           spec.inputs[3].dtype,
                           {spec.outputs[0].dtype, spec.outputs[1].dtype, spec.outputs[2].dtype},
                           {spec.uses(0), spec.uses(1), spec.uses(2)}};
-  const std::int64_t slots = std::min(shape.heads(), AttentionShape::kSlots);
-  return MakeKernel(run, static_cast<std::size_t>(slots * Scratch(shape, nullptr).floats) * sizeof(float));
+  const std::int64_t parts = std::min(shape.heads(), AttentionShape::kParts);
+  return MakeKernel(run, static_cast<std::size_t>(parts * Scratch(shape, nullptr).floats) * sizeof(float));
 }
 
 }  // namespace

@@ -19,11 +19,11 @@ struct AttentionShape : AttentionGeometry {
   /// Rows of scores that a task keeps.
   static constexpr std::int64_t kRows = 24;
   /// Tasks that may run at once: each has its own part of the workspace, whatever the number of threads.
-  static constexpr std::int64_t kSlots = 32;
+  static constexpr std::int64_t kParts = 32;
 
-  static AttentionShape Of(const KernelSpec& spec, const TensorSpec& query, const TensorSpec& key,
-                           const TensorSpec& value, const TensorSpec* mask) {
-    return {AttentionGeometry::Of(spec, query, key, value, mask)};
+  static AttentionShape Create(const KernelSpec& spec, const TensorSpec& query, const TensorSpec& key,
+                               const TensorSpec& value, const TensorSpec* mask) {
+    return {AttentionGeometry::Create(spec, query, key, value, mask)};
   }
 
   std::int64_t padded_columns() const { return PaddedToPanel(columns); }
@@ -70,16 +70,16 @@ inline const float* LoadRows(Source x, std::int64_t offset, std::int64_t rows, s
   return buffer;
 }
 
-/// The number of slots, parts of the workspace, for `tasks` tasks. A slot needs at least four tasks to pay for what it
+/// The number of parts of the workspace for `tasks` tasks. A part needs at least four tasks to pay for what it
 /// packs first.
-inline std::int64_t SlotsOf(std::int64_t tasks) {
-  return std::clamp<std::int64_t>(tasks / 4, std::min<std::int64_t>(tasks, 2), AttentionShape::kSlots);
+inline std::int64_t PartsOf(std::int64_t tasks) {
+  return std::clamp<std::int64_t>(tasks / 4, std::min<std::int64_t>(tasks, 2), AttentionShape::kParts);
 }
 
-/// Calls body(slot, begin, end) for contiguous ranges of `tasks` tasks. The ranges depend on their number alone.
+/// Calls body(part, begin, end) for contiguous ranges of `tasks` tasks. The ranges depend on their number alone.
 template <typename Body>
-void ForEachSlot(std::int64_t tasks, std::int64_t slots, std::int64_t work, const Body& body) {
-  ParallelFor(slots, work, [&](std::int64_t slot) { body(slot, slot * tasks / slots, (slot + 1) * tasks / slots); });
+void ForEachPart(std::int64_t tasks, std::int64_t parts, std::int64_t work, const Body& body) {
+  ParallelFor(parts, work, [&](std::int64_t part) { body(part, part * tasks / parts, (part + 1) * tasks / parts); });
 }
 
 }  // namespace mpc::cpu

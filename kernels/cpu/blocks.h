@@ -29,7 +29,7 @@ struct Source {
     LoadFloats(dtype, data, offset, count, buffer);
     return buffer;
   }
-  float At(std::int64_t index) const {
+  float ElementAt(std::int64_t index) const {
     float value;
     LoadFloats(dtype, data, index, 1, &value);
     return value;

@@ -73,7 +73,7 @@ struct BroadcastSource {
     map->ForEachSegment(offset, count,
                         [&](std::int64_t position, std::int64_t from, std::int64_t stride, std::int64_t length) {
                           if (stride == 0) {
-                            std::fill_n(buffer + position, length, source.At(from));
+                            std::fill_n(buffer + position, length, source.ElementAt(from));
                           } else {
                             LoadFloats(source.dtype, source.data, from, length, buffer + position);
                           }

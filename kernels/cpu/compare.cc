@@ -25,7 +25,7 @@ struct Comparison {
     return Relation::Apply(AsDouble(a_type, a, a_index), AsDouble(b_type, b, b_index));
   }
   static double AsDouble(DType dtype, const void* data, std::int64_t index) {
-    return IsFloating(dtype) ? static_cast<double>(Source{dtype, data}.At(index))
+    return IsFloating(dtype) ? static_cast<double>(Source{dtype, data}.ElementAt(index))
                              : static_cast<double>(IntegerAt(dtype, data, index));
   }
 };

@@ -52,7 +52,7 @@ class BiasedKernel final : public Kernel {
         const float* terms = bias + (channels_last_ ? start : run % channels_);
         BlockBuffer buffer;
         float* target = y.Target(offset, buffer.values);
-        if (channels_last_) {
+        if (channels_last_) {  // NOLINT(bugprone-branch-clone): only one branch has a term for each element
 #pragma omp simd
           for (std::int64_t i = 0; i < size; ++i) target[i] = in[i] + terms[i];
         } else {

@@ -45,8 +45,8 @@ bool IsResult(const Shape& y, const ImageAxes& axes, std::int64_t batch, std::in
 
 }  // namespace
 
-absl::StatusOr<ConvolutionShape> ConvolutionShape::Of(const KernelSpec& spec, const Shape& x, const Shape& weight,
-                                                      const Shape& y) {
+absl::StatusOr<ConvolutionShape> ConvolutionShape::Create(const KernelSpec& spec, const Shape& x, const Shape& weight,
+                                                          const Shape& y) {
   const DataFormat format = spec.attributes.Get(attribute::kDataFormat);
   const std::int64_t groups = spec.attributes.Get(attribute::kGroups);
   const auto invalid = [&](absl::string_view problem) {

@@ -21,8 +21,8 @@ struct ConvolutionShape {
   FormatTag weight_layout;
 
   /// Resolves the geometry of x, weight [O, C / groups, kh, kw] and y. Errors (INVALID_ARGUMENT): what does not fit.
-  static absl::StatusOr<ConvolutionShape> Of(const KernelSpec& spec, const Shape& x, const Shape& weight,
-                                             const Shape& y);
+  static absl::StatusOr<ConvolutionShape> Create(const KernelSpec& spec, const Shape& x, const Shape& weight,
+                                                 const Shape& y);
 
   Layout X(DataType type, FormatTag layout) const { return {x, type, layout}; }
   Layout Y(DataType type, FormatTag layout) const { return {y, type, layout}; }

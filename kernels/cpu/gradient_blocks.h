@@ -26,13 +26,13 @@ class GradientBlocks {
   std::int64_t count() const { return blocks_.count(); }
   std::int64_t total() const { return blocks_.total(); }
 
-  TensorBlocks::Block At(std::int64_t block) const { return blocks_.At(block); }
+  TensorBlocks::Block BlockAt(std::int64_t block) const { return blocks_.BlockAt(block); }
   DType dtype(std::size_t gradient) const { return dtypes_[gradient]; }
 
   /// Calls visit(values, size) for the elements of a block, as f32, a kBlock at a time, until it returns false.
   template <typename Visit>
   void ForEachPart(std::int64_t block, const void* const* gradients, const Visit& visit) const {
-    const TensorBlocks::Block part = At(block);
+    const TensorBlocks::Block part = BlockAt(block);
     const Source gradient{dtypes_[part.tensor], gradients[part.tensor]};
     const std::int64_t end = part.offset + part.size;
     BlockBuffer buffer;

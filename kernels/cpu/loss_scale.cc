@@ -44,7 +44,7 @@ constexpr std::int32_t kNone = std::numeric_limits<std::int32_t>::max();
 // gradient may also be a flag that says whether it is finite. kNone if all is finite.
 std::int32_t FirstBadOfBlock(const GradientBlocks& blocks, std::int64_t block, const void* const* gradients,
                              float inverse) {
-  const TensorBlocks::Block part = blocks.At(block);
+  const TensorBlocks::Block part = blocks.BlockAt(block);
   const DType dtype = blocks.dtype(part.tensor);
   bool finite = true;
   if (dtype == DType::kBool) {
@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAllFinite(const KernelSpec& spec) 
       const Source loss{loss_type, operands.inputs[1]};
       first_bad = -1;
       for (std::int64_t i = 0; i < loss_count; ++i) {
-        if (!std::isfinite(loss.At(i))) first_bad = -2;
+        if (!std::isfinite(loss.ElementAt(i))) first_bad = -2;
       }
     }
     if (used[0]) *static_cast<std::uint8_t*>(operands.outputs[0]) = first_bad == -1;

@@ -130,7 +130,7 @@ class SlidingProduct {
   void Pack(Source weight, std::optional<Source> bias, float* packed) const {
     const float* values = weight.Load(0, weights(), packed + packed_size() - weights());
     for (std::int64_t i = 0; i < pixels_.patterns() * kLanes; ++i) {
-      *packed++ = bias ? bias->At(i % convolution_.out_channels) : 0.0f;
+      *packed++ = bias ? bias->ElementAt(i % convolution_.out_channels) : 0.0f;
     }
     for (const std::int32_t place : packed_weights_) *packed++ = values[place];
   }
@@ -186,8 +186,8 @@ class SlidingProduct {
 
 }  // namespace
 
-std::optional<NarrowConvolution> NarrowConvolution::Of(const Attributes& attributes, const Shape& x,
-                                                       const Shape& weight) {
+std::optional<NarrowConvolution> NarrowConvolution::Create(const Attributes& attributes, const Shape& x,
+                                                           const Shape& weight) {
   if (!HasAvx512() || attributes.Get(attribute::kDataFormat) != DataFormat::kNHWC ||
       attributes.Get(attribute::kGroups) != 1) {
     return std::nullopt;

@@ -20,7 +20,7 @@ struct NarrowConvolution {
 
   /// The convolution of x [N, H, W, C], weight [O, C, kh, kw] and y, if it is channels-last without groups, strides and
   /// dilation. None on processors without AVX-512.
-  static std::optional<NarrowConvolution> Of(const Attributes& attributes, const Shape& x, const Shape& weight);
+  static std::optional<NarrowConvolution> Create(const Attributes& attributes, const Shape& x, const Shape& weight);
 
   /// Whether y, dx or dweight is better computed here than by the library. `bf16_products` says that the library
   /// multiplies in bf16.

@@ -150,7 +150,7 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, bool a
     return absl::InvalidArgumentError("conv2d takes x, weight and an optional bias to y");
   }
   absl::StatusOr<ConvolutionShape> resolved =
-      ConvolutionShape::Of(spec, spec.inputs[0].shape, spec.inputs[1].shape, spec.outputs[0].shape);
+      ConvolutionShape::Create(spec, spec.inputs[0].shape, spec.inputs[1].shape, spec.outputs[0].shape);
   if (!resolved.ok()) return resolved.status();
   const ConvolutionShape& shape = *resolved;
   const bool has_bias = spec.inputs.size() == 3;
@@ -170,7 +170,7 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, bool a
                                        : ForwardConvolution(spec, shape, candidate, bias_type, epilogue);
     });
   };
-  const auto narrow = NarrowConvolution::Of(spec.attributes, spec.inputs[0].shape, spec.inputs[1].shape);
+  const auto narrow = NarrowConvolution::Create(spec.attributes, spec.inputs[0].shape, spec.inputs[1].shape);
   const bool bf16 = OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype}).front() == DataType::bf16;
   if (narrow && narrow->TakesForward(bf16)) {
     problem.own = [&spec, narrow = *narrow] { return MakeNarrowConv2d(spec, narrow); };

@@ -100,7 +100,7 @@ absl::StatusOr<ConvolutionProblem> DerivativeProblem(const KernelSpec& spec, boo
     return position < 2 ? spec.inputs[position].shape : spec.outputs[0].shape;
   };
   const Shape &x = shape_at(derivative.x), &weight = shape_at(derivative.weight);
-  const absl::StatusOr<ConvolutionShape> shape = ConvolutionShape::Of(spec, x, weight, shape_at(derivative.y));
+  const absl::StatusOr<ConvolutionShape> shape = ConvolutionShape::Create(spec, x, weight, shape_at(derivative.y));
   if (!shape.ok()) return shape.status();
   const DType first = spec.inputs[0].dtype, second = spec.inputs[1].dtype;
   ConvolutionProblem problem{*shape, ConvolutionCandidates(*shape, first, second, false, allow_winograd), {}};
@@ -108,7 +108,7 @@ absl::StatusOr<ConvolutionProblem> DerivativeProblem(const KernelSpec& spec, boo
     return candidate.way == kProduct ? derivative.product(spec, shape, candidate.type)
                                      : derivative.convolution(spec, shape, candidate);
   };
-  const auto narrow = NarrowConvolution::Of(spec.attributes, x, weight);
+  const auto narrow = NarrowConvolution::Create(spec.attributes, x, weight);
   const bool bf16 = OperandTypes({first, second}).front() == DataType::bf16;
   if (narrow && ((*narrow).*derivative.takes_narrow)(bf16)) {
     problem.own = [&spec, &derivative, narrow = *narrow] { return derivative.make_narrow(spec, narrow); };

@@ -1,6 +1,6 @@
 // sgd, momentum, adam, adam_weight_decay, adamw, lamb. Parameters and gradients of any floating storage type, optimizer
 // state f32, all of one shape. One pass over a block widens the gradient, divides it by its scale, clips it and applies
-// the rule. It writes the parameter, its states and its shadow, the f32 parameter's low-precision copy. Each element of
+// the rule. It writes the parameter, its states and the low copy of an f32 parameter. Each element of
 // every operand is read before its results are written, so results may lie in their state operands' storage. A false
 // predicate copies the state, or does nothing where it is updated in place. Updates of several parameters share one
 // parallel region.
@@ -16,7 +16,7 @@
 #include "kernels/cpu/state_update.h"
 #include "kernels/cpu/sum_of_squares.h"
 #include "kernels/cpu/tensor_blocks.h"
-#include "kernels/optimizer_shadow.h"
+#include "kernels/optimizer_low_copy.h"
 #include "kernels/scalar/optimizer_rules.h"
 
 namespace mpc::cpu {
@@ -31,16 +31,16 @@ constexpr bool kNeedsNorms = requires(const Rule& rule, const scalar::StepScalar
 template <typename Rule>
 struct UpdateLayout {
   static constexpr int kStates = Rule::kStates;
-  static constexpr std::size_t kGradient = kStates + 1, kRate = kStates + 2, kShadow = kStates + 1;
+  static constexpr std::size_t kGradient = kStates + 1, kRate = kStates + 2, kLowCopy = kStates + 1;
   static constexpr std::size_t kRuleOperands = kStates + (Rule::kHasStep ? 4 : 3);
 
-  DType parameter_type, gradient_type, shadow_type;  // shadow_type is f32 where there is none
+  DType parameter_type, gradient_type, low_copy_type;  // low_copy_type is f32 where there is none
   std::array<bool, kStates + 1> used;
   scalar::GradientScaling scaling;
   Predicate predicate;
 
   // Nothing where operands are missing, or an operand or a result has another type than it may.
-  static std::optional<UpdateLayout> Of(const KernelSpec& spec) {
+  static std::optional<UpdateLayout> Create(const KernelSpec& spec) {
     const scalar::GradientScaling scaling(spec, kRuleOperands);
     if (spec.inputs.size() < scaling.predicate) return std::nullopt;
     UpdateLayout layout{spec.inputs[0].dtype,
@@ -54,13 +54,13 @@ struct UpdateLayout {
       const DType wanted = i == 0 ? layout.parameter_type : DType::kF32;
       if (spec.inputs[i].dtype != wanted || (layout.used[i] && spec.outputs[i].dtype != wanted)) return std::nullopt;
     }
-    const std::optional<DType> shadow = ShadowType(spec, kShadow);
-    if (!shadow) return std::nullopt;
-    layout.shadow_type = *shadow;
+    const std::optional<DType> low_copy = LowCopyType(spec, kLowCopy);
+    if (!low_copy) return std::nullopt;
+    layout.low_copy_type = *low_copy;
     return layout;
   }
 
-  bool has_shadow() const { return shadow_type != DType::kF32; }
+  bool has_low_copy() const { return low_copy_type != DType::kF32; }
   scalar::StepScalars Scalars(const KernelOperands& operands) const {
     return {ScalarOperand<float>(operands, kRate),
             Rule::kHasStep ? ScalarOperand<std::int32_t>(operands, kRate + 1) : 0};
@@ -110,8 +110,8 @@ void UpdateBlock(const UpdateLayout<Rule>& layout, const KernelOperands& operand
     if constexpr (kTwoStates) state2[i] = second;
   }
   if (layout.used[0]) sink.Commit(offset, size, parameter);
-  if (layout.has_shadow()) {
-    StoreFloats(layout.shadow_type, parameter, operands.outputs[layout.kShadow], offset, size);
+  if (layout.has_low_copy()) {
+    StoreFloats(layout.low_copy_type, parameter, operands.outputs[layout.kLowCopy], offset, size);
   }
 }
 
@@ -126,9 +126,9 @@ void KeepBlock(const UpdateLayout<Rule>& layout, const KernelOperands& operands,
                 static_cast<const char*>(operands.inputs[i]) + static_cast<std::size_t>(offset) * width,
                 static_cast<std::size_t>(size) * width);
   }
-  if (!layout.has_shadow()) return;
+  if (!layout.has_low_copy()) return;
   const float* parameter = static_cast<const float*>(operands.inputs[0]) + offset;
-  StoreFloats(layout.shadow_type, parameter, operands.outputs[layout.kShadow], offset, size);
+  StoreFloats(layout.low_copy_type, parameter, operands.outputs[layout.kLowCopy], offset, size);
 }
 
 std::int64_t BlocksOf(std::int64_t count) { return (count + kBlock - 1) / kBlock; }
@@ -196,7 +196,7 @@ class OptimizerKernel final : public Kernel {
   void Run(const KernelOperands& operands) override {
     for (std::size_t i = 0; i < members_.size(); ++i) Begin(members_[i], OperandsOf(operands, i));
     ParallelFor(blocks_.count(), blocks_.total(), [&](std::int64_t index) {
-      const TensorBlocks::Block block = blocks_.At(index);
+      const TensorBlocks::Block block = blocks_.BlockAt(index);
       const Member& member = members_[block.tensor];
       const KernelOperands own = OperandsOf(operands, block.tensor);
       if (member.step) {
@@ -238,7 +238,7 @@ template <typename Rule>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGroup(absl::Span<const KernelSpec> specs) {
   std::optional<UpdateLayout<Rule>> layout;
   for (const KernelSpec& spec : specs) {
-    layout = UpdateLayout<Rule>::Of(spec);
+    layout = UpdateLayout<Rule>::Create(spec);
     if (!layout) return UnsupportedTypes(spec);
   }
   return std::unique_ptr<Kernel>(std::make_unique<OptimizerKernel<Rule>>(specs, *layout));

@@ -36,7 +36,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLstmCell(const KernelSpec& spec) {
       const float* const c = cell_state + state;
 #pragma omp simd
       for (std::int64_t k = 0; k < size; ++k) {
-        const auto element = scalar::LstmElement::Of(i[k], f[k], g[k], o[k], c[k]);
+        const auto element = scalar::LstmElement::Create(i[k], f[k], g[k], o[k], c[k]);
         activated[0].values[k] = element.input;
         activated[1].values[k] = element.forget;
         activated[2].values[k] = element.candidate;
@@ -76,7 +76,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLstmCellGrad(const KernelSpec& spe
       const float* const next = at(4, state);
 #pragma omp simd
       for (std::int64_t k = 0; k < size; ++k) {
-        const auto element = scalar::LstmElementGrad::Of(dhidden[k], dnext[k], i[k], f[k], g[k], o[k], c[k], next[k]);
+        const auto element =
+            scalar::LstmElementGrad::Create(dhidden[k], dnext[k], i[k], f[k], g[k], o[k], c[k], next[k]);
         dgates[0].values[k] = element.input;
         dgates[1].values[k] = element.forget;
         dgates[2].values[k] = element.candidate;

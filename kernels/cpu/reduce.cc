@@ -144,10 +144,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateArgmax(const KernelSpec& spec) {
     std::int32_t* y = static_cast<std::int32_t*>(operands.outputs[0]);
     ParallelFor(count, count * extent, [&](std::int64_t result) {
       const std::int64_t base = result / stride * stride * extent + result % stride;
-      float largest = x.At(base);
+      float largest = x.ElementAt(base);
       std::int32_t best = 0;
       for (std::int64_t k = 1; k < extent; ++k) {
-        const float candidate = x.At(base + k * stride);
+        const float candidate = x.ElementAt(base + k * stride);
         if (!(candidate > largest) && !(std::isnan(candidate) && !std::isnan(largest))) continue;
         largest = candidate;
         best = static_cast<std::int32_t>(k);

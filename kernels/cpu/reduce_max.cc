@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateReduceMax(const KernelSpec& spec) 
     if (plan.inner_reduced) {
       ForEachRow(plan, [&](std::int64_t result, std::int64_t base) {
         BlockBuffer buffer;
-        float largest = x.At(base);
+        float largest = x.ElementAt(base);
         ForEachReducedBlock(plan, base, [&](std::int64_t offset, std::int64_t size) {
           largest = Larger(LargestOf(x.Load(offset, size, buffer.values), size), largest);
         });
@@ -100,7 +100,7 @@ struct MaxGradient {
 
   void Rows() const {
     ForEachRow(plan, [&](std::int64_t result, std::int64_t base) {
-      const float largest = y.At(result);
+      const float largest = y.ElementAt(result);
       BlockBuffer buffer, target_buffer;
       std::int64_t ties = 0;
       ForEachReducedBlock(plan, base, [&](std::int64_t offset, std::int64_t size) {
@@ -108,7 +108,7 @@ struct MaxGradient {
 #pragma omp simd reduction(+ : ties)
         for (std::int64_t i = 0; i < size; ++i) ties += values[i] == largest ? 1 : 0;
       });
-      const float share = dy.At(result) / static_cast<float>(ties);
+      const float share = dy.ElementAt(result) / static_cast<float>(ties);
       ForEachReducedBlock(plan, base, [&](std::int64_t offset, std::int64_t size) {
         const float* values = x.Load(offset, size, buffer.values);
         float* target = dx.Target(offset, target_buffer.values);

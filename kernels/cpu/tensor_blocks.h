@@ -29,7 +29,7 @@ class TensorBlocks {
   std::int64_t count() const { return first_block_.back(); }
   std::int64_t total() const { return total_; }
 
-  Block At(std::int64_t block) const {
+  Block BlockAt(std::int64_t block) const {
     const auto after = std::upper_bound(first_block_.begin(), first_block_.end(), block);
     const auto tensor = static_cast<std::size_t>(after - first_block_.begin()) - 1;
     const std::int64_t offset = (block - first_block_[tensor]) * elements_;

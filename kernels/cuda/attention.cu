@@ -91,15 +91,15 @@ __global__ void __launch_bounds__(kScoreThreads) AttentionKernel(Attention atten
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec, const KernelContext&) {
-  const AttentionGeometry geometry = AttentionGeometry::Of(spec, spec.inputs[0], spec.inputs[1], spec.inputs[2],
-                                                           spec.inputs.size() > 3 ? &spec.inputs[3] : nullptr);
+  const AttentionGeometry geometry = AttentionGeometry::Create(spec, spec.inputs[0], spec.inputs[1], spec.inputs[2],
+                                                               spec.inputs.size() > 3 ? &spec.inputs[3] : nullptr);
   const bool uses_y = spec.uses(0);
   const bool uses_log_sum_exp = spec.outputs.size() > 1 && spec.uses(1);
   Attention attention{};
   attention.scores.geometry = geometry;
-  attention.scores.query = Matrix::Of(spec.inputs[0].dtype, geometry.rows, geometry.width, true);
-  attention.scores.key = Matrix::Of(spec.inputs[1].dtype, geometry.columns, geometry.width, true);
-  attention.value = Matrix::Of(spec.inputs[2].dtype, geometry.value_width, geometry.columns, false);
+  attention.scores.query = Matrix::Create(spec.inputs[0].dtype, geometry.rows, geometry.width, true);
+  attention.scores.key = Matrix::Create(spec.inputs[1].dtype, geometry.columns, geometry.width, true);
+  attention.value = Matrix::Create(spec.inputs[2].dtype, geometry.value_width, geometry.columns, false);
   attention.y.dtype = spec.outputs[0].dtype;
   attention.tiles = {geometry.heads(), TilesOf(geometry.rows), uses_y ? TilesOf(geometry.value_width) : 1};
   return MakeKernel([=](const KernelOperands& operands, LaunchQueue& queue) {

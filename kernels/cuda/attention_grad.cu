@@ -183,19 +183,20 @@ struct AttentionGradLaunches {
     }
     if (used[0]) {
       const ResultTiles all = tiles(geometry.rows, geometry.width);
-      const Matrix key = Matrix::Of(key_type, geometry.width, geometry.columns, false).With(operands.inputs[2]);
+      const Matrix key = Matrix::Create(key_type, geometry.width, geometry.columns, false).With(operands.inputs[2]);
       absl::Status status = launch(queue, &AttentionQueryGradKernel, ShapeFor(all), bound, key, sink(0), all);
       if (!status.ok()) return status;
     }
     if (used[1]) {
       const ResultTiles all = tiles(geometry.columns, geometry.width);
-      const Matrix query = Matrix::Of(grad.query_type, geometry.width, geometry.rows, false).With(operands.inputs[1]);
+      const Matrix query =
+          Matrix::Create(grad.query_type, geometry.width, geometry.rows, false).With(operands.inputs[1]);
       absl::Status status = launch(queue, &AttentionKeyGradKernel<false>, ShapeFor(all), bound, query, sink(1), all);
       if (!status.ok()) return status;
     }
     if (!used[2]) return absl::OkStatus();
     const ResultTiles all = tiles(geometry.columns, geometry.value_width);
-    const Matrix dy = Matrix::Of(dy_type, geometry.value_width, geometry.rows, false).With(operands.inputs[0]);
+    const Matrix dy = Matrix::Create(dy_type, geometry.value_width, geometry.rows, false).With(operands.inputs[0]);
     return launch(queue, &AttentionKeyGradKernel<true>, ShapeFor(all), bound, dy, sink(2), all);
   }
 
@@ -210,15 +211,15 @@ struct AttentionGradLaunches {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec, const KernelContext&) {
-  const AttentionGeometry geometry = AttentionGeometry::Of(spec, spec.inputs[1], spec.inputs[2], spec.inputs[3],
-                                                           spec.inputs.size() > 5 ? &spec.inputs[5] : nullptr);
+  const AttentionGeometry geometry = AttentionGeometry::Create(spec, spec.inputs[1], spec.inputs[2], spec.inputs[3],
+                                                               spec.inputs.size() > 5 ? &spec.inputs[5] : nullptr);
   AttentionGradLaunches launches{};
   AttentionGrad& grad = launches.grad;
   grad.scores.geometry = geometry;
-  grad.scores.query = Matrix::Of(spec.inputs[1].dtype, geometry.rows, geometry.width, true);
-  grad.scores.key = Matrix::Of(spec.inputs[2].dtype, geometry.columns, geometry.width, true);
-  grad.dy = Matrix::Of(spec.inputs[0].dtype, geometry.rows, geometry.value_width, true);
-  grad.value = Matrix::Of(spec.inputs[3].dtype, geometry.columns, geometry.value_width, true);
+  grad.scores.query = Matrix::Create(spec.inputs[1].dtype, geometry.rows, geometry.width, true);
+  grad.scores.key = Matrix::Create(spec.inputs[2].dtype, geometry.columns, geometry.width, true);
+  grad.dy = Matrix::Create(spec.inputs[0].dtype, geometry.rows, geometry.value_width, true);
+  grad.value = Matrix::Create(spec.inputs[3].dtype, geometry.columns, geometry.value_width, true);
   grad.query_type = spec.inputs[1].dtype;
   grad.value_type = spec.inputs[3].dtype;
   launches.dy_type = spec.inputs[0].dtype;

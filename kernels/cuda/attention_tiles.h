@@ -47,7 +47,7 @@ struct SharedTile {
   };
 
   __device__ bool along_depth() const { return !transposed; }
-  __device__ Cursor At(std::int64_t, std::int64_t outer) const { return {static_cast<int>(outer)}; }
+  __device__ Cursor CursorAt(std::int64_t, std::int64_t outer) const { return {static_cast<int>(outer)}; }
   __device__ void Load(const Cursor& cursor, std::int64_t k, std::int64_t end, float (&values)[kVector]) const {
     if (k >= end) return Clear(values);
     const int depth = static_cast<int>(k - first);

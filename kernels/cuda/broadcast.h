@@ -27,8 +27,8 @@ class BroadcastMap {
   bool is_identity() const { return access_ == Access::kIdentity; }
 
   /// Where result element `index` lies in the operand.
-  __device__ __forceinline__ std::int64_t At(std::int64_t index) const {
-    return access_ == Access::kIdentity ? index : offsets_.At(index);
+  __device__ __forceinline__ std::int64_t OffsetAt(std::int64_t index) const {
+    return access_ == Access::kIdentity ? index : offsets_.OffsetAt(index);
   }
 
   /// Loads values[i] for result elements [index, index + kVector), where `index` is a multiple of kVector. load(i)
@@ -37,13 +37,13 @@ class BroadcastMap {
   __device__ __forceinline__ void LoadVector(std::int64_t index, T (&values)[kVector], const LoadOne& load,
                                              const LoadEight& load_vector) const {
     if (access_ == Access::kIdentity || access_ == Access::kRun) {
-      load_vector(At(index), values);
+      load_vector(OffsetAt(index), values);
     } else if (access_ == Access::kRepeat) {
-      const T value = load(offsets_.At(index));
+      const T value = load(offsets_.OffsetAt(index));
       for (int i = 0; i < kVector; ++i) values[i] = value;
     } else {
       MPC_UNROLL
-      for (int i = 0; i < kVector; ++i) values[i] = load(offsets_.At(index + i));
+      for (int i = 0; i < kVector; ++i) values[i] = load(offsets_.OffsetAt(index + i));
     }
   }
 
@@ -87,7 +87,7 @@ struct BroadcastSource {
   Source source;
   BroadcastMap map;
 
-  __device__ __forceinline__ float Load(std::int64_t index) const { return source.Load(map.At(index)); }
+  __device__ __forceinline__ float Load(std::int64_t index) const { return source.Load(map.OffsetAt(index)); }
   __device__ __forceinline__ void LoadVector(std::int64_t index, float (&values)[kVector]) const {
     map.LoadVector(
         index, values, [&](std::int64_t i) { return source.Load(i); },

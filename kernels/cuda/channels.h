@@ -77,7 +77,7 @@ struct ChannelRowTerms {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Row<kWidth> At(std::int64_t result) const {
+  __device__ __forceinline__ Row<kWidth> RowAt(std::int64_t result) const {
     return {*this, result, channel.Load(result)};
   }
 };
@@ -119,7 +119,7 @@ struct ChannelColumnTerms {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Columns<kWidth> At(std::int64_t matrix, std::int64_t column) const {
+  __device__ __forceinline__ Columns<kWidth> ColumnsAt(std::int64_t matrix, std::int64_t column) const {
     Columns<kWidth> columns{*this, matrix * rows * channels + column, {}};
     for (int i = 0; i < kWidth; ++i) columns.parameters[i] = channel.Load(matrix * channels + column + i);
     return columns;

@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kColumnThreads, 2)
       for (int i = 0; i < kWidth; ++i) values[k][i] = Op::Identity();
     }
     if (inside) {
-      auto columns = terms.template At<kWidth>(matrix, column);
+      auto columns = terms.template ColumnsAt<kWidth>(matrix, column);
       const std::int64_t begin = row_block * plan.rows_per_block;
       const std::int64_t end = begin + plan.rows_per_block < plan.rows ? begin + plan.rows_per_block : plan.rows;
       constexpr int kAhead = RowsAhead<typename decltype(columns)::Loaded>();
@@ -186,8 +186,9 @@ __global__ void __launch_bounds__(kColumnThreads)
 }
 
 /// Computes kValues values for each column of each matrix, each combined by Op (kernels/scalar/reduction.h) from
-/// Op::Identity() on. `terms.At<kWidth>(matrix, column)` returns the columns [column, column + kWidth); kWidth is 1 or
-/// kVector. They have `Loaded Load(row)`, called for RowsAhead<Loaded>() rows before `Add(loaded, row, Op::Value
+/// Op::Identity() on. `terms.ColumnsAt<kWidth>(matrix, column)` returns the columns [column, column + kWidth); kWidth
+/// is 1 or kVector. They have `Loaded Load(row)`, called for RowsAhead<Loaded>() rows before `Add(loaded, row,
+/// Op::Value
 /// (&values)[kValues][kWidth])` adds the terms of these one by one: a Loaded holds StoredElements. `finish(result,
 /// values)`, result = matrix * columns + column, is called by one thread a column. `workspace` holds
 /// plan.workspace_bytes<Op::Value>(kValues).

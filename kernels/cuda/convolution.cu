@@ -52,8 +52,8 @@ absl::StatusOr<ConvolutionShape> ResolveConvolution(const KernelSpec& spec, cons
                           channels / groups,
                           weight[0] / groups,
                           *window,
-                          ImageLayout::Of(channels_last, channels, window->input[0] * window->input[1]),
-                          ImageLayout::Of(channels_last, weight[0], window->output[0] * window->output[1])};
+                          ImageLayout::Create(channels_last, channels, window->input[0] * window->input[1]),
+                          ImageLayout::Create(channels_last, weight[0], window->output[0] * window->output[1])};
 }
 
 namespace {

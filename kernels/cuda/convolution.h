@@ -14,7 +14,7 @@ struct ImageLayout {
   std::int64_t batch_stride, channel_stride, pixel_stride;
   int pixels;  ///< pixels of an image
 
-  static ImageLayout Of(bool channels_last, std::int64_t channels, std::int64_t pixels) {
+  static ImageLayout Create(bool channels_last, std::int64_t channels, std::int64_t pixels) {
     return {channels * pixels, channels_last ? 1 : pixels, channels_last ? channels : 1, static_cast<int>(pixels)};
   }
 };

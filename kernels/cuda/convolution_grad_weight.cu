@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   const int threads = static_cast<int>(blockDim.x);
   const int slice = thread / plan.lanes;
   const int lane = thread % plan.lanes;
-  const PatchTerm term = PatchTerm::Of(shape, lane < shape.terms() ? lane : 0);
+  const PatchTerm term = PatchTerm::Create(shape, lane < shape.terms() ? lane : 0);
   const std::int64_t items = static_cast<std::int64_t>(plan.parts) * shape.groups * plan.chunks;
   for (std::int64_t item = blockIdx.x; item < items; item += gridDim.x) {
     // ---- The item's results and positions
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
     for (int start = begin; start < end; start += kPositions) {
       const int count = end - start < kPositions ? end - start : kPositions;
       __syncthreads();
-      for (int p = thread; p < count; p += threads) origins[p] = PatchOrigin::Of(shape, group, start + p);
+      for (int p = thread; p < count; p += threads) origins[p] = PatchOrigin::Create(shape, group, start + p);
       for (int e = thread; e < kPositions * kResults; e += threads) {
         const int p = e % kPositions;
         const int r = first_result + e / kPositions;
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
         std::int64_t at[kTogether];
         float values[kTogether];
 #pragma unroll
-        for (int i = 0; i < kTogether; ++i) at[i] = p + i < count ? origins[p + i].At(shape, term) : -1;
+        for (int i = 0; i < kTogether; ++i) at[i] = p + i < count ? origins[p + i].OffsetAt(shape, term) : -1;
         LoadEach(x, at, values);
 #pragma unroll
         for (int i = 0; i < kTogether; ++i) {
@@ -159,7 +159,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConv2dGradWeight(const KernelSpec&
   absl::StatusOr<ConvolutionShape> resolved =
       ResolveConvolution(spec, spec.inputs[0].shape, spec.outputs[0].shape, spec.inputs[1].shape);
   if (!resolved.ok()) return resolved.status();
-  const PatchShape shape = PatchShape::Of(*resolved);
+  const PatchShape shape = PatchShape::Create(*resolved);
   const DType x_type = spec.inputs[0].dtype;
   const DType dy_type = spec.inputs[1].dtype;
   const WeightResult result{{nullptr, spec.outputs[0].dtype}, shape.results, shape.terms()};
@@ -179,7 +179,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConv2dGradWeight(const KernelSpec&
   }
   const ProductPlan plan =
       PlanProduct(context.target, context.workspace_cap, shape.groups, shape.results, shape.terms(), shape.positions());
-  const CotangentRows rows = CotangentRows::Of(shape, dy_type);
+  const CotangentRows rows = CotangentRows::Create(shape, dy_type);
   return MakeKernel(
       [=](const KernelOperands& operands, LaunchQueue& queue) {
         CotangentRows left = rows;

@@ -78,7 +78,7 @@ __device__ inline void AccumulateDirectRow(const WindowSum& sum, const WindowPix
     float x[kTaps];
 #pragma unroll
     for (int t = 0; t < kTaps; ++t) {
-      const int column = v + t < sum.kernel_width ? sum.columns.At(pixel.column, v + t) : -1;
+      const int column = v + t < sum.kernel_width ? sum.columns.IndexAt(pixel.column, v + t) : -1;
       at[t] = column < 0 ? -1 : line + column * sum.source.pixel_stride;
     }
     LoadEach(source, at, x);
@@ -106,7 +106,7 @@ __device__ inline void AccumulateDirect(const WindowSum& sum, const WindowPixel&
     const std::int64_t plane =
         pixel.image * sum.source.batch_stride + (item.group * sum.sources + first + s) * sum.source.channel_stride;
     for (int u = 0; u < sum.kernel_height; ++u) {
-      const int row = sum.rows.At(pixel.row, u);
+      const int row = sum.rows.IndexAt(pixel.row, u);
       if (row < 0) continue;
       const std::int64_t line = plane + static_cast<std::int64_t>(row) * sum.source_width * sum.source.pixel_stride;
       AccumulateDirectRow<kResults, kTaps>(sum, pixel, source, line,
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kDirectThreads, 4)
   Quad* const weights = dynamic_shared<Quad>();
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kDirectThreads + threadIdx.x;
   const bool inside = index < sum.pixels();
-  const WindowPixel pixel = WindowPixel::Of(sum, inside ? static_cast<int>(index) : 0);
+  const WindowPixel pixel = WindowPixel::Create(sum, inside ? static_cast<int>(index) : 0);
   for (int work = static_cast<int>(blockIdx.y); work < sum.groups * plan.chunks; work += gridDim.y) {
     const DirectItem item = {work / plan.chunks, work % plan.chunks * kResults};
     float sums[kResults] = {};

@@ -42,7 +42,7 @@ struct MomentsOfGroup {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Row<kWidth> At(std::int64_t group) const {
+  __device__ __forceinline__ Row<kWidth> RowAt(std::int64_t group) const {
     return {sums.first + group * group_channels, sums.second + group * group_channels};
   }
 };
@@ -181,7 +181,7 @@ struct ParameterTerms {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Columns<kWidth> At(std::int64_t, std::int64_t column) const {
+  __device__ __forceinline__ Columns<kWidth> ColumnsAt(std::int64_t, std::int64_t column) const {
     return {*this, column};
   }
 };
@@ -214,7 +214,7 @@ struct CotangentsOfGroup {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Row<kWidth> At(std::int64_t group) const {
+  __device__ __forceinline__ Row<kWidth> RowAt(std::int64_t group) const {
     return {*this, group * group_channels};
   }
 };

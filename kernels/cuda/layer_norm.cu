@@ -28,17 +28,17 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     Row<Team, 1> row({x}, index * width, width);
     // ---- Mean of the row
     float sum = 0;
-    row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
+    row.ForEach([&](const auto& elements, const float(&x)[1][kVector]) {
       for (int i = 0; i < kVector; ++i) {
-        if (i < slots.count) sum += x[0][i];
+        if (i < elements.count) sum += x[0][i];
       }
     });
     const float mean = Team::template Reduce<SumOp<float>>(sum) / static_cast<float>(width);
     // ---- Variance of the row
     float squares = 0;
-    row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
+    row.ForEach([&](const auto& elements, const float(&x)[1][kVector]) {
       for (int i = 0; i < kVector; ++i) {
-        if (i < slots.count) squares += (x[0][i] - mean) * (x[0][i] - mean);
+        if (i < elements.count) squares += (x[0][i] - mean) * (x[0][i] - mean);
       }
     });
     const float variance = Team::template Reduce<SumOp<float>>(squares) / static_cast<float>(width);
@@ -50,10 +50,10 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     }
     // ---- Normalised row
     if (results.y.data == nullptr) continue;
-    row.Write(results.y, [&](const auto& slots, const float(&x)[1][kVector], float(&y)[kVector]) {
+    row.Write(results.y, [&](const auto& elements, const float(&x)[1][kVector], float(&y)[kVector]) {
       float scale[kVector], shift[kVector];
-      slots.Load(gamma, 0, scale);
-      slots.Load(beta, 0, shift);
+      elements.Load(gamma, 0, scale);
+      elements.Load(beta, 0, shift);
       for (int i = 0; i < kVector; ++i) y[i] = (x[0][i] - mean) * inv_std * scale[i] + shift[i];
     });
   }
@@ -76,11 +76,11 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     // ---- Sums over the row
     float sum = 0;
     float centred = 0;
-    row.ForEach([&](const auto& slots, const float(&x)[2][kVector]) {
+    row.ForEach([&](const auto& elements, const float(&x)[2][kVector]) {
       float gamma[kVector];
-      slots.Load(in.gamma, 0, gamma);
+      elements.Load(in.gamma, 0, gamma);
       for (int i = 0; i < kVector; ++i) {
-        if (i >= slots.count) continue;
+        if (i >= elements.count) continue;
         const float g = x[0][i] * gamma[i];
         sum += g;
         centred += g * (x[1][i] - mean);
@@ -89,9 +89,9 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     // ---- Gradient of the row
     const float shift = Team::template Reduce<SumOp<float>>(sum) / static_cast<float>(width);
     const float slope = Team::template Reduce<SumOp<float>>(centred) * inv_std * inv_std / static_cast<float>(width);
-    row.Write(dx, [&](const auto& slots, const float(&x)[2][kVector], float(&dx)[kVector]) {
+    row.Write(dx, [&](const auto& elements, const float(&x)[2][kVector], float(&dx)[kVector]) {
       float gamma[kVector];
-      slots.Load(in.gamma, 0, gamma);
+      elements.Load(in.gamma, 0, gamma);
       for (int i = 0; i < kVector; ++i) {
         dx[i] = inv_std * (x[0][i] * gamma[i] - shift - (x[1][i] - mean) * slope);
       }
@@ -129,7 +129,7 @@ struct ParameterTerms {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Columns<kWidth> At(std::int64_t, std::int64_t column) const {
+  __device__ __forceinline__ Columns<kWidth> ColumnsAt(std::int64_t, std::int64_t column) const {
     return {*this, column};
   }
 };

@@ -60,7 +60,7 @@ struct PlainTerms {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Row<kWidth> At(std::int64_t) const {
+  __device__ __forceinline__ Row<kWidth> RowAt(std::int64_t) const {
     return {x};
   }
 };
@@ -73,16 +73,16 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 1> row({logits}, index * classes, classes);
     // ---- Statistics of the row
-    const ExpSum exp = ExpSum::Of(row);
+    const ExpSum exp = ExpSum::Create(row);
     const float log_sum_exp = exp.largest + scalar::Log(exp.sum);
     // ---- Loss by dense labels
     float loss = 0;
     if (labels.dense()) {
-      row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
+      row.ForEach([&](const auto& elements, const float(&x)[1][kVector]) {
         float weights[kVector];
-        slots.Load(labels.weights(), row.base(), weights);
+        elements.Load(labels.weights(), row.base(), weights);
         for (int i = 0; i < kVector; ++i) {
-          if (i < slots.count) loss += scalar::CrossEntropyTerm(weights[i], x[0][i], log_sum_exp);
+          if (i < elements.count) loss += scalar::CrossEntropyTerm(weights[i], x[0][i], log_sum_exp);
         }
       });
       loss = Team::template Reduce<SumOp<float>>(loss);
@@ -144,22 +144,22 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     float label_sum = 1;
     if (labels.dense()) {
       label_sum = 0;
-      row.ForEachSlots([&](const auto& slots) {
+      row.ForEachRowVector([&](const auto& elements) {
         float weights[kVector];
-        slots.Load(labels.weights(), row.base(), weights);
+        elements.Load(labels.weights(), row.base(), weights);
         for (int i = 0; i < kVector; ++i) {
-          if (i < slots.count) label_sum += weights[i];
+          if (i < elements.count) label_sum += weights[i];
         }
       });
       label_sum = Team::template Reduce<SumOp<float>>(label_sum);
     }
     // ---- Gradient of the row
-    row.Write(dlogits, [&](const auto& slots, const float(&x)[1][kVector], float(&y)[kVector]) {
+    row.Write(dlogits, [&](const auto& elements, const float(&x)[1][kVector], float(&y)[kVector]) {
       float weights[kVector];
       if (labels.dense()) {
-        slots.Load(labels.weights(), row.base(), weights);
+        elements.Load(labels.weights(), row.base(), weights);
       } else {
-        for (int i = 0; i < kVector; ++i) weights[i] = slots.IndexOf(i) == label ? 1.0f : 0.0f;
+        for (int i = 0; i < kVector; ++i) weights[i] = elements.IndexOf(i) == label ? 1.0f : 0.0f;
       }
       for (int i = 0; i < kVector; ++i) {
         const float probability = scalar::ShareExp(x[0][i] - log_sum_exp);
@@ -206,7 +206,7 @@ struct LossTerms {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Row<kWidth> At(std::int64_t) const {
+  __device__ __forceinline__ Row<kWidth> RowAt(std::int64_t) const {
     return {prediction, target};
   }
 };

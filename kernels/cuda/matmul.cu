@@ -53,8 +53,8 @@ MatrixProduct ProductOf(const KernelSpec& spec, const KernelContext& context) {
   const std::int64_t depth = a[a.size() - (transpose_a ? 2 : 1)];
   const std::int64_t batch = NumElements(Shape(y.begin(), y.end() - 2));
   return {PlanProduct(context.target, context.workspace_cap, batch, rows, columns, depth),
-          Matrix::Of(spec.inputs[0].dtype, rows, depth, !transpose_a),
-          Matrix::Of(spec.inputs[1].dtype, columns, depth, transpose_b),
+          Matrix::Create(spec.inputs[0].dtype, rows, depth, !transpose_a),
+          Matrix::Create(spec.inputs[1].dtype, columns, depth, transpose_b),
           {{nullptr, spec.outputs[0].dtype}, {nullptr, DType::kF32}, false, Activation::kNone, rows, columns}};
 }
 

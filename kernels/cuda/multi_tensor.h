@@ -138,7 +138,7 @@ class MultiTensorKernel : public Kernel {
  private:
   using Table = SegmentTable<typename Update::Segment>;
 
-  KernelOperands Of(const KernelOperands& operands, std::size_t instruction) const {
+  KernelOperands OperandsOf(const KernelOperands& operands, std::size_t instruction) const {
     return {operands.inputs + instruction * inputs_, operands.outputs + instruction * outputs_, operands.workspace};
   }
   bool SameScalars(const KernelOperands& operands, std::size_t a, std::size_t b) const {
@@ -152,7 +152,7 @@ class MultiTensorKernel : public Kernel {
     unsigned blocks = 0;
     const auto flush = [&] {
       if (table.count == 0) return absl::OkStatus();
-      const absl::Status status = update_.Start(queue, table, blocks, Of(operands, first));
+      const absl::Status status = update_.Start(queue, table, blocks, OperandsOf(operands, first));
       table.count = 0;
       blocks = 0;
       return status;
@@ -160,7 +160,7 @@ class MultiTensorKernel : public Kernel {
     for (std::size_t i = first; i < counts_.size(); ++i) {
       if (counts_[i] == 0 || !SameScalars(operands, first, i)) continue;
       blocks += plan_.BlocksOf(counts_[i]);
-      table.segments[table.count] = update_.SegmentOf(Of(operands, i), counts_[i]);
+      table.segments[table.count] = update_.SegmentOf(OperandsOf(operands, i), counts_[i]);
       table.end_block[table.count] = blocks;
       if (++table.count < Table::kCapacity) continue;
       if (absl::Status status = flush(); !status.ok()) return status;

@@ -1,5 +1,5 @@
 // What the optimizers' kernels do on one tensor. They apply a rule of kernels/scalar/optimizer_rules.h, in f32, to the
-// unscaled and clipped gradient. One pass writes the new values and the low-precision shadow, all of it under the
+// unscaled and clipped gradient. One pass writes the new values and the low copy, all of it under the
 // predicate. Values that change from step to step are read on the device.
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace mpc::cuda {
 
-/// Parameter, states and gradient; new parameter, new states and shadow.
+/// Parameter, states and gradient; new parameter, new states and low copy.
 template <int kStates>
 using OptimizerSegment = TensorSegment<kStates + 2, kStates + 2>;
 
 /// The element types of all tensors of a launch; the states are f32.
 struct OptimizerTypes {
-  DType parameter, gradient, shadow;
+  DType parameter, gradient, low_copy;
 };
 
 /// A predicate in device memory; absent, it holds.
@@ -75,7 +75,7 @@ __device__ __forceinline__ void KeepOldState(const OptimizerTypes& types, const 
     if (segment.outputs[kStates + 1] == nullptr) return;
     float parameter[kWidth];
     LoadElements(Source{segment.inputs[0], types.parameter}, index, parameter);
-    StoreElements(Sink{segment.outputs[kStates + 1], types.shadow}, index, parameter);
+    StoreElements(Sink{segment.outputs[kStates + 1], types.low_copy}, index, parameter);
   });
 }
 
@@ -97,7 +97,7 @@ __device__ __forceinline__ void UpdateElements(const OptimizerTypes& types, cons
       StoreElements(Sink{segment.outputs[1 + k], DType::kF32}, index, x.states[k]);
     }
     if (segment.outputs[kStates + 1] == nullptr) return;
-    StoreElements(Sink{segment.outputs[kStates + 1], types.shadow}, index, x.parameter);
+    StoreElements(Sink{segment.outputs[kStates + 1], types.low_copy}, index, x.parameter);
   });
 }
 

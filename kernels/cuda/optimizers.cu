@@ -9,7 +9,7 @@
 #include "kernels/cuda/optimizer_update.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/known_attributes.h"
-#include "kernels/optimizer_shadow.h"
+#include "kernels/optimizer_low_copy.h"
 #include "kernels/scalar/optimizer_rules.h"
 
 namespace mpc::cuda {
@@ -41,7 +41,7 @@ class Optimizer {
 
   explicit Optimizer(const KernelSpec& spec)
       : rule_(spec),
-        types_{spec.inputs[0].dtype, spec.inputs[kStates + 1].dtype, *ShadowType(spec, kStates + 1)},
+        types_{spec.inputs[0].dtype, spec.inputs[kStates + 1].dtype, *LowCopyType(spec, kStates + 1)},
         outputs_(spec.outputs.size()),
         scaling_(spec, kRuleOperands),
         has_predicate_(spec.inputs.size() > scaling_.predicate) {}
@@ -52,7 +52,7 @@ class Optimizer {
       const DType wanted = i == 0 ? spec.inputs[0].dtype : DType::kF32;
       if (spec.inputs[i].dtype != wanted || (spec.uses(i) && spec.outputs[i].dtype != wanted)) return false;
     }
-    return ShadowType(spec, kStates + 1).has_value();
+    return LowCopyType(spec, kStates + 1).has_value();
   }
   static SegmentPlan Plan(std::int64_t elements) {
     if constexpr (!kNeedsNorms<Rule>) return SegmentPlan::For(elements);

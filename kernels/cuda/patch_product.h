@@ -18,7 +18,7 @@ struct PatchShape {
   int result_width;
   ImageLayout x, y;
 
-  static PatchShape Of(const ConvolutionShape& shape) {
+  static PatchShape Create(const ConvolutionShape& shape) {
     const Window& window = shape.window;
     const auto number = [](std::int64_t value) { return static_cast<int>(value); };
     return {number(shape.batch),
@@ -49,7 +49,7 @@ struct PatchTerm {
   std::int64_t offset;
   int row, column;
 
-  __device__ static PatchTerm Of(const PatchShape& shape, int term) {
+  __device__ static PatchTerm Create(const PatchShape& shape, int term) {
     const int tap = term % (shape.kernel_height * shape.kernel_width);
     const int source = term / (shape.kernel_height * shape.kernel_width);
     const int row = tap / shape.kernel_width * shape.dilation_height;
@@ -65,7 +65,7 @@ struct PatchOrigin {
   std::int64_t offset;
   int row, column;
 
-  __device__ static PatchOrigin Of(const PatchShape& shape, int group, int position) {
+  __device__ static PatchOrigin Create(const PatchShape& shape, int group, int position) {
     const int pixel = position % shape.y.pixels;
     const int row = pixel / shape.result_width * shape.stride_height - shape.top;
     const int column = pixel % shape.result_width * shape.stride_width - shape.left;
@@ -76,7 +76,7 @@ struct PatchOrigin {
   }
 
   /// The address of a term's element; -1 in the padding.
-  __device__ __forceinline__ std::int64_t At(const PatchShape& shape, const PatchTerm& term) const {
+  __device__ __forceinline__ std::int64_t OffsetAt(const PatchShape& shape, const PatchTerm& term) const {
     const bool inside = static_cast<unsigned>(row + term.row) < static_cast<unsigned>(shape.height) &&
                         static_cast<unsigned>(column + term.column) < static_cast<unsigned>(shape.width);
     return inside ? offset + term.offset : -1;
@@ -94,13 +94,13 @@ struct CotangentRows {
     int row;
   };
 
-  static CotangentRows Of(const PatchShape& shape, DType dtype) {
+  static CotangentRows Create(const PatchShape& shape, DType dtype) {
     const bool vectors = shape.y.channel_stride == 1 ? shape.results % kVector == 0 : shape.y.pixels % kVector == 0;
     return {{nullptr, dtype}, shape, vectors};
   }
 
   __device__ bool along_depth() const { return shape.y.channel_stride != 1; }
-  __device__ Cursor At(std::int64_t group, std::int64_t row) const {
+  __device__ Cursor CursorAt(std::int64_t group, std::int64_t row) const {
     return {(group * shape.results + row) * shape.y.channel_stride, static_cast<int>(row)};
   }
   __device__ void Load(const Cursor& cursor, std::int64_t k, std::int64_t end, float (&values)[kVector]) const {
@@ -133,15 +133,15 @@ struct PatchColumns {
   };
 
   __device__ bool along_depth() const { return true; }
-  __device__ Cursor At(std::int64_t group, std::int64_t column) const {
-    return {PatchTerm::Of(shape, static_cast<int>(column)), static_cast<int>(group), column < shape.terms()};
+  __device__ Cursor CursorAt(std::int64_t group, std::int64_t column) const {
+    return {PatchTerm::Create(shape, static_cast<int>(column)), static_cast<int>(group), column < shape.terms()};
   }
   __device__ void Load(const Cursor& cursor, std::int64_t k, std::int64_t end, float (&values)[kVector]) const {
     if (!cursor.inside || k >= end) return Clear(values);
     std::int64_t index[kVector];
     for (int i = 0; i < kVector; ++i) {
       const int position = static_cast<int>(k) + i;
-      index[i] = k + i < end ? PatchOrigin::Of(shape, cursor.group, position).At(shape, cursor.term) : -1;
+      index[i] = k + i < end ? PatchOrigin::Create(shape, cursor.group, position).OffsetAt(shape, cursor.term) : -1;
     }
     LoadEach(data, index, values);
   }

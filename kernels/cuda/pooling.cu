@@ -19,7 +19,7 @@ constexpr int kThreads = 256;
 struct PoolAxis {
   int kernel, stride, dilation, pad, input, output;
 
-  static PoolAxis Of(const Window& window, std::size_t axis) {
+  static PoolAxis Create(const Window& window, std::size_t axis) {
     const auto number = [](std::int64_t value) { return static_cast<int>(value); };
     return {number(window.kernel[axis]),    number(window.stride[axis]), number(window.dilation[axis]),
             number(window.pad_begin[axis]), number(window.input[axis]),  number(window.output[axis])};
@@ -62,7 +62,7 @@ struct Pool {
   std::int64_t outer, inner;
 
   /// Errors: UNIMPLEMENTED for 2^31 pixels of an image.
-  static absl::StatusOr<Pool> Of(const KernelSpec& spec, const Shape& image) {
+  static absl::StatusOr<Pool> Create(const KernelSpec& spec, const Shape& image) {
     absl::StatusOr<PoolGeometry> geometry = PoolGeometry::Create(spec.attributes, image);
     if (!geometry.ok()) return geometry.status();
     const Window& window = geometry->window;
@@ -73,7 +73,7 @@ struct Pool {
                                                    " on CUDA takes images of less than 2^31 pixels, ",
                                                    "padding included; got ", ShapeToString(image)));
     }
-    return Pool{PoolAxis::Of(window, 0), PoolAxis::Of(window, 1), geometry->outer, geometry->inner};
+    return Pool{PoolAxis::Create(window, 0), PoolAxis::Create(window, 1), geometry->outer, geometry->inner};
   }
 
   bool vectors() const { return inner % kVector == 0; }
@@ -98,7 +98,7 @@ struct PoolPlace {
   int row, column;
 
   /// Element `index` of images of `height` x `width` pixels.
-  __device__ static PoolPlace Of(std::int64_t index, int height, int width, std::int64_t inner) {
+  __device__ static PoolPlace Create(std::int64_t index, int height, int width, std::int64_t inner) {
     const std::int64_t pixel = index / inner;
     const std::int64_t line = pixel / width;
     const std::int64_t image = line / height;
@@ -156,7 +156,7 @@ __device__ __forceinline__ void VisitReaders(const Pool& pool, const PoolPlace& 
 template <typename Index, int kRun>
 __global__ void __launch_bounds__(kThreads, 4) MaxPoolKernel(Pool pool, Source x, Sink y, Index* indices) {
   ForEachRun<kRun>(pool.outer * pool.output_image(), [&](std::int64_t element) {
-    const PoolPlace place = PoolPlace::Of(element, pool.rows.output, pool.columns.output, pool.inner);
+    const PoolPlace place = PoolPlace::Create(element, pool.rows.output, pool.columns.output, pool.inner);
     float largest[kRun];
     int winners[kRun];  // wider than Index may be: a window of any size is searched where indices have no data
     for (int k = 0; k < kRun; ++k) {
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kThreads, 4) MaxPoolKernel(Pool pool, Source x
 template <typename Index, int kRun>
 __global__ void __launch_bounds__(kThreads, 4) MaxPoolGradKernel(Pool pool, Source dy, const Index* indices, Sink dx) {
   ForEachRun<kRun>(pool.outer * pool.input_image(), [&](std::int64_t element) {
-    const PoolPlace place = PoolPlace::Of(element, pool.rows.input, pool.columns.input, pool.inner);
+    const PoolPlace place = PoolPlace::Create(element, pool.rows.input, pool.columns.input, pool.inner);
     float sums[kRun] = {};
     VisitReaders(pool, place, [&](std::int64_t at, int row, int column) {
       const int position =
@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(kThreads, 4) MaxPoolGradKernel(Pool pool, Sour
 template <int kRun>
 __global__ void __launch_bounds__(kThreads, 4) AvgPoolKernel(Pool pool, bool include_padding, Source x, Sink y) {
   ForEachRun<kRun>(pool.outer * pool.output_image(), [&](std::int64_t element) {
-    const PoolPlace place = PoolPlace::Of(element, pool.rows.output, pool.columns.output, pool.inner);
+    const PoolPlace place = PoolPlace::Create(element, pool.rows.output, pool.columns.output, pool.inner);
     float sums[kRun] = {};
     VisitWindow(pool, place, [&](std::int64_t at, int) {
       float values[kRun];
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(kThreads, 4) AvgPoolKernel(Pool pool, bool inc
 template <int kRun>
 __global__ void __launch_bounds__(kThreads, 4) AvgPoolGradKernel(Pool pool, bool include_padding, Source dy, Sink dx) {
   ForEachRun<kRun>(pool.outer * pool.input_image(), [&](std::int64_t element) {
-    const PoolPlace place = PoolPlace::Of(element, pool.rows.input, pool.columns.input, pool.inner);
+    const PoolPlace place = PoolPlace::Create(element, pool.rows.input, pool.columns.input, pool.inner);
     float sums[kRun] = {};
     VisitReaders(pool, place, [&](std::int64_t at, int row, int column) {
       const float count = pool.Count(include_padding, row, column);
@@ -243,7 +243,7 @@ absl::Status LaunchRuns(LaunchQueue& queue, const Pool& pool, std::int64_t eleme
 
 template <typename Index>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPoolWith(const KernelSpec& spec) {
-  absl::StatusOr<Pool> pool = Pool::Of(spec, spec.inputs[0].shape);
+  absl::StatusOr<Pool> pool = Pool::Create(spec, spec.inputs[0].shape);
   if (!pool.ok()) return pool.status();
   return MakeKernel([pool = *pool, x = spec.inputs[0].dtype, y = spec.outputs[0].dtype,
                      has_indices = spec.outputs.size() > 1](const KernelOperands& operands, LaunchQueue& queue) {
@@ -260,7 +260,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPool(const KernelSpec& spec, co
 
 template <typename Index>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPoolGradWith(const KernelSpec& spec) {
-  absl::StatusOr<Pool> pool = Pool::Of(spec, spec.outputs[0].shape);
+  absl::StatusOr<Pool> pool = Pool::Create(spec, spec.outputs[0].shape);
   if (!pool.ok()) return pool.status();
   return MakeKernel([pool = *pool, dy = spec.inputs[0].dtype, dx = spec.outputs[0].dtype](
                         const KernelOperands& operands, LaunchQueue& queue) {
@@ -276,7 +276,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateMaxPoolGrad(const KernelSpec& spec
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAvgPool(const KernelSpec& spec, const KernelContext&) {
-  absl::StatusOr<Pool> pool = Pool::Of(spec, spec.inputs[0].shape);
+  absl::StatusOr<Pool> pool = Pool::Create(spec, spec.inputs[0].shape);
   if (!pool.ok()) return pool.status();
   return MakeKernel([pool = *pool, x = spec.inputs[0].dtype, y = spec.outputs[0].dtype,
                      include_padding = spec.attributes.Get(attribute::kCountIncludePad)](const KernelOperands& operands,
@@ -287,7 +287,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAvgPool(const KernelSpec& spec, co
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAvgPoolGrad(const KernelSpec& spec, const KernelContext&) {
-  absl::StatusOr<Pool> pool = Pool::Of(spec, spec.outputs[0].shape);
+  absl::StatusOr<Pool> pool = Pool::Create(spec, spec.outputs[0].shape);
   if (!pool.ok()) return pool.status();
   return MakeKernel([pool = *pool, dy = spec.inputs[0].dtype, dx = spec.outputs[0].dtype,
                      include_padding = spec.attributes.Get(attribute::kCountIncludePad)](const KernelOperands& operands,

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads)
     LoadRun<kRun>(operands.gates, gate + 3 * width, o);
     LoadRun<kRun>(operands.cell_state, state, c);
     for (int k = 0; k < kRun; ++k) {
-      const auto element = scalar::LstmElement::Of(i[k], f[k], g[k], o[k], c[k]);
+      const auto element = scalar::LstmElement::Create(i[k], f[k], g[k], o[k], c[k]);
       i[k] = element.input;
       f[k] = element.forget;
       g[k] = element.candidate;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kThreads)
     LoadRun<kRun>(operands.cell_state, state, c);
     LoadRun<kRun>(operands.new_cell_state, state, next);
     for (int k = 0; k < kRun; ++k) {
-      const auto element = scalar::LstmElementGrad::Of(dhidden[k], dnext[k], i[k], f[k], g[k], o[k], c[k], next[k]);
+      const auto element = scalar::LstmElementGrad::Create(dhidden[k], dnext[k], i[k], f[k], g[k], o[k], c[k], next[k]);
       i[k] = element.input;
       f[k] = element.forget;
       g[k] = element.candidate;

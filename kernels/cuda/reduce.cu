@@ -60,7 +60,7 @@ struct ReduceTerms {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Row<kWidth> At(std::int64_t result) const {
+  __device__ __forceinline__ Row<kWidth> RowAt(std::int64_t result) const {
     return {*this, OffsetOf(kept, result)};
   }
 
@@ -81,7 +81,7 @@ struct ReduceTerms {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Columns<kWidth> At(std::int64_t matrix, std::int64_t column) const {
+  __device__ __forceinline__ Columns<kWidth> ColumnsAt(std::int64_t matrix, std::int64_t column) const {
     return {*this, OffsetOf(kept, matrix) + column};
   }
 };
@@ -177,7 +177,7 @@ struct TieTerms {
     }
   };
   template <int kWidth>
-  __device__ __forceinline__ Row<kWidth> At(std::int64_t result) const {
+  __device__ __forceinline__ Row<kWidth> RowAt(std::int64_t result) const {
     return {*this, OffsetOf(elements.kept, result), y.Load(result)};
   }
 
@@ -199,7 +199,7 @@ struct TieTerms {
   };
   std::int64_t inner;
   template <int kWidth>
-  __device__ __forceinline__ Columns<kWidth> At(std::int64_t matrix, std::int64_t column) const {
+  __device__ __forceinline__ Columns<kWidth> ColumnsAt(std::int64_t matrix, std::int64_t column) const {
     Columns<kWidth> columns{*this, OffsetOf(elements.kept, matrix) + column, {}};
     LoadElements(y, matrix * inner + column, columns.largest);
     return columns;

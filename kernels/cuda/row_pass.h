@@ -65,27 +65,28 @@ absl::Status WithRowTeam(std::int64_t width, const Start& start) {
 
 /// Up to kVector elements of a row that a thread handles together: `count` of them are at first, first + step, ...
 template <typename Index>
-struct RowSlots {
+struct RowVector {
   Index first;
   int step;  ///< 1: a whole vector
   int count;
 
-  __device__ __forceinline__ Index IndexOf(int slot) const { return first + slot * step; }
+  __device__ __forceinline__ Index IndexOf(int element) const { return first + element * step; }
   /// The elements of a tensor whose row begins at `base`; what lies beyond the row is 0.
   __device__ __forceinline__ void Load(const Source& x, std::int64_t base, float (&values)[kVector]) const {
     if (step == 1) {
       x.LoadVector(base + first, values);
       return;
     }
-    for (int slot = 0; slot < kVector; ++slot) values[slot] = slot < count ? x.Load(base + IndexOf(slot)) : 0.0f;
+    for (int element = 0; element < kVector; ++element)
+      values[element] = element < count ? x.Load(base + IndexOf(element)) : 0.0f;
   }
   __device__ __forceinline__ void Store(const Sink& y, std::int64_t base, const float (&values)[kVector]) const {
     if (step == 1) {
       y.StoreVector(base + first, values);
       return;
     }
-    for (int slot = 0; slot < kVector; ++slot) {
-      if (slot < count) y.Store(base + IndexOf(slot), values[slot]);
+    for (int element = 0; element < kVector; ++element) {
+      if (element < count) y.Store(base + IndexOf(element), values[element]);
     }
   }
 };
@@ -100,7 +101,7 @@ class Row {
     if constexpr (Team::kIsResident) Read(0);
   }
 
-  /// visit(slots, x): x[k][i] is operand k's element slots.IndexOf(i), for i < slots.count.
+  /// visit(elements, x): x[k][i] is operand k's element elements.IndexOf(i), for i < elements.count.
   template <typename Visit>
   __device__ __forceinline__ void ForEach(const Visit& visit) {
     if constexpr (Team::kIsResident) {
@@ -113,24 +114,24 @@ class Row {
     }
   }
 
-  /// visit(slots), for what lies elsewhere by the same positions: the operands are not read.
+  /// visit(elements), for what lies elsewhere by the same positions: the operands are not read.
   template <typename Visit>
-  __device__ __forceinline__ void ForEachSlots(const Visit& visit) const {
+  __device__ __forceinline__ void ForEachRowVector(const Visit& visit) const {
     for (Index start = 0; start < width_; start += Team::kCapacity) {
       MPC_UNROLL for (int vector = 0; vector < kVectors; ++vector) {
-        const Slots slots = SlotsOf(start, vector);
-        if (slots.count > 0) visit(slots);
+        const Vector elements = VectorOf(start, vector);
+        if (elements.count > 0) visit(elements);
       }
     }
   }
 
-  /// result(slots, x, y) computes the row of `sink`.
+  /// result(elements, x, y) computes the row of `sink`.
   template <typename Result>
   __device__ __forceinline__ void Write(const Sink& sink, const Result& result) {
-    ForEach([&](const Slots& slots, const float(&x)[kOperands][kVector]) {
+    ForEach([&](const Vector& elements, const float(&x)[kOperands][kVector]) {
       float y[kVector];
-      result(slots, x, y);
-      slots.Store(sink, base_, y);
+      result(elements, x, y);
+      elements.Store(sink, base_, y);
     });
   }
 
@@ -138,41 +139,41 @@ class Row {
 
  private:
   using Index = typename Team::Index;
-  using Slots = RowSlots<Index>;
+  using Vector = RowVector<Index>;
   static constexpr int kTeam = Team::kThreadsOfTeam;
   static constexpr int kVectors = Team::kVectorsOfThread;
 
   /// Vector `vector` of this thread in the chunk that begins at `start`. Vectors lie side by side in a team; so do the
   /// elements of rows that are not made of vectors.
-  __device__ __forceinline__ Slots SlotsOf(Index start, int vector) const {
+  __device__ __forceinline__ Vector VectorOf(Index start, int vector) const {
     const int lane = static_cast<int>(threadIdx.x) % kTeam;
-    Slots slots;
+    Vector elements;
     if (vectors_) {
-      slots.first = start + (vector * kTeam + lane) * kVector;
-      slots.step = 1;
-      slots.count = slots.first < width_ ? kVector : 0;
+      elements.first = start + (vector * kTeam + lane) * kVector;
+      elements.step = 1;
+      elements.count = elements.first < width_ ? kVector : 0;
     } else {
-      slots.first = start + vector * kTeam * kVector + lane;
-      slots.step = kTeam;
-      const Index left = (width_ - slots.first + kTeam - 1) / kTeam;
-      slots.count = static_cast<int>(left < 0 ? 0 : (left < kVector ? left : kVector));
+      elements.first = start + vector * kTeam * kVector + lane;
+      elements.step = kTeam;
+      const Index left = (width_ - elements.first + kTeam - 1) / kTeam;
+      elements.count = static_cast<int>(left < 0 ? 0 : (left < kVector ? left : kVector));
     }
-    return slots;
+    return elements;
   }
 
   __device__ __forceinline__ void Read(Index start) {
     MPC_UNROLL for (int vector = 0; vector < kVectors; ++vector) {
-      const Slots slots = SlotsOf(start, vector);
-      if (slots.count == 0) continue;
-      for (int k = 0; k < kOperands; ++k) slots.Load(operands_[k], base_, values_[vector][k]);
+      const Vector elements = VectorOf(start, vector);
+      if (elements.count == 0) continue;
+      for (int k = 0; k < kOperands; ++k) elements.Load(operands_[k], base_, values_[vector][k]);
     }
   }
 
   template <typename Visit>
   __device__ __forceinline__ void VisitChunk(Index start, const Visit& visit) {
     MPC_UNROLL for (int vector = 0; vector < kVectors; ++vector) {
-      const Slots slots = SlotsOf(start, vector);
-      if (slots.count > 0) visit(slots, values_[vector]);
+      const Vector elements = VectorOf(start, vector);
+      if (elements.count > 0) visit(elements, values_[vector]);
     }
   }
 
@@ -189,36 +190,36 @@ struct ExpSum {
 
   /// The whole team gets it.
   template <typename Team>
-  __device__ static __forceinline__ ExpSum Of(Row<Team, 1>& row) {
+  __device__ static __forceinline__ ExpSum Create(Row<Team, 1>& row) {
     using scalar::MaxNumOp;
     ExpSum result{MaxNumOp::Identity(), 0};
     if constexpr (Team::kIsResident) {
-      row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
+      row.ForEach([&](const auto& elements, const float(&x)[1][kVector]) {
         for (int i = 0; i < kVector; ++i) {
-          if (i < slots.count) result.largest = MaxNumOp::Combine(result.largest, x[0][i]);
+          if (i < elements.count) result.largest = MaxNumOp::Combine(result.largest, x[0][i]);
         }
       });
       result.largest = Team::template Reduce<MaxNumOp>(result.largest);
-      row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
+      row.ForEach([&](const auto& elements, const float(&x)[1][kVector]) {
         for (int i = 0; i < kVector; ++i) {
-          if (i < slots.count) result.sum += scalar::Exp(x[0][i] - result.largest);
+          if (i < elements.count) result.sum += scalar::Exp(x[0][i] - result.largest);
         }
       });
     } else {
       // One pass instead of two: what has been summed is rescaled when a larger element appears (Milakov and Gimelshein
       // 2018, "Online normalizer calculation for softmax"). A thread rescales at most once per vector. So the error of
       // a row of n elements grows by less than n / 400 roundings.
-      row.ForEach([&](const auto& slots, const float(&x)[1][kVector]) {
+      row.ForEach([&](const auto& elements, const float(&x)[1][kVector]) {
         float largest = result.largest;
         for (int i = 0; i < kVector; ++i) {
-          if (i < slots.count) largest = MaxNumOp::Combine(largest, x[0][i]);
+          if (i < elements.count) largest = MaxNumOp::Combine(largest, x[0][i]);
         }
         if (largest > result.largest) result.sum *= scalar::Exp(result.largest - largest);
         result.largest = largest;
         // As long as there is nothing but -infinity, its share is 0 and not NaN.
         const float shift = largest == MaxNumOp::Identity() ? 0.0f : largest;
         for (int i = 0; i < kVector; ++i) {
-          if (i < slots.count) result.sum += scalar::Exp(x[0][i] - shift);
+          if (i < elements.count) result.sum += scalar::Exp(x[0][i] - shift);
         }
       });
       const float mine = result.largest;

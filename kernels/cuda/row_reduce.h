@@ -85,9 +85,9 @@ __global__ void __launch_bounds__(kRowThreads, 2)
     typename Op::Value values[kValues];
     for (int k = 0; k < kValues; ++k) values[k] = Op::Identity();
     if (plan.vectors) {
-      AddUnits<kVector, kTeam>(terms.template At<kVector>(result), plan, begin, end, values);
+      AddUnits<kVector, kTeam>(terms.template RowAt<kVector>(result), plan, begin, end, values);
     } else {
-      AddUnits<1, kTeam>(terms.template At<1>(result), plan, begin, end, values);
+      AddUnits<1, kTeam>(terms.template RowAt<1>(result), plan, begin, end, values);
     }
     for (int k = 0; k < kValues; ++k) values[k] = TeamReduce<Op, kTeam>(values[k]);
     if (threadIdx.x % kTeam != 0) continue;
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kRowThreads)
 }
 
 /// Computes kValues values for each result, each combined by Op (kernels/scalar/reduction.h) from Op::Identity() on.
-/// `terms.At<kWidth>(result)` returns a row with `Add(segment, index, Op::Value (&values)[kValues])`. Add adds the
+/// `terms.RowAt<kWidth>(result)` returns a row with `Add(segment, index, Op::Value (&values)[kValues])`. Add adds the
 /// terms of elements [index, index + kWidth) of a segment. kWidth is 1 or kVector. `finish(result, values)` is called
 /// by one thread a result. `workspace` holds plan.workspace_bytes<Op::Value>(kValues).
 template <typename Op, int kValues, typename Terms, typename Finish>

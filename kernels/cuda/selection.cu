@@ -41,12 +41,12 @@ struct NumberSource {
   BroadcastMap map;
 
   __device__ __forceinline__ std::int64_t Integer(std::int64_t index) const {
-    const std::int64_t at = map.At(index);
+    const std::int64_t at = map.OffsetAt(index);
     return dtype == DType::kI32 ? static_cast<const std::int32_t*>(data)[at]
                                 : static_cast<const std::int64_t*>(data)[at];
   }
   __device__ __forceinline__ double Double(std::int64_t index) const {
-    return IsFloating(dtype) ? static_cast<double>(Source{data, dtype}.Load(map.At(index)))
+    return IsFloating(dtype) ? static_cast<double>(Source{data, dtype}.Load(map.OffsetAt(index)))
                              : static_cast<double>(Integer(index));
   }
 };
@@ -173,7 +173,7 @@ struct ConditionSource {
   const std::uint8_t* data;
   BroadcastMap map;
 
-  __device__ __forceinline__ bool Load(std::int64_t index) const { return data[map.At(index)] != 0; }
+  __device__ __forceinline__ bool Load(std::int64_t index) const { return data[map.OffsetAt(index)] != 0; }
   __device__ __forceinline__ void LoadVector(std::int64_t index, bool (&values)[kVector]) const {
     map.LoadVector(
         index, values, [&](std::int64_t i) { return data[i] != 0; },

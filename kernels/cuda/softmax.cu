@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     SoftmaxRowKernel(Source x, Sink y, std::int64_t rows, std::int64_t width) {
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 1> row({x}, index * width, width);
-    const ExpSum exp = ExpSum::Of(row);
+    const ExpSum exp = ExpSum::Create(row);
     const float largest = exp.largest;
     const float normaliser = Op::Normaliser(exp.sum);
     row.Write(y, [&](const auto&, const float(&x)[1][kVector], float(&y)[kVector]) {
@@ -51,9 +51,9 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 2> row({dy, y}, index * width, width);
     float sum = 0;
-    row.ForEach([&](const auto& slots, const float(&x)[2][kVector]) {
+    row.ForEach([&](const auto& elements, const float(&x)[2][kVector]) {
       for (int i = 0; i < kVector; ++i) {
-        if (i < slots.count) sum += Op::Term(x[0][i], x[1][i]);
+        if (i < elements.count) sum += Op::Term(x[0][i], x[1][i]);
       }
     });
     sum = Team::template Reduce<SumOp<float>>(sum);

@@ -51,7 +51,7 @@ class StridedOffsets {
   }
 
   /// Where result element `index` lies in the operand.
-  __device__ __forceinline__ std::int64_t At(std::int64_t index) const {
+  __device__ __forceinline__ std::int64_t OffsetAt(std::int64_t index) const {
     if (rank_ == 0) return 0;
     std::int64_t offset = 0;
     for (int axis = rank_ - 1; axis > 0; --axis) {

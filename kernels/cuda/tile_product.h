@@ -8,8 +8,8 @@
 // An operand `Operand` of a product over k has
 //   Cursor                                        What a thread keeps about its row (left) or column (right).
 //   bool along_depth() const                      Whether eight neighbours differ in k, else in the row or column.
-//   Cursor At(int64 batch, int64 outer) const     `outer` is a row or column, a multiple of 8 unless along_depth().
-//   void Load(const Cursor&, int64 k, int64 end, float (&values)[8]) const
+//   Cursor CursorAt(int64 batch, int64 outer) const     `outer` is a row or column, a multiple of 8 unless
+//   along_depth(). void Load(const Cursor&, int64 k, int64 end, float (&values)[8]) const
 //                                                 Loads elements from k on, a multiple of 8 if along_depth().
 //                                                 From `end` on and beyond the last row it gives zeros.
 #pragma once
@@ -85,7 +85,7 @@ struct Matrix {
   };
 
   /// Matrices of `outers` rows of `depth` elements, or of `depth` rows of `outers` elements, next to each other.
-  static Matrix Of(DType dtype, std::int64_t outers, std::int64_t depth, bool along_depth) {
+  static Matrix Create(DType dtype, std::int64_t outers, std::int64_t depth, bool along_depth) {
     return {{nullptr, dtype},         outers,
             outers * depth,           along_depth ? depth : 1,
             along_depth ? 1 : outers, (along_depth ? depth : outers) % kVector == 0};
@@ -97,7 +97,7 @@ struct Matrix {
   }
 
   __device__ bool along_depth() const { return depth_stride == 1; }
-  __device__ Cursor At(std::int64_t batch, std::int64_t outer) const {
+  __device__ Cursor CursorAt(std::int64_t batch, std::int64_t outer) const {
     return {outer, batch * batch_stride + outer * outer_stride};
   }
   __device__ void Load(const Cursor& cursor, std::int64_t k, std::int64_t end, float (&values)[kVector]) const {
@@ -125,7 +125,7 @@ class TileLoader {
             static_cast<int>(operand.along_depth() ? threadIdx.x / kTile * kVector : threadIdx.x / (kTile / kVector))),
         depth_step_(operand.along_depth() ? Tile<kTile>::kThreads / kTile * kVector
                                           : Tile<kTile>::kThreads / (kTile / kVector)),
-        cursor_(operand.At(batch, first + outer_)) {}
+        cursor_(operand.CursorAt(batch, first + outer_)) {}
 
   __device__ __forceinline__ void Read(std::int64_t k, std::int64_t end) {
 #pragma unroll

@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kTileThreads)
     GatherWordsKernel(StridedOffsets offsets, const Word* from, Word* to, std::int64_t count) {
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
-    to[i] = from[offsets.At(i)];
+    to[i] = from[offsets.OffsetAt(i)];
   }
 }
 

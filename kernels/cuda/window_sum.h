@@ -19,7 +19,7 @@ struct SourceAxis {
   int scale, offset, step, divisor, extent;
 
   /// The coordinate, or -1 where the tap meets padding, or lies between the positions that a stride leaves out.
-  __device__ __forceinline__ int At(int position, int tap) const {
+  __device__ __forceinline__ int IndexAt(int position, int tap) const {
     int at = position * scale + offset + tap * step;
     if (at < 0) return -1;
     if (divisor != 1) {
@@ -47,7 +47,7 @@ struct WindowSum {
 struct WindowPixel {
   int image, pixel, row, column;
 
-  __device__ static WindowPixel Of(const WindowSum& sum, int index) {
+  __device__ static WindowPixel Create(const WindowSum& sum, int index) {
     const int pixel = index % sum.result.pixels;
     return {index / sum.result.pixels, pixel, pixel / sum.result_width, pixel % sum.result_width};
   }
@@ -95,7 +95,7 @@ struct WindowWeights {
   };
 
   __device__ bool along_depth() const { return true; }
-  __device__ Cursor At(std::int64_t group, std::int64_t row) const {
+  __device__ Cursor CursorAt(std::int64_t group, std::int64_t row) const {
     return {group * group_stride + row * result_stride, row < results};
   }
   __device__ void Load(const Cursor& cursor, std::int64_t k, std::int64_t end, float (&values)[kVector]) const {
@@ -128,15 +128,15 @@ struct WindowSources {
   };
 
   __device__ bool along_depth() const { return true; }
-  __device__ Cursor At(std::int64_t group, std::int64_t index) const {
-    const WindowPixel pixel = WindowPixel::Of(sum, static_cast<int>(index));
+  __device__ Cursor CursorAt(std::int64_t group, std::int64_t index) const {
+    const WindowPixel pixel = WindowPixel::Create(sum, static_cast<int>(index));
     return {pixel.image * sum.source.batch_stride + group * sum.sources * sum.source.channel_stride, pixel.row,
             pixel.column, index < sum.pixels()};
   }
   /// The address of the first channel under a tap; negative where there is none.
   __device__ __forceinline__ std::int64_t Tap(const Cursor& cursor, int tap) const {
-    const int row = sum.rows.At(cursor.row, tap / sum.kernel_width);
-    const int column = sum.columns.At(cursor.column, tap % sum.kernel_width);
+    const int row = sum.rows.IndexAt(cursor.row, tap / sum.kernel_width);
+    const int column = sum.columns.IndexAt(cursor.column, tap % sum.kernel_width);
     if (row < 0 || column < 0) return -1;
     return cursor.offset + (static_cast<std::int64_t>(row) * sum.source_width + column) * sum.source.pixel_stride;
   }

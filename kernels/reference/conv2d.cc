@@ -31,7 +31,8 @@ void VisitTerms(const Attributes& attributes, const Shape& x_shape, const Shape&
           VisitWindow(window, i, j, [&](std::int64_t u, std::int64_t v, std::int64_t row, std::int64_t column) {
             if (!x.Contains(row, column)) return;
             for (std::int64_t c = 0; c < weight.channels; ++c) {
-              visit(Term{x.At(n, first_channel + c, row, column), weight.At(o, c, u, v), y.At(n, o, i, j)});
+              visit(Term{x.IndexAt(n, first_channel + c, row, column), weight.IndexAt(o, c, u, v),
+                         y.IndexAt(n, o, i, j)});
             }
           });
         }
@@ -52,7 +53,7 @@ void Conv2d(const Attributes& attributes, Inputs inputs, Outputs outputs) {
       const double bias = HasOperand(inputs, 2) ? inputs[2].values[static_cast<std::size_t>(o)] : 0;
       for (std::int64_t i = 0; i < image.height; ++i) {
         for (std::int64_t j = 0; j < image.width; ++j) {
-          double& value = y[image.At(n, o, i, j)];
+          double& value = y[image.IndexAt(n, o, i, j)];
           value = Activate(activation, value + bias);
         }
       }
@@ -86,7 +87,7 @@ void ConvTranspose2d(const Attributes& attributes, Inputs inputs, Outputs output
     for (std::int64_t o = 0; o < image.channels; ++o) {
       for (std::int64_t i = 0; i < image.height; ++i) {
         for (std::int64_t j = 0; j < image.width; ++j) {
-          y[image.At(n, o, i, j)] += inputs[2].values[static_cast<std::size_t>(o)];
+          y[image.IndexAt(n, o, i, j)] += inputs[2].values[static_cast<std::size_t>(o)];
         }
       }
     }

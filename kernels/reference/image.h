@@ -32,7 +32,7 @@ class Image {
     std::tie(width, column_stride_) = Axis(shape, strides, axes.width);
   }
 
-  std::size_t At(std::int64_t n, std::int64_t c, std::int64_t row, std::int64_t column) const {
+  std::size_t IndexAt(std::int64_t n, std::int64_t c, std::int64_t row, std::int64_t column) const {
     return static_cast<std::size_t>(n * batch_stride_ + c * channel_stride_ + row * row_stride_ +
                                     column * column_stride_);
   }
@@ -61,7 +61,7 @@ template <typename Visit>
 void VisitChannel(const Image& image, std::int64_t c, Visit visit) {
   for (std::int64_t n = 0; n < image.batch; ++n) {
     for (std::int64_t i = 0; i < image.height; ++i) {
-      for (std::int64_t j = 0; j < image.width; ++j) visit(image.At(n, c, i, j));
+      for (std::int64_t j = 0; j < image.width; ++j) visit(image.IndexAt(n, c, i, j));
     }
   }
 }

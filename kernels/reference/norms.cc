@@ -33,7 +33,7 @@ std::vector<Row> GroupRows(const Attributes& attributes, const Tensor& x) {
       Row& row = rows.emplace_back();
       for (std::int64_t c = group * channels; c < (group + 1) * channels; ++c) {
         for (std::int64_t i = 0; i < image.height; ++i) {
-          for (std::int64_t j = 0; j < image.width; ++j) row.push_back({image.At(n, c, i, j), std::size_t(c)});
+          for (std::int64_t j = 0; j < image.width; ++j) row.push_back({image.IndexAt(n, c, i, j), std::size_t(c)});
         }
       }
     }

@@ -1,4 +1,4 @@
-// Optimizers and counters. Operand i becomes result i; a false predicate keeps it. A shadow follows the parameter.
+// Optimizers and counters. Operand i becomes result i; a false predicate keeps it. A low copy follows the parameter.
 #include <algorithm>
 #include <cmath>
 
@@ -195,20 +195,20 @@ void Lamb(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 
 // The last result is the new parameter; it is rounded to its own type where it is stored.
 template <Function kUpdate>
-void WithShadow(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  if (attributes.Get(attribute::kShadow) == Shadow::kNone) return kUpdate(attributes, inputs, outputs);
+void WithLowCopy(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  if (attributes.Get(attribute::kLowCopy) == LowCopy::kNone) return kUpdate(attributes, inputs, outputs);
   kUpdate(attributes, inputs, outputs.first(outputs.size() - 1));
   outputs.back().values = outputs.front().values;
 }
 
 constexpr NamedFunction kTable[] = {
     {"increment", Increment},
-    {"sgd", WithShadow<Sgd>},
-    {"momentum", WithShadow<Momentum>},
-    {"adam", WithShadow<Adam>},
-    {"adam_weight_decay", WithShadow<AdamWeightDecay>},
-    {"adamw", WithShadow<AdamW>},
-    {"lamb", WithShadow<Lamb>},
+    {"sgd", WithLowCopy<Sgd>},
+    {"momentum", WithLowCopy<Momentum>},
+    {"adam", WithLowCopy<Adam>},
+    {"adam_weight_decay", WithLowCopy<AdamWeightDecay>},
+    {"adamw", WithLowCopy<AdamW>},
+    {"lamb", WithLowCopy<Lamb>},
 };
 
 }  // namespace

@@ -36,13 +36,13 @@ void MaxPool2d(const Attributes& attributes, Inputs inputs, Outputs outputs) {
     std::int64_t winner = -1;
     VisitWindow(window, i, j, [&](std::int64_t u, std::int64_t v, std::int64_t row, std::int64_t column) {
       if (!x.Contains(row, column)) return;
-      const double candidate = inputs[0].values[x.At(n, c, row, column)];
+      const double candidate = inputs[0].values[x.IndexAt(n, c, row, column)];
       if (winner >= 0 && !(candidate > largest) && (!std::isnan(candidate) || std::isnan(largest))) return;
       largest = candidate;
       winner = u * window.kernel[1] + v;
     });
-    outputs[0].values[y.At(n, c, i, j)] = largest;
-    outputs[1].values[y.At(n, c, i, j)] = static_cast<double>(winner);
+    outputs[0].values[y.IndexAt(n, c, i, j)] = largest;
+    outputs[1].values[y.IndexAt(n, c, i, j)] = static_cast<double>(winner);
   });
 }
 
@@ -52,11 +52,11 @@ void MaxPool2dGrad(const Attributes& attributes, Inputs inputs, Outputs outputs)
   const Window window = PoolingWindow(attributes, dx);
   std::fill(outputs[0].values.begin(), outputs[0].values.end(), 0.0);
   VisitPixels(dy, [&](std::int64_t n, std::int64_t c, std::int64_t i, std::int64_t j) {
-    const std::size_t element = dy.At(n, c, i, j);
+    const std::size_t element = dy.IndexAt(n, c, i, j);
     const auto winner = static_cast<std::int64_t>(inputs[1].values[element]);
     VisitWindow(window, i, j, [&](std::int64_t u, std::int64_t v, std::int64_t row, std::int64_t column) {
       if (u * window.kernel[1] + v != winner || !dx.Contains(row, column)) return;
-      outputs[0].values[dx.At(n, c, row, column)] += inputs[0].values[element];
+      outputs[0].values[dx.IndexAt(n, c, row, column)] += inputs[0].values[element];
     });
   });
 }
@@ -81,9 +81,9 @@ void AvgPool2d(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   VisitPixels(y, [&](std::int64_t n, std::int64_t c, std::int64_t i, std::int64_t j) {
     double sum = 0;
     VisitWindow(window, i, j, [&](std::int64_t, std::int64_t, std::int64_t row, std::int64_t column) {
-      if (x.Contains(row, column)) sum += inputs[0].values[x.At(n, c, row, column)];
+      if (x.Contains(row, column)) sum += inputs[0].values[x.IndexAt(n, c, row, column)];
     });
-    outputs[0].values[y.At(n, c, i, j)] = sum / AverageCount(attributes, x, window, i, j);
+    outputs[0].values[y.IndexAt(n, c, i, j)] = sum / AverageCount(attributes, x, window, i, j);
   });
 }
 
@@ -93,9 +93,9 @@ void AvgPool2dGrad(const Attributes& attributes, Inputs inputs, Outputs outputs)
   const Window window = PoolingWindow(attributes, dx);
   std::fill(outputs[0].values.begin(), outputs[0].values.end(), 0.0);
   VisitPixels(dy, [&](std::int64_t n, std::int64_t c, std::int64_t i, std::int64_t j) {
-    const double share = inputs[0].values[dy.At(n, c, i, j)] / AverageCount(attributes, dx, window, i, j);
+    const double share = inputs[0].values[dy.IndexAt(n, c, i, j)] / AverageCount(attributes, dx, window, i, j);
     VisitWindow(window, i, j, [&](std::int64_t, std::int64_t, std::int64_t row, std::int64_t column) {
-      if (dx.Contains(row, column)) outputs[0].values[dx.At(n, c, row, column)] += share;
+      if (dx.Contains(row, column)) outputs[0].values[dx.IndexAt(n, c, row, column)] += share;
     });
   });
 }

@@ -107,7 +107,7 @@ struct SiluGradOp {
   template <typename F>
   MPC_HOST_DEVICE static F Apply(F dy, F x) {
     const F magnitude = Abs(x);
-    const auto logistic = Logistic<F>::At(Select(magnitude > 110.0f, 110.0f, magnitude));
+    const auto logistic = Logistic<F>::OfArgument(Select(magnitude > 110.0f, 110.0f, magnitude));
     const F s = Select(x < 0.0f, logistic.lower, logistic.upper);
     const F rest = Select(x < 0.0f, logistic.upper, logistic.lower);
     return dy * (s * (1.0f + x * rest));
@@ -148,7 +148,7 @@ struct GeluOp {
   template <typename F>
   MPC_HOST_DEVICE static F Apply(F x) {
     const F a = Select(Abs(x) > NormalTail<F>::kEnd, NormalTail<F>::kEnd, Abs(x));
-    const auto normal = NormalTail<F>::At(a);
+    const auto normal = NormalTail<F>::Create(a);
     return GeluFromTail(x, a, normal.bell * normal.ratio);
   }
 };
@@ -156,7 +156,7 @@ struct GeluGradOp {
   template <typename F>
   MPC_HOST_DEVICE static F Apply(F dy, F x) {
     const F magnitude = Abs(x);
-    const auto normal = NormalTail<F>::At(Select(magnitude > NormalTail<F>::kEnd, NormalTail<F>::kEnd, magnitude));
+    const auto normal = NormalTail<F>::Create(Select(magnitude > NormalTail<F>::kEnd, NormalTail<F>::kEnd, magnitude));
     // The density is bell / sqrt(2 pi).
     return GeluGradFromSlope(dy, x, normal.bell * Fma(magnitude, -0.398942280f, normal.ratio));
   }
@@ -175,7 +175,7 @@ template <typename F>
 MPC_HOST_DEVICE inline Logistic<F> GeluTanhLogistic(F a, F square) {
   constexpr auto kSlope = static_cast<float>(-1.5957691216 * kLog2E);
   constexpr auto kCubic = static_cast<float>(-1.5957691216 * 0.044715 * kLog2E);
-  return Logistic<F>::Of(ShareExp2(a * Fma(square, kCubic, kSlope)));
+  return Logistic<F>::OfExponential(ShareExp2(a * Fma(square, kCubic, kSlope)));
 }
 
 struct GeluTanhOp {

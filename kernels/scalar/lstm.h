@@ -14,7 +14,7 @@ struct LstmElement {
   float cell, hidden;
 
   /// Computes the element from the gates' sums and the cell state `c`.
-  [[gnu::always_inline]] MPC_HOST_DEVICE static inline LstmElement Of(float i, float f, float g, float o, float c) {
+  [[gnu::always_inline]] MPC_HOST_DEVICE static inline LstmElement Create(float i, float f, float g, float o, float c) {
     LstmElement element;
     element.input = Sigmoid(i);
     element.forget = Sigmoid(f);
@@ -32,8 +32,9 @@ struct LstmElementGrad {
 
   /// Computes the gradients from those of the hidden and the new cell state, the activated gates, and the old and the
   /// new cell state.
-  [[gnu::always_inline]] MPC_HOST_DEVICE static inline LstmElementGrad Of(float dhidden, float dnext, float i, float f,
-                                                                          float g, float o, float c, float next) {
+  [[gnu::always_inline]] MPC_HOST_DEVICE static inline LstmElementGrad Create(float dhidden, float dnext, float i,
+                                                                              float f, float g, float o, float c,
+                                                                              float next) {
     const float t = Tanh(next);
     const float dcell = dnext + dhidden * o * (1.0f - t * t);
     LstmElementGrad element;

@@ -62,7 +62,7 @@ struct NormalTail {
   F bell, ratio;
 
   /// For a in [0, kEnd], or NaN.
-  [[gnu::always_inline]] MPC_HOST_DEVICE static NormalTail At(F a) {
+  [[gnu::always_inline]] MPC_HOST_DEVICE static NormalTail Create(F a) {
     // a^2 = square + error exactly: the exponent would amplify the rounding of the square.
     const F square = a * a;
     const F error = Fma(a, a, -square);

@@ -122,10 +122,10 @@ struct Logistic {
   F upper, lower;
 
   /// For a in [0, 110], or NaN.
-  MPC_HOST_DEVICE static Logistic At(F a) { return Of(ExpWithin(-a)); }
+  MPC_HOST_DEVICE static Logistic OfArgument(F a) { return OfExponential(ExpWithin(-a)); }
 
   /// For e = exp(-a) in [0, 1], or NaN.
-  MPC_HOST_DEVICE static Logistic Of(F e) {
+  MPC_HOST_DEVICE static Logistic OfExponential(F e) {
     // 1 / (1 + e): a cubic, whose residual on [0, 1] is T4(2 e - 1) / 577, and one step of third order.
     F y = Fma(e, -0.221837088f, 0.66551125f);
     y = Fma(y, e, -0.942807615f);
@@ -147,14 +147,14 @@ MPC_HOST_DEVICE inline F Tanh(F x) {
   p = Fma(p, z, -3.33332819422e-1f);
   const F small = Fma(p * z, x, x);
   const F twice = Select(magnitude > 55.0f, 110.0f, 2.0f * magnitude);
-  const F large = Fma(Logistic<F>::At(twice).lower, -2.0f, 1.0f);
+  const F large = Fma(Logistic<F>::OfArgument(twice).lower, -2.0f, 1.0f);
   return Select(magnitude > 0.625f, CopySign(large, x), small);
 }
 
 template <typename F>
 MPC_HOST_DEVICE inline F Sigmoid(F x) {
   const F magnitude = Abs(x);
-  const auto logistic = Logistic<F>::At(Select(magnitude > 110.0f, 110.0f, magnitude));
+  const auto logistic = Logistic<F>::OfArgument(Select(magnitude > 110.0f, 110.0f, magnitude));
   return Select(x < 0.0f, logistic.lower, logistic.upper);
 }
 

@@ -5,6 +5,8 @@
 // becomes
 //   %y, %mean, %variance, %inv_std = mpc.conv2d_statistics %x, %w {data_format = NHWC} : ...
 //   %n = mpc.batch_norm_infer %y, %gamma, %beta, %mean, %variance {data_format = NHWC} : ...
+//
+// A sweep, because a rewrite replaces two operations, and norms that share a convolution must go in order.
 #include "compiler/dialect/dialect.h"
 #include "passes/passes.h"
 

@@ -7,6 +7,8 @@
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/target_model.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "passes/passes.h"
 
 using namespace mlir;
@@ -18,20 +20,22 @@ namespace mpc {
 
 namespace {
 
-class FoldActivationPass : public impl::FoldActivationPassBase<FoldActivationPass> {
+class FoldGelu : public OpRewritePattern<GeluOp> {
 public:
-  using FoldActivationPassBase::FoldActivationPassBase;
+  using OpRewritePattern::OpRewritePattern;
 
-  void runOnOperation() override {
-    FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(getOperation());
-    if (failed(target))
-      return signalPassFailure();
-    if (!(*target)->foldsGelu())
-      return;
-    getOperation().walk([](GeluOp gelu) {
-      if (Operation *product = productOf(gelu))
-        fold(gelu, product);
+  LogicalResult matchAndRewrite(GeluOp gelu, PatternRewriter &rewriter) const override {
+    Operation *product = productOf(gelu);
+    if (!product)
+      return failure();
+    bool isTanhForm = gelu.getApproximate() == Approximation::kTanh;
+    Activation activation = isTanhForm ? Activation::kGeluTanh : Activation::kGelu;
+    rewriter.modifyOpInPlace(product, [&] {
+      product->setAttr("activation", ActivationAttr::get(product->getContext(), activation));
+      product->setLoc(FusedLoc::get(product->getContext(), {product->getLoc(), gelu.getLoc()}));
     });
+    rewriter.replaceOp(gelu, gelu.getX());
+    return success();
   }
 
 private:
@@ -58,14 +62,21 @@ private:
       return matmul.getActivation();
     return cast<Conv2dOp>(product).getActivation();
   }
+};
 
-  static void fold(GeluOp gelu, Operation *product) {
-    bool isTanhForm = gelu.getApproximate() == Approximation::kTanh;
-    Activation activation = isTanhForm ? Activation::kGeluTanh : Activation::kGelu;
-    product->setAttr("activation", ActivationAttr::get(product->getContext(), activation));
-    product->setLoc(FusedLoc::get(product->getContext(), {product->getLoc(), gelu.getLoc()}));
-    gelu.getY().replaceAllUsesWith(gelu.getX());
-    gelu.erase();
+class FoldActivationPass : public impl::FoldActivationPassBase<FoldActivationPass> {
+public:
+  using FoldActivationPassBase::FoldActivationPassBase;
+
+  void runOnOperation() override {
+    FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(getOperation());
+    if (failed(target))
+      return signalPassFailure();
+    if (!(*target)->foldsGelu())
+      return;
+    RewritePatternSet patterns(&getContext());
+    patterns.add<FoldGelu>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
 

@@ -2,10 +2,10 @@
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "passes/fusion/fusion_body.h"
 #include "passes/fusion/gradient_parts.h"
 #include "passes/fusion/kept_values.h"
 #include "passes/fusion/lone_operations.h"
-#include "passes/fusion/region_body.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace mpc {
 
-using codegen::RegionPlan;
+using codegen::FusionPlan;
 
 static int64_t elementsOf(Value v) {
   auto type = dyn_cast<RankedTensorType>(v.getType());
@@ -32,13 +32,13 @@ static bool readsF64(Operation *op) {
   return llvm::any_of(op->getOperandTypes(), [](Type type) { return getElementTypeOrSelf(type).isF64(); });
 }
 
-static llvm::Expected<RegionPlan> planOf(const RegionBody &body) { return RegionPlan::of(body.operations); }
+static llvm::Expected<FusionPlan> planOf(const FusionBody &body) { return FusionPlan::create(body.operations); }
 
-static RegionCost costOf(const RegionBody &body, const RegionPlan &plan) {
+static FusionTraffic costOf(const FusionBody &body, const FusionPlan &plan) {
   llvm::SmallPtrSet<void *, 8> stored;
   for (Value v : body.outputs)
     stored.insert(v.getAsOpaquePointer());
-  return regionCost(plan, [&](Value v) { return stored.contains(v.getAsOpaquePointer()); });
+  return fusionTraffic(plan, [&](Value v) { return stored.contains(v.getAsOpaquePointer()); });
 }
 
 //===-- Candidates
@@ -55,8 +55,8 @@ std::string FusionGroups::obstacle(Operation *op) {
     return "it is not computed element by element";
   if (readsF64(op))
     return "it computes in f64";
-  RegionBody body = regionBody({op});
-  llvm::Expected<RegionPlan> plan = planOf(body);
+  FusionBody body = fusionBody({op});
+  llvm::Expected<FusionPlan> plan = planOf(body);
   if (!plan)
     return llvm::toString(plan.takeError());
   unsigned group = *groups.groupOf(op);
@@ -68,10 +68,10 @@ std::string FusionGroups::obstacle(Operation *op) {
 }
 
 bool FusionGroups::isRegionAlone(Operation *op) const {
-  if (costs.alsoAlone == LoneRegions::None || !obstacles.lookup(op).empty())
+  if (costs.alsoAlone == LoneFusions::None || !obstacles.lookup(op).empty())
     return false;
   return has<Property::GeneratedOnCpu>(op) ||
-         (costs.alsoAlone == LoneRegions::WithoutKernelOrWorthIt && isWorthAlone(op));
+         (costs.alsoAlone == LoneFusions::WithoutKernelOrWorthIt && isWorthAlone(op));
 }
 
 FusionGroups::FusionGroups(Block &body, const FusionCosts &costs) : costs(costs), groups(body) {
@@ -166,7 +166,7 @@ void FusionGroups::propose(unsigned group) {
 
 // An operation on values smaller than the space that no reduction of the region gives: its elements would be computed
 // again for every row.
-static Operation *smallAndUnreduced(const RegionBody &body, const RegionPlan &plan) {
+static Operation *smallAndUnreduced(const FusionBody &body, const FusionPlan &plan) {
   for (Operation *op : body.operations) {
     auto isSmall = [&](Value v) { return plan.extent(v) != codegen::Extent::Full; };
     auto isAtHand = [&](Value v) { return plan.available(v) == codegen::Availability(); };
@@ -194,13 +194,13 @@ FusionGroups::Merge FusionGroups::judge(unsigned a, unsigned b) const {
   if (int64_t kept = bytesKeptMore(groups.members(a), groups.members(b)); kept > 0)
     return {0, llvm::formatv("{0} bytes more would be kept for the backward pass", kept)};
   llvm::sort(operations, [](Operation *l, Operation *r) { return l->isBeforeInBlock(r); });
-  RegionBody body = regionBody(operations);
-  llvm::Expected<RegionPlan> plan = planOf(body);
+  FusionBody body = fusionBody(operations);
+  llvm::Expected<FusionPlan> plan = planOf(body);
   if (!plan)
     return {0, llvm::toString(plan.takeError())};
   if (Operation *op = smallAndUnreduced(body, *plan))
     return {0, name(op) + " is smaller than the region and would be computed for every row"};
-  RegionCost cost = costOf(body, *plan);
+  FusionTraffic cost = costOf(body, *plan);
   if (cost.repeated)
     return {0, name(cost.repeated) + " would be computed in several phases"};
   int64_t bytes = groupCosts[a].bytes + groupCosts[b].bytes - cost.bytes;
@@ -223,7 +223,7 @@ void FusionGroups::mergeBest() {
       continue;
     }
     groups.merge(a, b);
-    RegionBody body = regionBody(groups.members(a));
+    FusionBody body = fusionBody(groups.members(a));
     groupCosts[a] = costOf(body, llvm::cantFail(planOf(body)));
     bytesAlone[a] += bytesAlone[b];
     proposals.remove_if([a = a, b = b](const auto &entry) {
@@ -245,7 +245,7 @@ std::string FusionGroups::whyNot(unsigned group, Operation *other) const {
 
 void FusionGroups::describe(unsigned group) {
   ArrayRef<Operation *> members = groups.members(group);
-  FusionRegion region{group, SmallVector<Operation *>(members), bytesAlone[group] - groupCosts[group].bytes, {}};
+  FusionGroup region{group, SmallVector<Operation *>(members), bytesAlone[group] - groupCosts[group].bytes, {}};
   for (Operation *op : producersAndReaders(members))
     if (obstacles.contains(op) && !isa<ConstantOp>(op))
       region.leftOut.push_back({op, whyNot(group, op)});

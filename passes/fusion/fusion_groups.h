@@ -3,7 +3,7 @@
 
 #include "compiler/analysis/block_groups.h"
 #include "compiler/dialect/target_model.h"
-#include "passes/fusion/region_cost.h"
+#include "passes/fusion/fusion_traffic.h"
 #include "llvm/ADT/MapVector.h"
 
 #include <string>
@@ -14,11 +14,11 @@ namespace mpc {
 struct FusionCosts {
   int64_t bytesPerLaunch = 0;
   unsigned maxOperations = 32;
-  LoneRegions alsoAlone = LoneRegions::None;
+  LoneFusions alsoAlone = LoneFusions::None;
 };
 
 /// Operations that become one kernel.
-struct FusionRegion {
+struct FusionGroup {
   struct Neighbour {
     mlir::Operation *op;
     std::string why;
@@ -31,13 +31,13 @@ struct FusionRegion {
 
 /// Merges two groups of operations at a time, as long as that saves time. It takes the pair that saves most among
 /// neighbours: one group hands values to the other, or both read a value. Two groups may be merged if
-/// codegen::RegionPlan finds a space for them and no path leads out of them and back. No expensive element may be
+/// codegen::FusionPlan finds a space for them and no path leads out of them and back. No expensive element may be
 /// computed twice, and the limits of the costs must hold.
 class FusionGroups {
 public:
   FusionGroups(mlir::Block &body, const FusionCosts &costs);
 
-  llvm::ArrayRef<FusionRegion> getRegions() const { return regions; }
+  llvm::ArrayRef<FusionGroup> getRegions() const { return regions; }
   const BlockGroups &getGroups() const { return groups; }
   /// How many pairs of groups were judged, as a measure of the pass's work.
   unsigned numTrials() const { return trials; }
@@ -63,10 +63,10 @@ private:
   BlockGroups groups;
   /// Why an operation can be in no region; empty where it can.
   llvm::DenseMap<mlir::Operation *, std::string> obstacles;
-  llvm::SmallVector<RegionCost> groupCosts; ///< cost of each group as a region
-  llvm::SmallVector<int64_t> bytesAlone;    ///< bytes that a group's operations move alone, by group
+  llvm::SmallVector<FusionTraffic> groupCosts; ///< cost of each group as a region
+  llvm::SmallVector<int64_t> bytesAlone;       ///< bytes that a group's operations move alone, by group
   llvm::MapVector<Pair, Merge> proposals;
-  llvm::SmallVector<FusionRegion> regions;
+  llvm::SmallVector<FusionGroup> regions;
   unsigned trials = 0;
 };
 

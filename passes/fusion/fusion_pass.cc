@@ -13,11 +13,11 @@
 #include "compiler/dialect/operation_attributes.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/function_body.h"
+#include "passes/fusion/fusion_body.h"
 #include "passes/fusion/fusion_choice.h"
 #include "passes/fusion/fusion_groups.h"
 #include "passes/fusion/gradient_parts.h"
 #include "passes/fusion/lone_operations.h"
-#include "passes/fusion/region_body.h"
 #include "passes/passes.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -54,7 +54,7 @@ ScopeAttr commonScope(ArrayRef<Operation *> operations) {
   return ScopeAttr::get(operations.front()->getContext(), llvm::join(*common, "/"), network, {}, "", {});
 }
 
-std::string describe(const FusionRegion::Neighbour &neighbour) {
+std::string describe(const FusionGroup::Neighbour &neighbour) {
   std::string text = neighbour.op->getName().stripDialect().str();
   if (StringRef path = pathOf(neighbour.op); !path.empty())
     text += " in " + path.str();
@@ -62,9 +62,9 @@ std::string describe(const FusionRegion::Neighbour &neighbour) {
 }
 
 // Each text once, with its count.
-SmallVector<std::string> describe(ArrayRef<FusionRegion::Neighbour> neighbours) {
+SmallVector<std::string> describe(ArrayRef<FusionGroup::Neighbour> neighbours) {
   llvm::MapVector<std::string, unsigned, std::map<std::string, unsigned>> counts;
-  for (const FusionRegion::Neighbour &neighbour : neighbours)
+  for (const FusionGroup::Neighbour &neighbour : neighbours)
     ++counts[describe(neighbour)];
   return llvm::map_to_vector(counts, [](const auto &entry) {
     return entry.second > 1 ? entry.first + " (" + std::to_string(entry.second) + ")" : entry.first;
@@ -78,11 +78,11 @@ public:
       : choice(choice), terminator(body.getTerminator()), builder(terminator), views(body) {}
 
   void run() {
-    llvm::DenseMap<unsigned, const FusionRegion *> regions;
-    for (const FusionRegion &region : choice.getRegions())
+    llvm::DenseMap<unsigned, const FusionGroup *> regions;
+    for (const FusionGroup &region : choice.getRegions())
       regions[region.group] = &region;
     for (unsigned group : choice.getGroups().schedule()) {
-      if (const FusionRegion *region = regions.lookup(group))
+      if (const FusionGroup *region = regions.lookup(group))
         writeRegion(*region);
       else
         write(choice.getGroups().members(group).front());
@@ -98,8 +98,8 @@ private:
     op->moveBefore(terminator);
   }
 
-  void writeRegion(const FusionRegion &region) {
-    RegionBody parts = regionBody(region.operations);
+  void writeRegion(const FusionGroup &region) {
+    FusionBody parts = fusionBody(region.operations);
     for (Value input : parts.inputs)
       views.moveFor(input);
     SmallVector<Location> places = llvm::map_to_vector(region.operations, [](Operation *op) { return op->getLoc(); });
@@ -113,7 +113,7 @@ private:
     writeFusionChoice(fusion, {region.bytesSaved, describe(region.leftOut)});
   }
 
-  static void fill(Block &inside, const RegionBody &parts) {
+  static void fill(Block &inside, const FusionBody &parts) {
     IRMapping mapping;
     for (Value input : parts.inputs)
       mapping.map(input, inside.addArgument(input.getType(), input.getLoc()));
@@ -148,13 +148,13 @@ public:
       getOperation().emitError() << "max-operations of mpc-fusion must be at least 1, got " << maxOperations.getValue();
       return signalPassFailure();
     }
-    FusionCosts costs{(*target)->bytesPerLaunch(), maxOperations, (*target)->loneRegions()};
-    if (maxOperations == 1 && costs.alsoAlone == LoneRegions::WithoutKernelOrWorthIt)
-      costs.alsoAlone = LoneRegions::WithoutKernel;
+    FusionCosts costs{(*target)->bytesPerLaunch(), maxOperations, (*target)->loneFusions()};
+    if (maxOperations == 1 && costs.alsoAlone == LoneFusions::WithoutKernelOrWorthIt)
+      costs.alsoAlone = LoneFusions::WithoutKernel;
     Block *body = onlyBlock(getOperation());
     if (!body)
       return;
-    if (costs.alsoAlone != LoneRegions::None) {
+    if (costs.alsoAlone != LoneFusions::None) {
       makeRowsContiguous(*body);
       separateOperands(*body);
     }

@@ -11,7 +11,7 @@ def FusionPass : MpcPass<"mpc-fusion", "::mlir::func::FuncOp"> {
     operations. Operations are neighbours if one hands a value to the other, or both read a whole tensor. The pair of
     neighbours that saves most is merged, as long as any saves something. Two may be merged under these conditions:
 
-    * Both are computed element by element, maybe after reductions, over one space of rows and columns (RegionPlan).
+    * Both are computed element by element, maybe after reductions, over one space of rows and columns (FusionPlan).
     * No path leads out of the region and back through another operation.
     * No element that takes many instructions (exp, gelu, dropout) is computed in two phases, unless it is stored
       anyway.

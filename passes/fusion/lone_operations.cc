@@ -3,7 +3,7 @@
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/tensor_values.h"
-#include "passes/fusion/region_cost.h"
+#include "passes/fusion/fusion_traffic.h"
 
 #include <numeric>
 

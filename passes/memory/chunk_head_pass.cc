@@ -265,7 +265,7 @@ private:
   int64_t logitBytes = 0; ///< bytes of the whole logits of all heads
 
   void chunk(SoftmaxCrossEntropyOp loss) {
-    llvm::Expected<LanguageModelHead> head = LanguageModelHead::of(loss);
+    llvm::Expected<LanguageModelHead> head = LanguageModelHead::create(loss);
     std::string obstacle = head ? "" : llvm::toString(head.takeError());
     if (obstacle.empty() && head->rows() < chunks)
       obstacle = llvm::formatv("it has {0} rows for {1} chunks", head->rows(), chunks.getValue());

@@ -183,7 +183,7 @@ static llvm::Error findBackward(LanguageModelHead &head) {
   return llvm::Error::success();
 }
 
-llvm::Expected<LanguageModelHead> LanguageModelHead::of(SoftmaxCrossEntropyOp loss) {
+llvm::Expected<LanguageModelHead> LanguageModelHead::create(SoftmaxCrossEntropyOp loss) {
   LanguageModelHead head;
   head.loss = loss;
   if (llvm::Error error = findForward(head))

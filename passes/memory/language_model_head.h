@@ -27,7 +27,7 @@ struct LanguageModelHead {
   llvm::StringRef path() const;
 
   /// The head around \p loss. Errors: why its rows cannot be computed apart from each other.
-  static llvm::Expected<LanguageModelHead> of(SoftmaxCrossEntropyOp loss);
+  static llvm::Expected<LanguageModelHead> create(SoftmaxCrossEntropyOp loss);
 };
 
 /// The value that \p v is a cast of, or \p v itself.

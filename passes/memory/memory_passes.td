@@ -112,7 +112,8 @@ def RecomputePass : MpcPass<"mpc-recompute", "::mlir::func::FuncOp"> {
     `mpc.recomputed`, before the first operation of the backward pass that reads them. So does what the copies read
     inside the same call. What a call takes from outside and what it hands on stays where it is. Casts and transposes
     that passes have put after a marked operation follow it. A copy draws the random numbers of its original, whose
-    counter is an operand. Updates of state are never copied: they go on reading the forward pass.
+    counter is an operand. Updates of state are never copied: they go on reading the forward pass. Neither are operations
+    with effects. Where an update writes over what an operation reads, and the reader comes later, its result is kept.
 
     It runs after fusion and copies whole regions. A copy sums in the order of its original and gives the same bits. The
     same operations in another region or in kernels of their own need not. A region belongs to a call where all of its
@@ -146,10 +147,11 @@ def SchedulePass : MpcPass<"mpc-schedule", "::mlir::ModuleOp"> {
     operation at the peak moves after later ones that do not read its results, if its workspace or its results are in
     the way. An operation that frees more than it makes moves before the peak. One that makes more than it frees moves
     after it. No operation passes one that it reads from or that reads from it, and none passes an update of state. So
-    old values are read before they are overwritten, as before. Values and random numbers do not depend on the order, so
-    the bits are the same.
+    old values are read before they are overwritten, as before. Operations with effects stay where they are. Values and
+    random numbers do not depend on the order, so the bits are the same.
 
-    Live bytes are those of temporaries and inputs, and the workspaces that the target names. A kernel of the target
+    Live bytes are those of temporaries and inputs, and the workspaces that the target names. What an
+    `mpc.all_reduce_start` reads lives until its `mpc.all_reduce_wait`. A kernel of the target
     that may write over a dying operand does so. `mpc.repeat` needs as workspace the memory of the function that it
     calls, which is ordered before its caller. Where the arena that lowering plans for the new order is not smaller, the
     old one stays. It stops where no move lowers the peak, so that running the pass again changes nothing. It stops,

@@ -8,6 +8,7 @@
 #include "llvm/ADT/SetVector.h"
 
 #include <algorithm>
+#include <cassert>
 
 using namespace mlir;
 
@@ -36,20 +37,26 @@ unsigned MemorySchedule::storageOf(Value v) {
 
 void MemorySchedule::addNode(Operation *op, const BlockDependences &dependences, const MemoryModel &model) {
   unsigned number = nodes.size();
+  assert(dependences.numberOf(op) && "views and constants are no nodes");
   Node replacement;
   replacement.op = op;
   replacement.pinned = op->hasTrait<StateUpdate>();
+  replacement.stays = !mayRunAgain(op);
   replacement.workspace = model.workspace ? model.workspace(op) : 0;
   llvm::SmallSetVector<unsigned, 8> reads;
-  for (Value operand : valuesRead(op))
+  unsigned ofBlock = *dependences.numberOf(op);
+  for (Value operand : dependences.reads(ofBlock))
     reads.insert(storageOf(operand));
   llvm::SmallSetVector<unsigned, 8> before;
-  for (unsigned other : dependences.before(*dependences.numberOf(op)))
+  for (unsigned other : dependences.before(ofBlock))
     if (auto known = nodeOf.find(dependences.getOperations()[other]); known != nodeOf.end())
       before.insert(known->second);
   replacement.reads.assign(reads.begin(), reads.end());
   replacement.before.assign(before.begin(), before.end());
   for (OpResult result : op->getResults()) {
+    // What it waits for has storage already.
+    if (isWait(op))
+      continue;
     unsigned storage = storageOf(result);
     // An update writes over the state that it reads.
     if (replacement.pinned)
@@ -70,9 +77,9 @@ MemorySchedule::MemorySchedule(Block &body, const MemoryModel &model) : body(bod
   for (BlockArgument argument : body.getArguments())
     storageOf(argument);
   BlockDependences dependences(body);
-  for (Operation &op : body.without_terminator())
-    if (!isViewOrConstant(&op))
-      addNode(&op, dependences, model);
+  for (Operation *op : dependences.getOperations())
+    if (!isa<ConstantOp>(op))
+      addNode(op, dependences, model);
   for (Value returned : body.getTerminator()->getOperands())
     isResult[storageOf(returned)] = true;
   for (unsigned number = 0; number < nodes.size(); ++number) {
@@ -134,6 +141,7 @@ void MemorySchedule::measure() {
 }
 
 std::pair<unsigned, unsigned> MemorySchedule::range(unsigned at) const {
+  assert(at < order.size());
   const Node &moving = nodes[order[at]];
   unsigned first = 0, last = order.size() - 1;
   for (unsigned other : moving.before)
@@ -146,11 +154,13 @@ std::pair<unsigned, unsigned> MemorySchedule::range(unsigned at) const {
   for (unsigned other = at; other < last; ++other)
     if (nodes[order[other + 1]].pinned)
       last = other;
-  return moving.pinned ? std::pair(at, at) : std::pair(first, last);
+  assert(first <= at && at <= last && "an operation may stay where it is");
+  return moving.stays ? std::pair(at, at) : std::pair(first, last);
 }
 
 bool MemorySchedule::lowersPeak(unsigned from, unsigned to) {
   unsigned first = std::min(from, to), last = std::max(from, to);
+  assert(first < last && last < order.size() && "a move leads to another position");
   // Nothing changes outside.
   if (current.at < first || current.lastAt > last)
     return false;
@@ -226,6 +236,7 @@ bool MemorySchedule::improve() {
 }
 
 void MemorySchedule::apply() {
+  assert(order.size() == nodes.size() && "the order names every operation");
   Operation *terminator = body.getTerminator();
   ViewMover views(body);
   for (unsigned number : order) {

@@ -50,6 +50,7 @@ private:
     llvm::SmallVector<unsigned, 4> before; ///< nodes that come before it
     llvm::SmallVector<unsigned, 4> after;
     bool pinned = false; ///< updates of state stay, and nothing passes them
+    bool stays = false;  ///< so do operations with effects, which others pass
   };
   struct Profile {
     int64_t peak = 0;

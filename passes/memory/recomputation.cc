@@ -21,7 +21,15 @@ static unsigned operationsIn(Operation *op) {
   return count;
 }
 
-Value Recomputation::again(Value v, Operation *before) {
+static bool mayBeCopiedBefore(Operation *before, Operation *op, const BlockDependences &dependences) {
+  auto isUpdated = [&](Value read) {
+    std::optional<unsigned> update = dependences.updateOf(read);
+    return update && dependences.getOperations()[*update]->isBeforeInBlock(before);
+  };
+  return mayRunAgain(op) && llvm::none_of(op->getOperands(), isUpdated);
+}
+
+Value Recomputation::again(Value v, Operation *before, const BlockDependences &dependences) {
   auto reason = reasons.find(v);
   if (reason == reasons.end())
     return v;
@@ -29,7 +37,10 @@ Value Recomputation::again(Value v, Operation *before) {
   unsigned result = cast<OpResult>(v).getResultNumber();
   if (Operation *copy = copies.lookup(op))
     return copy->getResult(result);
-  SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), [&](Value o) { return again(o, before); });
+  if (!mayBeCopiedBefore(before, op, dependences))
+    return v;
+  SmallVector<Value> operands =
+      llvm::map_to_vector(op->getOperands(), [&](Value o) { return again(o, before, dependences); });
   // Everything that stands before it has been copied by now.
   Operation *copy = op->clone();
   copy->setOperands(operands);
@@ -49,6 +60,7 @@ Value Recomputation::again(Value v, Operation *before) {
 void Recomputation::apply() {
   if (reasons.empty())
     return;
+  BlockDependences dependences(body);
   llvm::SetVector<Value> before = savedValues(body);
   SmallVector<Operation *> readers;
   for (Operation &op : body.without_terminator())
@@ -57,7 +69,7 @@ void Recomputation::apply() {
   for (Operation *reader : readers)
     for (OpOperand &operand : reader->getOpOperands())
       if (isReadBackward(operand))
-        operand.set(again(operand.get(), reader));
+        operand.set(again(operand.get(), reader, dependences));
   llvm::SetVector<Value> after = savedValues(body);
   for (Value v : before)
     if (auto reason = reasons.find(v); reason != reasons.end() && !after.contains(v))

@@ -5,6 +5,7 @@
 // computed again. No schedule of revolve's, which would run operations several times, is searched for.
 #pragma once
 
+#include "compiler/analysis/block_dependences.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
@@ -27,7 +28,8 @@ public:
   bool contains(mlir::Value v) const { return reasons.contains(v); }
 
   /// Puts copies of the operations before their first readers in the backward pass, and removes what nothing reads any
-  /// more.
+  /// more. BlockDependences says which operations may be copied. Where state that an operation reads is updated before
+  /// that reader, its results are kept.
   void apply();
 
   /// What was recomputed under one name.
@@ -38,7 +40,7 @@ public:
   const llvm::MapVector<llvm::StringRef, Summary> &getSummaries() const { return summaries; }
 
 private:
-  mlir::Value again(mlir::Value v, mlir::Operation *before);
+  mlir::Value again(mlir::Value v, mlir::Operation *before, const BlockDependences &dependences);
 
   mlir::Block &body;
   llvm::DenseMap<mlir::Value, llvm::StringRef> reasons;

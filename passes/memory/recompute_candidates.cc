@@ -1,5 +1,6 @@
 #include "passes/memory/recompute_candidates.h"
 
+#include "compiler/analysis/block_dependences.h"
 #include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/matrix_work.h"
@@ -27,8 +28,7 @@ static bool holdsInside(FusionOp fusion, bool (*holds)(Operation *)) {
 static bool isRecomputable(Operation *op) {
   if (auto fusion = dyn_cast<FusionOp>(op))
     return holdsInside(fusion, isRecomputable);
-  return isMemoryEffectFree(op) && op->getNumRegions() == 0 && !op->hasTrait<StateUpdate>() && !isBackwardOp(op) &&
-         !has<Property::DecidesStep>(op);
+  return mayRunAgain(op) && op->getNumRegions() == 0 && !isBackwardOp(op) && !has<Property::DecidesStep>(op);
 }
 
 static bool isSimple(Operation *op) {

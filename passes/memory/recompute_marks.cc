@@ -1,5 +1,6 @@
 #include "passes/memory/recompute_marks.h"
 
+#include "compiler/analysis/block_dependences.h"
 #include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
@@ -46,7 +47,7 @@ void addCalls(Block &body, llvm::function_ref<std::optional<int64_t>(Operation *
   llvm::MapVector<Operation *, int64_t> calls; // in the order of the block
   std::map<int64_t, StringRef> paths;
   for (Operation &op : body.without_terminator()) {
-    if (isBackwardOp(&op) || isa<ConstantOp>(op) || op.hasTrait<StateUpdate>())
+    if (isBackwardOp(&op) || isa<ConstantOp>(op) || !mayRunAgain(&op))
       continue;
     std::optional<int64_t> call = callOf(&op);
     if (call) {

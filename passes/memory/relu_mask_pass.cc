@@ -8,6 +8,8 @@
 //   %k = mpc.greater %y, %zero : (...) -> tensor<2x4x4x3xi1>
 //   %m = mpc.reduce_mean %y {axes = [1, 2]} : ...
 //   %dx = mpc.where %k, %dy, %zero backward : ...
+//
+// A sweep, because all derivatives that read one value change together.
 #include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"

@@ -5,6 +5,8 @@
 // becomes
 //   %p, %i = mpc.max_pool2d %x {kernel_size = [2, 2], strides = [2, 2]} : ...
 //   %y = mpc.relu %p : tensor<2x3x2x2xf32>
+//
+// A short sweep, which moves two operations and replaces none.
 #include "compiler/dialect/dialect.h"
 #include "passes/passes.h"
 

@@ -8,8 +8,10 @@
 //   %y = mpc.matmul %0, %1 as <f16, class "allow"> : ...
 //   %2 = mpc.cast %y : (tensor<2x3xf16>) -> tensor<2x3xf32>
 //   %z = mpc.softmax %2 as <f32, class "deny"> : tensor<2x3xf32>
+#include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/operation_names.h"
+#include "compiler/dialect/target_model.h"
 #include "passes/passes.h"
 #include "passes/precision/precision_assignment.h"
 
@@ -96,9 +98,9 @@ private:
     if (!known)
       return fail(known.takeError());
     options.level = *known;
-    llvm::Expected<FloatType> low = parseLowType(&getContext(), dtype);
-    if (!low)
-      return fail(low.takeError());
+    FailureOr<FloatType> low = lowType();
+    if (failed(low))
+      return std::nullopt;
     options.low = *low;
     llvm::Expected<bool> keep = parseKeepNormsF32(keepBatchNormFp32, options.level);
     if (!keep)
@@ -110,6 +112,21 @@ private:
     options.lists = std::move(*lists);
     options.costs = costs();
     return options;
+  }
+
+  // The type that `dtype` names; for "auto" the one that the target computes in natively. Emits errors.
+  FailureOr<FloatType> lowType() {
+    if (dtype == "auto") {
+      FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(getOperation());
+      if (failed(target))
+        return failure();
+      return cast<FloatType>(toType(&getContext(), (*target)->nativeLowType()));
+    }
+    llvm::Expected<FloatType> named = parseLowType(&getContext(), dtype);
+    if (named)
+      return *named;
+    fail(named.takeError());
+    return failure();
   }
 
   CostModel costs() const {

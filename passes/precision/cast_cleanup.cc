@@ -9,6 +9,8 @@
 //   %m = mpc.neg %x : tensor<4xf16>
 //   %0 = mpc.cast %y : (tensor<2x3xf32>) -> tensor<2x3xf16>
 //   %low = mpc.transpose %0 {permutation = [1, 0]} : (tensor<2x3xf16>) -> tensor<3x2xf16>
+//
+// A sweep, because the moves of casts are priced in bytes, and equal computations merge between two rounds.
 #include "compiler/dialect/tensor_values.h"
 #include "passes/computations.h"
 #include "passes/function_body.h"

@@ -38,6 +38,6 @@ double CostModel::operationSeconds(Operation *op, bool low) const {
 
 double CostModel::castSeconds(Value v) const { return secondsPerOperation + elements(v) * (4 + 2) / bytesPerSecond; }
 
-double CostModel::shadowSeconds(Value v) const { return elements(v) * 2 / bytesPerSecond; }
+double CostModel::lowCopySeconds(Value v) const { return elements(v) * 2 / bytesPerSecond; }
 
 } // namespace mpc

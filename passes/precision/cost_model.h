@@ -26,7 +26,7 @@ struct CostModel {
   double castSeconds(mlir::Value v) const;
 
   /// Seconds to write the low copy of parameter \p v beside its update.
-  double shadowSeconds(mlir::Value v) const;
+  double lowCopySeconds(mlir::Value v) const;
 };
 
 } // namespace mpc

@@ -5,7 +5,7 @@ using namespace mlir;
 
 namespace mpc {
 
-bool hasSlot(Operation *op) {
+bool takesPrecision(Operation *op) {
   ArrayRef<unsigned> stayF32 = cast<AmpOpInterface>(op).getF32Results();
   return llvm::any_of(op->getResults(), [&](OpResult result) {
     return isAssignable(result) && !llvm::is_contained(stayF32, result.getResultNumber());

@@ -56,7 +56,7 @@ inline bool isAssignable(mlir::Value v) { return elementOf(v).isF32() || isLow(e
 PrecisionAttr toAttribute(mlir::Operation *op, const OpPrecision &precision);
 
 /// Whether some result is in the type of the operation's slot.
-bool hasSlot(mlir::Operation *op);
+bool takesPrecision(mlir::Operation *op);
 
 /// Gives every floating operand and result the type \p element, except those that the operation declares f32. An
 /// operation without a floating result reads what is stored: a cast would only change what it compares.

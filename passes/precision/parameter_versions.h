@@ -26,7 +26,7 @@ struct ParameterVersions {
 /// The parameters of \p function, which is one block, in the order of its arguments.
 llvm::SmallVector<ParameterVersions> findParameters(mlir::func::FuncOp function);
 
-/// Whether \p op updates a parameter (operand and result 0) and can write its shadow.
+/// Whether \p op updates a parameter (operand and result 0) and can write its low copy.
 bool isOptimizer(mlir::Operation *op);
 
 /// A cast of a parameter to a low type, at the end of data movement that starts at the parameter.

@@ -2,7 +2,7 @@
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "passes/precision/slot_graph.h"
+#include "passes/precision/precision_graph.h"
 
 using namespace mlir;
 
@@ -207,7 +207,7 @@ void PrecisionAssignment::decideByClass(Operation *op, const LevelChoice &choice
     precision.decideBy(PrecisionRule::Class, ampClassName(ampClass) + (entry.empty() ? "" : ", " + entry));
     precision.isUsers = !entry.empty();
   };
-  if (!hasSlot(op)) {
+  if (!takesPrecision(op)) {
     assignTypes(op, f32, precision);
     decideByClass();
   } else if (ampClass == AmpClass::Allow && choice.level == AmpLevel::O1) {
@@ -290,7 +290,7 @@ void PrecisionAssignment::foldNorm(Operation *op, OpPrecision &precision) {
 void PrecisionAssignment::record() {
   for (const auto &[op, precision] : decisions) {
     std::string name = names.lookup(op);
-    if (name.empty() || !regions.isInNetwork(op) || !isSolved(levelOf(op).level) || !hasSlot(op))
+    if (name.empty() || !regions.isInNetwork(op) || !isSolved(levelOf(op).level) || !takesPrecision(op))
       continue;
     if (classOf(op) == AmpClass::Norm) {
       stored[name + ".x"] = typeText(storedType(op->getOperand(0)));

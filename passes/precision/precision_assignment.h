@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
-#include "passes/precision/network_regions.h"
+#include "passes/precision/network_parts.h"
 #include "passes/precision/op_precision.h"
 #include "passes/precision/stored_assignment.h"
 
@@ -63,8 +63,8 @@ private:
 
   PrecisionOptions options;
   mlir::Type f32;
-  NetworkRegions regions;
-  SlotNames names;
+  NetworkParts regions;
+  AssignmentNames names;
   StoredAssignment stored;
   llvm::DenseSet<mlir::Operation *> followsUserCast;
   llvm::SmallVector<mlir::Operation *> keptNorms;

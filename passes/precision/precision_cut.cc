@@ -19,6 +19,8 @@ public:
   explicit FlowNetwork(unsigned numNodes) : arcs(numNodes) {}
 
   void addArc(unsigned from, unsigned to, std::int64_t capacity) {
+    assert(from < arcs.size() && to < arcs.size() && "an arc joins nodes of the network");
+    assert(capacity >= 0 && "a capacity is not negative");
     arcs[from].push_back({to, static_cast<unsigned>(arcs[to].size()), capacity});
     arcs[to].push_back({from, static_cast<unsigned>(arcs[from].size() - 1), 0});
   }
@@ -108,6 +110,7 @@ private:
     std::int64_t amount = infinite;
     for (const Arc *step : path)
       amount = std::min(amount, step->capacity);
+    assert(!path.empty() && amount > 0 && "an augmenting path has capacity left");
     for (Arc *step : path) {
       step->capacity -= amount;
       arcs[step->to][step->reverse].capacity += amount;
@@ -124,14 +127,15 @@ private:
 
 void PrecisionCut::addToTotal(std::int64_t amount) { total = amount < infinite - total ? total + amount : infinite; }
 
-unsigned PrecisionCut::addSlot(Pin pinned, std::int64_t lowGain) {
+unsigned PrecisionCut::addNode(Pin pinned, std::int64_t lowGain) {
   addToTotal(lowGain <= -infinite ? infinite : std::abs(lowGain));
-  slots.push_back({pinned, lowGain});
-  return numSlots() - 1;
+  nodes.push_back({pinned, lowGain});
+  return numNodes() - 1;
 }
 
 void PrecisionCut::addValue(unsigned producer, std::span<const unsigned> consumers, std::int64_t weight) {
   assert(weight >= 0 && "a cast does not pay");
+  assert(producer < numNodes() && "the producer was added before");
   addToTotal(weight);
   values.push_back({producer, {consumers.begin(), consumers.end()}, weight});
 }
@@ -139,17 +143,17 @@ void PrecisionCut::addValue(unsigned producer, std::span<const unsigned> consume
 bool PrecisionCut::solve() {
   if (total >= infinite)
     return false;
-  const unsigned source = numSlots(), sink = source + 1, firstValue = sink + 1;
+  const unsigned source = numNodes(), sink = source + 1, firstValue = sink + 1;
   FlowNetwork network(firstValue + 2 * static_cast<unsigned>(values.size()));
-  for (unsigned slot = 0; slot < numSlots(); ++slot) {
-    if (slots[slot].pinned == Pin::Low)
-      network.addArc(source, slot, infinite);
-    if (slots[slot].pinned == Pin::F32)
-      network.addArc(slot, sink, infinite);
-    if (slots[slot].lowGain > 0)
-      network.addArc(source, slot, slots[slot].lowGain);
-    if (slots[slot].lowGain < 0)
-      network.addArc(slot, sink, -slots[slot].lowGain);
+  for (unsigned node = 0; node < numNodes(); ++node) {
+    if (nodes[node].pinned == Pin::Low)
+      network.addArc(source, node, infinite);
+    if (nodes[node].pinned == Pin::F32)
+      network.addArc(node, sink, infinite);
+    if (nodes[node].lowGain > 0)
+      network.addArc(source, node, nodes[node].lowGain);
+    if (nodes[node].lowGain < 0)
+      network.addArc(node, sink, -nodes[node].lowGain);
   }
   unsigned node = firstValue;
   for (const Value &v : values) {
@@ -163,9 +167,9 @@ bool PrecisionCut::solve() {
   }
   cost = network.maximumFlow(source, sink);
   std::vector<bool> reachesF32 = network.reaching(sink);
-  low.assign(numSlots(), false);
-  for (unsigned slot = 0; slot < numSlots(); ++slot)
-    low[slot] = !reachesF32[slot];
+  low.assign(numNodes(), false);
+  for (unsigned node = 0; node < numNodes(); ++node)
+    low[node] = !reachesF32[node];
   return true;
 }
 

@@ -1,4 +1,4 @@
-// The exact minimum cut between low precision and f32. Knows slots and values, no IR.
+// The exact minimum cut between low precision and f32. Knows nodes and values, no IR.
 //
 // The cut follows from a maximum flow (Ford and Fulkerson 1956, "Maximal flow through a network"). It is exact for the
 // given weights alone. They know nothing of accuracy, and nothing of casts that later passes remove.
@@ -10,17 +10,17 @@
 
 namespace mpc {
 
-/// Chooses low or f32 for every slot so that the casts of values cost least.
+/// Chooses low or f32 for every node so that the casts of values cost least.
 ///
-/// A slot reads and writes one precision. A value has the precision of its producer, and one cast of it costs its
+/// A node reads and writes one precision. A value has the precision of its producer, and one cast of it costs its
 /// weight. It is cast once if the producer is low and some consumer f32. It is cast once if the producer is f32 and
 /// some consumer low.
 ///
-///     S = low, T = f32;  low pins S->n inf;  f32 pins n->T inf;  a slot's gain g > 0: S->n cap g, g < 0: n->T cap -g
+///     S = low, T = f32;  low pins S->n inf;  f32 pins n->T inf;  a node's gain g > 0: S->n cap g, g < 0: n->T cap -g
 ///
 ///     value v from p, consumers C, weight w:  p->a_v cap w, a_v->c inf;  b_v->p cap w, c->b_v inf
 ///
-/// Of several optimal assignments solve() takes the one with the most low slots. It is unique: the complement of what
+/// Of several optimal assignments solve() takes the one with the most low nodes. It is unique: the complement of what
 /// reaches T in the residual network.
 class PrecisionCut {
 public:
@@ -29,8 +29,8 @@ public:
   /// The bound that weights and gains, without their signs, must add up to less than.
   static constexpr std::int64_t costLimit = std::int64_t(1) << 61;
 
-  /// Adds a slot and returns its number, from 0. \p lowGain is what the slot saves where it is low (negative: costs).
-  unsigned addSlot(Pin pinned = Pin::None, std::int64_t lowGain = 0);
+  /// Adds a node and returns its number, from 0. \p lowGain is what the node saves where it is low (negative: costs).
+  unsigned addNode(Pin pinned = Pin::None, std::int64_t lowGain = 0);
 
   /// Adds a value. Consumers may repeat and may hold the producer. \p weight is what one cast of it costs, >= 0.
   void addValue(unsigned producer, std::span<const unsigned> consumers, std::int64_t weight);
@@ -38,16 +38,16 @@ public:
   /// False, and nothing is solved, where weights and gains add up to CostLimit or more.
   [[nodiscard]] bool solve();
 
-  /// Whether the slot is low. Valid after solve() returned true.
-  bool isLow(unsigned slot) const { return low[slot]; }
+  /// Whether the node is low. Valid after solve() returned true.
+  bool isLow(unsigned node) const { return low[node]; }
 
   /// The weights of the casts plus the gains that were not taken. Valid after solve() returned true.
   std::int64_t getCost() const { return cost; }
 
-  unsigned numSlots() const { return static_cast<unsigned>(slots.size()); }
+  unsigned numNodes() const { return static_cast<unsigned>(nodes.size()); }
 
 private:
-  struct Slot {
+  struct Node {
     Pin pinned;
     std::int64_t lowGain;
   };
@@ -59,7 +59,7 @@ private:
 
   void addToTotal(std::int64_t amount);
 
-  std::vector<Slot> slots;
+  std::vector<Node> nodes;
   std::vector<Value> values;
   std::vector<bool> low;
   std::int64_t cost = 0;

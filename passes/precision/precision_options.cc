@@ -31,7 +31,7 @@ llvm::Expected<FloatType> parseLowType(MLIRContext *context, StringRef text) {
   std::optional<DType> named = ParseDType(std::string_view(text.data(), text.size()));
   if (named && IsLowPrecision(*named))
     return cast<FloatType>(toType(context, *named));
-  return optionError("unknown low type '" + text + "'; choose f16 or bf16");
+  return optionError("unknown low type '" + text + "'; choose f16, bf16 or auto");
 }
 
 llvm::Expected<bool> parseKeepNormsF32(StringRef text, AmpLevel level) {

@@ -25,7 +25,7 @@ llvm::StringRef ampLevelName(AmpLevel level);
 /// O1 and auto: what classes do not pin is solved.
 inline bool isSolved(AmpLevel level) { return level == AmpLevel::O1 || level == AmpLevel::Auto; }
 
-/// "f16" or "bf16" as a type.
+/// "f16" or "bf16" as a type. The word "auto" is for the caller, who knows a target.
 llvm::Expected<mlir::FloatType> parseLowType(mlir::MLIRContext *context, llvm::StringRef text);
 
 /// "true", "false", or empty for the level's default: norms stay f32 at O2 and not at O3. Numeric and capitalised

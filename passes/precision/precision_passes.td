@@ -47,7 +47,7 @@ def AmpPass : MpcPass<"mpc-amp", "::mlir::ModuleOp"> {
     ```
   }];
   let options = PrecisionListOptions<>.common # [
-    Option<"dtype", "dtype", "std::string", "\"f16\"", "The low type: f16 or bf16">,
+    Option<"dtype", "dtype", "std::string", "\"f16\"", "The low type: f16, bf16, or auto for the target's own">,
     Option<"keepBatchNormFp32", "keep-batchnorm-fp32", "std::string", "\"\"",
            "true or false; empty: the level's default (O2 true, O3 false)">,
     Option<"bytesPerSecond", "bytes-per-second", "double", "0", "auto: memory rate of the device; 0: the default">,
@@ -77,7 +77,7 @@ def CastCleanupPass : MpcPass<"mpc-cast-cleanup", "::mlir::func::FuncOp"> {
   }];
 }
 
-def ShadowPass : MpcPass<"mpc-shadows", "::mlir::func::FuncOp"> {
+def LowCopiesPass : MpcPass<"mpc-shadows", "::mlir::func::FuncOp"> {
   let summary = "Keeps the low copies of parameters as state that optimizers write";
   let description = [{
     A new argument replaces casts of a state argument with the role `parameter` to f16 or bf16, the user's or not. The

@@ -30,7 +30,7 @@ static StringRef familyName(Operation *op) {
   return has<Property::BatchNorm>(op) ? "batch_norm" : op->getName().stripDialect();
 }
 
-SlotNames::SlotNames(ModuleOp module) {
+AssignmentNames::AssignmentNames(ModuleOp module) {
   llvm::StringMap<unsigned> counts;
   module.walk<WalkOrder::PreOrder>([&](AmpOpInterface op) {
     if (op.getAmpClass() == AmpClass::Exempt)
@@ -40,6 +40,6 @@ SlotNames::SlotNames(ModuleOp module) {
   });
 }
 
-std::string SlotNames::lookup(Operation *op) const { return names.lookup(op); }
+std::string AssignmentNames::lookup(Operation *op) const { return names.lookup(op); }
 
 } // namespace mpc

@@ -20,9 +20,9 @@ StoredAssignment readAssignment(mlir::ModuleOp module);
 void writeAssignment(mlir::ModuleOp module, const StoredAssignment &assignment);
 
 /// The names of operations: those of one kind in one Cell are counted in program order.
-class SlotNames {
+class AssignmentNames {
 public:
-  explicit SlotNames(mlir::ModuleOp module);
+  explicit AssignmentNames(mlir::ModuleOp module);
 
   /// "lenet5/conv1#conv2d.0"; empty for an operation that AMP never assigns.
   std::string lookup(mlir::Operation *op) const;

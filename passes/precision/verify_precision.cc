@@ -10,7 +10,7 @@
 #include "compiler/dialect/operation_attributes.h"
 #include "passes/passes.h"
 #include "passes/precision/label_slice.h"
-#include "passes/precision/network_regions.h"
+#include "passes/precision/network_parts.h"
 #include "passes/precision/op_precision.h"
 
 using namespace mlir;
@@ -44,7 +44,7 @@ public:
       return signalPassFailure();
     }
     bool hasFailed = false;
-    NetworkRegions regions(getOperation());
+    NetworkParts regions(getOperation());
     getOperation().walk([&](AmpOpInterface op) {
       hasFailed |= failed(verify(op));
       if (regions.isInNetwork(op) && isSolved(levelOf(op, *known)))

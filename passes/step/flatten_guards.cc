@@ -8,6 +8,8 @@
 // becomes
 //   %u = mpc.unscale %g, %scale : ...
 //   %w2, %v2 = mpc.momentum %w, %v, %u, %rate, %finite : ...
+//
+// A short sweep: a guard is one operation of the block, and nothing is matched.
 #include "compiler/dialect/dialect.h"
 #include "passes/function_body.h"
 #include "passes/passes.h"

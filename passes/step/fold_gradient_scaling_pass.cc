@@ -7,6 +7,8 @@
 // becomes
 //   %n = mpc.global_norm %scale, %g {unscale = true} : (tensor<f32>, tensor<4xf16>) -> tensor<f32>
 //   %p2, %v2 = mpc.momentum %p, %v, %g, %rate, %scale, %n, %finite {max_norm = 1.000000e+00, unscale = true} : ...
+//
+// A sweep, because order matters: clips go before norms, and what folds is settled for all gradients at once.
 #include "compiler/dialect/dialect.h"
 #include "passes/function_body.h"
 #include "passes/passes.h"

@@ -54,7 +54,7 @@ private:
     for (Operation *update : updates)
       for (OpResult result : update->getResults()) {
         writers[result] = update;
-        if (!isShadow(result))
+        if (!isLowCopy(result))
           writers.try_emplace(update->getOperand(result.getResultNumber()), update);
       }
     return llvm::all_of(updates, [&](Operation *update) {

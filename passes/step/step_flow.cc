@@ -18,7 +18,7 @@ Value stateBefore(Value updated) {
     unsigned result = cast<OpResult>(updated).getResultNumber();
     if (auto guard = dyn_cast<GuardedUpdateOp>(op))
       updated = guard.getOld()[result];
-    else if (op->hasTrait<StateUpdate>() && !isShadow(cast<OpResult>(updated)))
+    else if (op->hasTrait<StateUpdate>() && !isLowCopy(cast<OpResult>(updated)))
       updated = op->getOperand(result);
     else
       break;

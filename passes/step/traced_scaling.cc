@@ -1,7 +1,7 @@
 #include "passes/step/traced_scaling.h"
 
 #include "compiler/dialect/dialect.h"
-#include "passes/step/step_wrap.h"
+#include "passes/step/step_edit.h"
 using namespace mlir;
 
 namespace mpc {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/cpu/cpu_features.h"
 #include "runtime/executable.h"
 #include "runtime/kernel_tuner.h"
 
@@ -16,6 +17,7 @@ namespace mpc::runtime {
 class CpuDevice : public Device {
  public:
   std::string_view name() const override { return "cpu"; }
+  DType native_low_type() const override { return HasAvx512Bf16() ? DType::kBF16 : DType::kF16; }
   std::vector<std::string> required_cpu_features() const override { return {"avx2", "fma", "f16c"}; }
 
   /// Creates the kernel and asks it. The answer holds for the thread count at the time of the call. Where rules choose

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cassert>
 #include <chrono>
 #include <cstring>
 #include <new>
@@ -76,11 +77,14 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_pt
 std::byte* CpuExecutable::Address(const Value& value) {
   switch (value.storage) {
     case Storage::kState:
+      assert(value.index < entries_.size() && "the program check has bounded the index");
       return static_cast<std::byte*>(entries_[value.index]->data());
     case Storage::kInput:
     case Storage::kTemporary:
+      assert(value.offset + value.spec.bytes() <= program_->arena_bytes && "the arena holds the value");
       return arena_.data() + value.offset;
     case Storage::kConstant:
+      assert(value.offset + value.spec.bytes() <= program_->constant_bytes() && "the constants hold the value");
       return constants_.data() + value.offset;
   }
   return nullptr;

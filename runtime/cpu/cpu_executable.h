@@ -41,7 +41,7 @@ class CpuExecutable : public Executable {
     const StateEntry* source;
     bool written;  ///< the step writes the derived state itself
   };
-  struct InputSlot {
+  struct InputBuffer {
     std::byte* data;
     std::size_t bytes;
   };
@@ -64,7 +64,7 @@ class CpuExecutable : public Executable {
   HostCode code_;  ///< kernels call into it
   AlignedBuffer arena_;
   AlignedBuffer constants_;
-  std::vector<InputSlot> inputs_;
+  std::vector<InputBuffer> inputs_;
   StepCalls<std::unique_ptr<cpu::Kernel>> calls_;
   std::vector<Refresh> refreshes_;
   std::vector<StateEntry*> written_;

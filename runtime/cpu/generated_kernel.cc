@@ -55,10 +55,10 @@ absl::StatusOr<HostCode> HostCode::Load(const Program& program) {
   for (const CodeBlob& blob : program.code) {
     const std::string where = absl::StrCat("program \"", program.name, "\"");
     absl::StatusOr<std::unique_ptr<LoadedCode>> loaded = LoadCode(blob);
-    if (!loaded.ok()) return At(where, loaded.status());
+    if (!loaded.ok()) return WithPlace(where, loaded.status());
     for (const std::string& name : blob.kernels) {
       const absl::StatusOr<void*> function = (*loaded)->Find(name);
-      if (!function.ok()) return At(absl::StrCat(where, ", code \"", blob.name, "\""), function.status());
+      if (!function.ok()) return WithPlace(absl::StrCat(where, ", code \"", blob.name, "\""), function.status());
       code.functions_[name] = *function;
     }
     code.blobs_.push_back(*std::move(loaded));

@@ -18,7 +18,7 @@ struct CudaBackend {
 };
 
 /// Names the layout of everything that crosses the border; changed with it.
-inline constexpr char kCudaBackendBuild[] = "mpc " MPC_VERSION " border 3";
+inline constexpr char kCudaBackendBuild[] = "mpc " MPC_VERSION " border 4";
 
 /// What libmpc_cuda.so exports: `extern "C" const CudaBackend* mpc_cuda_backend()`.
 using CudaBackendFunction = const CudaBackend* (*)();

@@ -1,5 +1,6 @@
 #include "runtime/cuda/cuda_executable.h"
 
+#include <cassert>
 #include <mutex>
 #include <utility>
 
@@ -61,7 +62,7 @@ absl::Status CudaExecutable::Allocate(const StateEntries& entries, StepKernels& 
 }
 
 absl::Status CudaExecutable::CreateEvents() {
-  for (Slot& slot : slots_) {
+  for (LaunchResources& slot : launch_resources_) {
     if (absl::Status status = Keep(api_, api_.CreateEvent(false), slot.done); !status.ok()) return status;
   }
   for (OwnedEvent* event : {&timed_start_, &timed_begin_, &timed_end_}) {
@@ -71,7 +72,7 @@ absl::Status CudaExecutable::CreateEvents() {
 }
 
 absl::Status CudaExecutable::RecordGraphs() {
-  for (Slot& slot : slots_) {
+  for (LaunchResources& slot : launch_resources_) {
     const absl::StatusOr<std::size_t> nodes = Record(IndexOf(slot), 1, slot.one_step);
     if (!nodes.ok()) return nodes.status();
     nodes_per_step_ = *nodes;
@@ -92,11 +93,11 @@ absl::StatusOr<std::size_t> CudaExecutable::Record(std::size_t slot, std::size_t
   OwnedGraph graph;
   if (captured.ok()) graph = OwnedGraph(api_, *captured);
   if (!enqueued.ok()) return enqueued;
-  if (!captured.ok()) return At(absl::StrCat(program_->name, ", recording its graph"), captured.status());
+  if (!captured.ok()) return WithPlace(absl::StrCat(program_->name, ", recording its graph"), captured.status());
   absl::StatusOr<std::size_t> nodes = api_.NodeCount(graph.get());
-  if (!nodes.ok()) return At(absl::StrCat(program_->name, ", counting the nodes of its graph"), nodes.status());
+  if (!nodes.ok()) return WithPlace(absl::StrCat(program_->name, ", counting the nodes of its graph"), nodes.status());
   const absl::Status status = Keep(api_, api_.Instantiate(graph.get()), recorded);
-  if (!status.ok()) return At(absl::StrCat(program_->name, ", instantiating its graph"), status);
+  if (!status.ok()) return WithPlace(absl::StrCat(program_->name, ", instantiating its graph"), status);
   return nodes;
 }
 
@@ -104,17 +105,18 @@ absl::Status CudaExecutable::EnqueueEnd(std::size_t slot, std::size_t step, Cuda
   StreamQueue queue(api_, stream);
   if (absl::Status status = step_->EnqueueStateCopies(queue); !status.ok()) return status;
   const absl::Status status = outputs_.Enqueue(api_, slot, step, stream);
-  return status.ok() ? status : At(absl::StrCat(program_->name, ", copies of outputs"), status);
+  return status.ok() ? status : WithPlace(absl::StrCat(program_->name, ", copies of outputs"), status);
 }
 
 absl::Status CudaExecutable::EnqueueSteps(std::size_t slot, std::size_t steps, CudaApi::Stream stream) const {
+  assert(slot < launch_resources_.size() && steps <= steps_per_launch_);
   StreamQueue queue(api_, stream);
   for (std::size_t step = 0; step < steps; ++step) {
     if (step > 0) {
       if (absl::Status status = state_.EnqueueRefreshesBetweenSteps(*step_, queue); !status.ok()) return status;
     }
     if (absl::Status status = inputs_.Enqueue(slot, step, queue); !status.ok()) {
-      return At(absl::StrCat(program_->name, ", copies of inputs"), status);
+      return WithPlace(absl::StrCat(program_->name, ", copies of inputs"), status);
     }
     for (const DeviceStep::Call& call : step_->calls()) {
       if (absl::Status status = step_->Enqueue(call, queue); !status.ok()) return status;
@@ -124,7 +126,7 @@ absl::Status CudaExecutable::EnqueueSteps(std::size_t slot, std::size_t steps, C
   return absl::OkStatus();
 }
 
-absl::Status CudaExecutable::Prepare(Slot& slot, absl::Span<const StepInputs> steps) {
+absl::Status CudaExecutable::Prepare(LaunchResources& slot, absl::Span<const StepInputs> steps) {
   const std::size_t index = IndexOf(slot);
   if (absl::Status status = SaveOutputs(slot, steps.size()); !status.ok()) return status;
   if (!slot.finished && !inputs_.empty()) {
@@ -141,7 +143,7 @@ absl::Status CudaExecutable::Prepare(Slot& slot, absl::Span<const StepInputs> st
   return inputs_.Upload(*context_, index, steps.size(), slot.steps == 0 ? nullptr : slot.done.get());
 }
 
-absl::Status CudaExecutable::Finish(Slot& slot, std::size_t steps) {
+absl::Status CudaExecutable::Finish(LaunchResources& slot, std::size_t steps) {
   if (absl::Status status = api_.RecordEvent(slot.done.get(), context_->compute_stream()); !status.ok()) return status;
   slot.first_step = steps_;
   slot.steps = steps;
@@ -153,12 +155,14 @@ absl::Status CudaExecutable::Finish(Slot& slot, std::size_t steps) {
 }
 
 absl::Status CudaExecutable::Launch(absl::Span<const StepInputs> steps) {
+  assert(!steps.empty() && steps.size() <= steps_per_launch_ && "RunSteps refuses more steps");
+  assert((!graph_ || steps.size() == 1 || steps.size() == steps_per_launch_) && "a graph holds one step or all");
   if (!failure_.ok()) return failure_;
   for (const StepInputs& inputs : steps) {
     if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;
   }
   const std::lock_guard<std::mutex> lock(context_->mutex());
-  Slot& slot = slots_[launches_ % kLaunchSlots];
+  LaunchResources& slot = launch_resources_[launches_ % kLaunchesInFlight];
   if (absl::Status status = Prepare(slot, steps); !status.ok()) return Fail(status, steps_, steps.size());
   const OwnedGraphExec& graph = steps.size() == 1 ? slot.one_step : slot.all_steps;
   absl::Status status = graph_ ? api_.LaunchGraph(graph.get(), context_->compute_stream())

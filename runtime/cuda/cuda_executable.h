@@ -40,7 +40,7 @@ class CudaExecutable : public Executable {
   int steps_per_launch() const override { return static_cast<int>(steps_per_launch_); }
   absl::Span<const std::uint8_t> output(std::size_t index) const override;
   std::uint64_t steps_started() const override { return steps_; }
-  std::uint64_t steps_kept() const override { return kLaunchSlots * steps_per_launch_; }
+  std::uint64_t steps_kept() const override { return kLaunchesInFlight * steps_per_launch_; }
   absl::StatusOr<absl::Span<const std::uint8_t>> OutputOfStep(std::uint64_t step, std::size_t index) const override;
   absl::Status Wait() override;
   absl::StatusOr<std::vector<InstructionTime>> RunTimed(StepInputs inputs) override;
@@ -50,8 +50,8 @@ class CudaExecutable : public Executable {
   const Program& program() const override { return *program_; }
 
  private:
-  /// The resources of one launch under way. Launches use the slots in turn.
-  struct Slot {
+  /// The resources of one launch under way. They are used in turn.
+  struct LaunchResources {
     OwnedEvent done;
     OwnedGraphExec one_step, all_steps;  ///< empty where the graph is off
     std::uint64_t first_step = 0;
@@ -70,20 +70,22 @@ class CudaExecutable : public Executable {
 
   absl::Status Launch(absl::Span<const StepInputs> steps);
   /// Does what comes before the device's work of a launch: waits until the slot is free, and uploads inputs and state.
-  absl::Status Prepare(Slot& slot, absl::Span<const StepInputs> steps);
+  absl::Status Prepare(LaunchResources& slot, absl::Span<const StepInputs> steps);
   /// Enqueues the instructions of `steps` steps, with the copies around them.
   absl::Status EnqueueSteps(std::size_t slot, std::size_t steps, CudaApi::Stream stream) const;
   absl::Status EnqueueEnd(std::size_t slot, std::size_t step, CudaApi::Stream stream) const;
   /// Does what comes after the device's work of a launch.
-  absl::Status Finish(Slot& slot, std::size_t steps);
+  absl::Status Finish(LaunchResources& slot, std::size_t steps);
   absl::StatusOr<std::vector<InstructionTime>> TimeCalls();
   absl::StatusOr<double> TimeSinceStart(CudaApi::Event event);
 
-  std::size_t IndexOf(const Slot& slot) const { return static_cast<std::size_t>(&slot - slots_.data()); }
+  std::size_t IndexOf(const LaunchResources& slot) const {
+    return static_cast<std::size_t>(&slot - launch_resources_.data());
+  }
   /// Waits until the launch that used `slot` last is done.
-  absl::Status WaitFor(const Slot& slot) const;
+  absl::Status WaitFor(const LaunchResources& slot) const;
   /// Saves the outputs that Prepare would overwrite although they are among the last steps_kept().
-  absl::Status SaveOutputs(const Slot& slot, std::size_t new_steps);
+  absl::Status SaveOutputs(const LaunchResources& slot, std::size_t new_steps);
   /// Makes every later call fail with `status`, which is extended by the steps that failed.
   absl::Status Fail(const absl::Status& status, std::uint64_t first_step, std::size_t steps) const;
 
@@ -97,7 +99,7 @@ class CudaExecutable : public Executable {
   mutable DeviceState state_;
   InputStaging inputs_;
   OutputRing outputs_;
-  std::array<Slot, kLaunchSlots> slots_;
+  std::array<LaunchResources, kLaunchesInFlight> launch_resources_;
   OwnedEvent timed_start_, timed_begin_, timed_end_;
   std::size_t nodes_per_step_ = 0;
   std::size_t launches_ = 0;

@@ -19,7 +19,7 @@ absl::Status CudaExecutable::Fail(const absl::Status& status, std::uint64_t firs
   return failure_;
 }
 
-absl::Status CudaExecutable::WaitFor(const Slot& slot) const {
+absl::Status CudaExecutable::WaitFor(const LaunchResources& slot) const {
   if (!failure_.ok()) return failure_;
   if (slot.finished) return absl::OkStatus();
   const absl::StatusOr<bool> done = api_.EventDone(slot.done.get());
@@ -38,14 +38,15 @@ absl::Status CudaExecutable::WaitFor(const Slot& slot) const {
 }
 
 absl::Status CudaExecutable::Wait() {
-  for (std::size_t i = 0; i < kLaunchSlots; ++i) {
+  for (std::size_t i = 0; i < kLaunchesInFlight; ++i) {
     // The older launch is asked first, since it is the one to blame.
-    if (absl::Status status = WaitFor(slots_[(launches_ + i) % kLaunchSlots]); !status.ok()) return status;
+    if (absl::Status status = WaitFor(launch_resources_[(launches_ + i) % kLaunchesInFlight]); !status.ok())
+      return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status CudaExecutable::SaveOutputs(const Slot& slot, std::size_t new_steps) {
+absl::Status CudaExecutable::SaveOutputs(const LaunchResources& slot, std::size_t new_steps) {
   if (slot.steps == 0) return absl::OkStatus();
   const std::uint64_t steps_then = steps_ + new_steps;
   const std::uint64_t oldest_kept = steps_then < steps_kept() ? 0 : steps_then - steps_kept();
@@ -64,7 +65,7 @@ absl::StatusOr<absl::Span<const std::uint8_t>> CudaExecutable::OutputOfStep(std:
         absl::StrCat("program \"", program_->name, "\" keeps the ", program_->outputs.size(), " outputs of its last ",
                      steps_kept(), " steps; asked for output ", index, " of step ", step, " of ", steps_));
   }
-  for (const Slot& slot : slots_) {
+  for (const LaunchResources& slot : launch_resources_) {
     if (step < slot.first_step || step >= slot.first_step + slot.steps) continue;
     if (absl::Status status = WaitFor(slot); !status.ok()) return status;
     return outputs_.Get(IndexOf(slot), step - slot.first_step, index);
@@ -95,7 +96,7 @@ absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::TimeCalls() {
     if (absl::Status status = step_->Enqueue(call, queue); !status.ok()) return status;
     const absl::StatusOr<double> end = TimeSinceStart(timed_end_.get());
     // The device was idle before, so that this call is to blame.
-    if (!end.ok()) return At(DescribeInstruction(*program_, call.instruction), end.status());
+    if (!end.ok()) return WithPlace(DescribeInstruction(*program_, call.instruction), end.status());
     times.push_back({call.instruction, *begin, *end - *begin});
   }
   return times;
@@ -106,7 +107,7 @@ absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::RunTimed(StepInputs
   if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;
   if (absl::Status status = Wait(); !status.ok()) return status;
   const std::lock_guard<std::mutex> lock(context_->mutex());
-  Slot& slot = slots_[launches_ % kLaunchSlots];
+  LaunchResources& slot = launch_resources_[launches_ % kLaunchesInFlight];
   const CudaApi::Stream stream = context_->compute_stream();
   StreamQueue queue(api_, stream);
   absl::Status status = Prepare(slot, absl::MakeConstSpan(&inputs, 1));

@@ -9,7 +9,7 @@
 
 namespace mpc::runtime {
 
-void* DeviceAddresses::Of(const Value& value) const {
+void* DeviceAddresses::AddressOf(const Value& value) const {
   switch (value.storage) {
     case Storage::kState:
       return state[value.index];
@@ -36,13 +36,13 @@ absl::StatusOr<std::unique_ptr<DeviceStep>> DeviceStep::Create(CudaApi& api, con
 absl::Status DeviceStep::AddCalls(StepKernels& kernels) {
   using KernelPointer = std::shared_ptr<cuda::Kernel>;
   StepBinding<KernelPointer> binding;
-  binding.address = [this](const Value& value) { return addresses_.Of(value); };
+  binding.address = [this](const Value& value) { return addresses_.AddressOf(value); };
   binding.arena = addresses_.arena;
   binding.may_group = cuda::MayGroup;
   binding.may_alias = cuda::MayAlias;
   binding.make_kernel = [&](const Instruction& instruction, const KernelSpec& spec) -> absl::StatusOr<KernelPointer> {
     if (IsGenerated(instruction.kernel)) return code_.CreateKernel(instruction);
-    return kernels.Of(spec);
+    return kernels.KernelFor(spec);
   };
   binding.make_group_kernel = [&](const std::vector<KernelSpec>& specs) -> absl::StatusOr<KernelPointer> {
     return cuda::CreateGroupKernel(specs, kernels.context());
@@ -96,12 +96,13 @@ absl::Status DeviceStep::EnqueueKernel(const Call& call, cuda::LaunchQueue& queu
   api_.PushRange(call.name.c_str());
   const absl::Status status = call.kernel->Enqueue({call.inputs.data(), call.outputs.data(), call.workspace}, queue);
   api_.PopRange();
-  return status.ok() ? status : At(Describe(call), status);
+  return status.ok() ? status : WithPlace(Describe(call), status);
 }
 
 absl::Status DeviceStep::EnqueueCopies(const std::vector<CopyRange>& copies, cuda::LaunchQueue& queue) const {
   const absl::Status status = cuda::EnqueueCopies(copies, queue);
-  return status.ok() ? status : At(absl::StrCat(program_.name, ", copies of updated state or carried values"), status);
+  return status.ok() ? status
+                     : WithPlace(absl::StrCat(program_.name, ", copies of updated state or carried values"), status);
 }
 
 absl::Status DeviceStep::EnqueueStateCopies(cuda::LaunchQueue& queue) const {

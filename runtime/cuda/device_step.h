@@ -26,7 +26,7 @@ struct DeviceAddresses {
   std::byte* constants = nullptr;
   std::vector<void*> state;  ///< one a binding
 
-  void* Of(const Value& value) const;
+  void* AddressOf(const Value& value) const;
 };
 
 class DeviceStep {

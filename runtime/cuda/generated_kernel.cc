@@ -55,10 +55,11 @@ absl::StatusOr<GeneratedCode> GeneratedCode::Load(CudaApi& api, const Program& p
           absl::StrCat(where, " is in format \"", blob.format, "\"; a GPU takes \"cubin\" and \"ptx\""));
     }
     OwnedCode library;
-    if (absl::Status status = Keep(api, api.LoadCode(blob.bytes), library); !status.ok()) return At(where, status);
+    if (absl::Status status = Keep(api, api.LoadCode(blob.bytes), library); !status.ok())
+      return WithPlace(where, status);
     for (const std::string& name : blob.kernels) {
       absl::StatusOr<cuda::KernelFunction> function = api.FindKernel(library.get(), name);
-      if (!function.ok()) return At(where, function.status());
+      if (!function.ok()) return WithPlace(where, function.status());
       code.kernels_[name] = *function;
     }
     code.libraries_.push_back(std::move(library));

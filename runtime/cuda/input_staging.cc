@@ -1,5 +1,6 @@
 #include "runtime/cuda/input_staging.h"
 
+#include <cassert>
 #include <cstring>
 
 namespace mpc::runtime {
@@ -14,7 +15,7 @@ std::size_t Padded(std::size_t bytes) { return (bytes + kInputAlignment - 1) / k
 std::size_t InputStaging::DeviceBytes(const Program& program, std::size_t steps) {
   std::size_t bytes = 0;
   for (const NamedValue& input : program.inputs) bytes += Padded(program.values[input.value].spec.bytes());
-  return kLaunchSlots * steps * bytes;
+  return kLaunchesInFlight * steps * bytes;
 }
 
 absl::Status InputStaging::Create(CudaApi& api, const Program& program, const DeviceAddresses& addresses,
@@ -24,10 +25,10 @@ absl::Status InputStaging::Create(CudaApi& api, const Program& program, const De
     offsets_.push_back(stride_);
     stride_ += Padded(program.values[input.value].spec.bytes());
   }
-  to_arena_.resize(kLaunchSlots * steps);
+  to_arena_.resize(kLaunchesInFlight * steps);
   if (empty()) return absl::OkStatus();
-  for (std::size_t index = 0; index < kLaunchSlots; ++index) {
-    Slot& slot = slots_[index];
+  for (std::size_t index = 0; index < kLaunchesInFlight; ++index) {
+    StagingBuffers& slot = buffers_[index];
     if (absl::Status status = Allocate(api, stride_ * steps, slot.pinned); !status.ok()) return status;
     if (absl::Status status = Allocate(api, stride_ * steps, slot.device); !status.ok()) return status;
     if (absl::Status status = Keep(api, api.CreateEvent(false), slot.uploaded); !status.ok()) return status;
@@ -35,7 +36,8 @@ absl::Status InputStaging::Create(CudaApi& api, const Program& program, const De
       const std::byte* place = static_cast<const std::byte*>(slot.device.get()) + step * stride_;
       for (std::size_t i = 0; i < program.inputs.size(); ++i) {
         const Value& input = program.values[program.inputs[i].value];
-        to_arena_[index * steps + step].push_back({addresses.Of(input), place + offsets_[i], input.spec.bytes()});
+        to_arena_[index * steps + step].push_back(
+            {addresses.AddressOf(input), place + offsets_[i], input.spec.bytes()});
       }
     }
   }
@@ -43,7 +45,9 @@ absl::Status InputStaging::Create(CudaApi& api, const Program& program, const De
 }
 
 void InputStaging::Write(std::size_t slot, std::size_t step, StepInputs inputs) {
-  std::byte* place = static_cast<std::byte*>(slots_[slot].pinned.get()) + step * stride_;
+  assert(slot < kLaunchesInFlight && step < steps_ && "a launch in flight has this step");
+  assert(inputs.size() <= offsets_.size() && "CheckInputs has counted the inputs");
+  std::byte* place = static_cast<std::byte*>(buffers_[slot].pinned.get()) + step * stride_;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].empty()) std::memcpy(place + offsets_[i], inputs[i].data(), inputs[i].size());
   }
@@ -51,8 +55,9 @@ void InputStaging::Write(std::size_t slot, std::size_t step, StepInputs inputs) 
 
 absl::Status InputStaging::Upload(CudaContext& context, std::size_t slot, std::size_t steps, CudaApi::Event slot_free) {
   if (empty()) return absl::OkStatus();
+  assert(slot < kLaunchesInFlight && steps <= steps_ && "the staging memory holds these steps");
   CudaApi& api = context.api();
-  const Slot& used = slots_[slot];
+  const StagingBuffers& used = buffers_[slot];
   if (slot_free != nullptr) {
     if (absl::Status status = api.WaitEvent(context.upload_stream(), slot_free); !status.ok()) return status;
   }

@@ -18,7 +18,7 @@
 namespace mpc::runtime {
 
 /// The number of launches that may be under way at once: one runs, one waits.
-inline constexpr std::size_t kLaunchSlots = 2;
+inline constexpr std::size_t kLaunchesInFlight = 2;
 
 class InputStaging {
  public:
@@ -34,7 +34,7 @@ class InputStaging {
   absl::Status Upload(CudaContext& context, std::size_t slot, std::size_t steps, CudaApi::Event slot_free);
 
   /// The event that is recorded when the upload of a slot is complete. Its pinned memory may then be written again.
-  CudaApi::Event uploaded(std::size_t slot) const { return slots_[slot].uploaded.get(); }
+  CudaApi::Event uploaded(std::size_t slot) const { return buffers_[slot].uploaded.get(); }
 
   /// Enqueues the copies from the slot into the arena, for step `step` of a launch.
   absl::Status Enqueue(std::size_t slot, std::size_t step, cuda::LaunchQueue& queue) const {
@@ -46,13 +46,13 @@ class InputStaging {
   static std::size_t DeviceBytes(const Program& program, std::size_t steps);
 
  private:
-  struct Slot {
+  struct StagingBuffers {
     PinnedMemory pinned;
     DeviceMemory device;
     OwnedEvent uploaded;
   };
 
-  std::array<Slot, kLaunchSlots> slots_;
+  std::array<StagingBuffers, kLaunchesInFlight> buffers_;
   std::vector<std::vector<CopyRange>> to_arena_;  ///< [slot * steps + step]
   std::vector<std::size_t> offsets_;              ///< one an input
   std::size_t stride_ = 0;                        ///< bytes of a step's inputs

@@ -22,13 +22,13 @@ absl::Status OutputRing::Create(CudaApi& api, const Program& program, const Devi
     stride_ += (bytes_.back() + kOutputAlignment - 1) / kOutputAlignment * kOutputAlignment;
   }
   // With one step per launch the slots hold all outputs that are kept.
-  if (steps > 1) saved_.resize(kLaunchSlots * steps * stride_);
-  if (absl::Status status = Allocate(api, kLaunchSlots * steps * stride_, pinned_); !status.ok()) return status;
-  copies_.resize(kLaunchSlots * steps);
+  if (steps > 1) saved_.resize(kLaunchesInFlight * steps * stride_);
+  if (absl::Status status = Allocate(api, kLaunchesInFlight * steps * stride_, pinned_); !status.ok()) return status;
+  copies_.resize(kLaunchesInFlight * steps);
   for (std::size_t place = 0; place < copies_.size(); ++place) {
     for (std::size_t i = 0; i < program.outputs.size(); ++i) {
       std::byte* to = static_cast<std::byte*>(pinned_.get()) + place * stride_ + offsets_[i];
-      const CopyRange copy{to, addresses.Of(program.values[program.outputs[i].value]), bytes_[i]};
+      const CopyRange copy{to, addresses.AddressOf(program.values[program.outputs[i].value]), bytes_[i]};
       (copy.bytes <= kSmallOutput ? copies_[place].small : copies_[place].large).push_back(copy);
     }
   }
@@ -47,12 +47,12 @@ absl::Status OutputRing::Enqueue(CudaApi& api, std::size_t slot, std::size_t ste
 
 void OutputRing::Save(std::size_t slot, std::size_t step, std::uint64_t number) {
   if (stride_ == 0) return;
-  std::byte* place = saved_.data() + number % (kLaunchSlots * steps_) * stride_;
+  std::byte* place = saved_.data() + number % (kLaunchesInFlight * steps_) * stride_;
   std::memcpy(place, Place(slot, step), stride_);
 }
 
 absl::Span<const std::uint8_t> OutputRing::Saved(std::uint64_t number, std::size_t index) const {
-  return At(saved_.data() + number % (kLaunchSlots * steps_) * stride_, index);
+  return OutputAt(saved_.data() + number % (kLaunchesInFlight * steps_) * stride_, index);
 }
 
 }  // namespace mpc::runtime

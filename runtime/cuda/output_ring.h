@@ -27,12 +27,12 @@ class OutputRing {
 
   /// Output `index` of step `step` of the launch that used `slot`. The launch is done.
   absl::Span<const std::uint8_t> Get(std::size_t slot, std::size_t step, std::size_t index) const {
-    return At(Place(slot, step), index);
+    return OutputAt(Place(slot, step), index);
   }
 
   /// Keeps the outputs of one step of a launch that is done, under its number: the slot is about to be used again.
   void Save(std::size_t slot, std::size_t step, std::uint64_t number);
-  /// The output that Save kept of step `number`, one of the last kLaunchSlots * steps.
+  /// The output that Save kept of step `number`, one of the last kLaunchesInFlight * steps.
   absl::Span<const std::uint8_t> Saved(std::uint64_t number, std::size_t index) const;
 
  private:
@@ -45,7 +45,7 @@ class OutputRing {
   const std::byte* Place(std::size_t slot, std::size_t step) const {
     return static_cast<const std::byte*>(pinned_.get()) + (slot * steps_ + step) * stride_;
   }
-  absl::Span<const std::uint8_t> At(const std::byte* place, std::size_t index) const {
+  absl::Span<const std::uint8_t> OutputAt(const std::byte* place, std::size_t index) const {
     return {reinterpret_cast<const std::uint8_t*>(place) + offsets_[index], bytes_[index]};
   }
 

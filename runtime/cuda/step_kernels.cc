@@ -132,7 +132,7 @@ void StepKernels::MakeAll(CudaApi& api, absl::Span<const cuda::LibraryHandles> h
   for (std::thread& thread : threads) thread.join();
 }
 
-absl::StatusOr<std::shared_ptr<cuda::Kernel>> StepKernels::Of(const KernelSpec& spec) {
+absl::StatusOr<std::shared_ptr<cuda::Kernel>> StepKernels::KernelFor(const KernelSpec& spec) {
   Entry& entry = EntryOf(spec);
   if (!entry.kernel.has_value()) Make(entry);
   return *entry.kernel;

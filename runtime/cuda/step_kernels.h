@@ -31,7 +31,7 @@ class StepKernels {
   void MakeAll(CudaApi& api, absl::Span<const cuda::LibraryHandles> handles);
 
   /// The kernel of `spec`, made now where MakeAll left it out. Errors: those of the factory for all that was tried.
-  absl::StatusOr<std::shared_ptr<cuda::Kernel>> Of(const KernelSpec& spec);
+  absl::StatusOr<std::shared_ptr<cuda::Kernel>> KernelFor(const KernelSpec& spec);
 
   /// The number of kernels that take long to make: convolutions and attentions of a library that have not been made
   /// yet.

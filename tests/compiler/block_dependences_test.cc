@@ -1,4 +1,5 @@
-// The order that a block's operations must keep: values, state in place, effects; and views before their readers.
+// The order that a block's operations must keep: values, state in place, effects, storage that is read until a wait;
+// and views before their readers.
 #include "compiler/analysis/block_dependences.h"
 
 #include <gtest/gtest.h>
@@ -116,6 +117,85 @@ TEST_F(BlockDependencesTest, WhatARegionReadsCountsForTheOperationThatHoldsIt) {
     })");
   const BlockDependences dependences(body);
   EXPECT_EQ(Before(dependences, 2), Numbers({1}));
+}
+
+constexpr const char* kSumBesideAnUpdate = R"(
+    func.func @f(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+                 %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}, %g: tensor<4xf32>, %lr: tensor<f32>)
+        -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "v">},
+            tensor<2x2xf32>) attributes {mpc.step} {
+      %view = mpc.reshape %w {shape = array<i64: 2, 2>} : (tensor<4xf32>) -> tensor<2x2xf32>
+      %started = mpc.all_reduce_start %view : tensor<2x2xf32>
+      %a = mpc.relu %g : (tensor<4xf32>) -> tensor<4xf32>
+      %sum = mpc.all_reduce_wait %started : tensor<2x2xf32>
+      %new:2 = mpc.momentum %w, %v, %a, %lr
+          : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+      %flat = mpc.reshape %sum {shape = array<i64: 4>} : (tensor<2x2xf32>) -> tensor<4xf32>
+      %y = mpc.exp %flat : (tensor<4xf32>) -> tensor<4xf32>
+      %z = mpc.reshape %y {shape = array<i64: 2, 2>} : (tensor<4xf32>) -> tensor<2x2xf32>
+      return %new#0, %new#1, %z : tensor<4xf32>, tensor<4xf32>, tensor<2x2xf32>
+    })";
+
+TEST_F(BlockDependencesTest, AWaitComesBeforeReadersOfTheSumAndUpdatesOfWhatItsStartReads) {
+  mlir::Block& body = Parse(kSumBesideAnUpdate);
+  const BlockDependences dependences(body);
+  ASSERT_EQ(dependences.size(), 5U) << "start, relu, wait, momentum, exp";
+  EXPECT_EQ(dependences.numberOf(*body.getOps<AllReduceWaitOp>().begin()), 2U) << "a view, but with effects";
+  EXPECT_EQ(Before(dependences, 0), Numbers());
+  EXPECT_EQ(Before(dependences, 1), Numbers()) << "other operations run beside the sum";
+  EXPECT_EQ(Before(dependences, 2), Numbers({0, 0})) << "a value and an effect";
+  EXPECT_EQ(Before(dependences, 3), Numbers({1, 0, 2})) << "the start reads %w until the wait";
+  EXPECT_EQ(Before(dependences, 4), Numbers({2})) << "behind a view of the wait";
+}
+
+TEST_F(BlockDependencesTest, AWaitReadsTheStorageThatItsStartReads) {
+  mlir::Block& body = Parse(kSumBesideAnUpdate);
+  const BlockDependences dependences(body);
+  const mlir::Value w = body.getArgument(0), started = (*body.getOps<AllReduceStartOp>().begin()).getY();
+  EXPECT_EQ(dependences.reads(0).vec(), std::vector<mlir::Value>({w}));
+  EXPECT_EQ(dependences.reads(2).vec(), std::vector<mlir::Value>({started, w}));
+  EXPECT_EQ(dependences.reads(4).vec(), std::vector<mlir::Value>({started})) << "a wait has no storage of its own";
+  EXPECT_EQ(dependences.readersOf(w).vec(), Numbers({0, 2, 3}));
+  EXPECT_EQ(dependences.readersOf((*body.getOps<ReshapeOp>().begin()).getY()).vec(), Numbers({0, 2, 3}));
+  EXPECT_EQ(dependences.readersOf(started).vec(), Numbers({2, 4}));
+  EXPECT_EQ(dependences.readersOf((*body.getOps<ExpOp>().begin()).getY()).vec(), Numbers());
+}
+
+TEST_F(BlockDependencesTest, TheFirstUpdateOfStateIsKnown) {
+  mlir::Block& body = Parse(kSumBesideAnUpdate);
+  const BlockDependences dependences(body);
+  EXPECT_EQ(dependences.updateOf(body.getArgument(0)), 3U);
+  EXPECT_EQ(dependences.updateOf((*body.getOps<ReshapeOp>().begin()).getY()), 3U) << "behind a view";
+  EXPECT_EQ(dependences.updateOf(body.getArgument(1)), 3U);
+  EXPECT_EQ(dependences.updateOf(body.getArgument(2)), std::nullopt);
+}
+
+TEST_F(BlockDependencesTest, OnlyWhatHasNoEffectsAndUpdatesNoStateMayRunAgain) {
+  mlir::Block& body = Parse(kSumBesideAnUpdate);
+  std::vector<std::string> names;
+  for (mlir::Operation& op : body.without_terminator()) {
+    if (mayRunAgain(&op)) names.push_back(op.getName().stripDialect().str());
+  }
+  EXPECT_EQ(names, std::vector<std::string>({"reshape", "relu", "reshape", "exp", "reshape"}));
+}
+
+TEST_F(BlockDependencesTest, WhatHoldsAnUpdateMayNotRunAgain) {
+  mlir::Block& body = Parse(R"(
+    func.func @f(%t: tensor<i32>, %ok: tensor<i1>) -> tensor<i32> {
+      %new = mpc.guarded_update %ok else(%t) {
+        %next = mpc.increment %t : (tensor<i32>) -> tensor<i32>
+        mpc.yield %next : tensor<i32>
+      } : (tensor<i1>, tensor<i32>) -> tensor<i32>
+      return %new : tensor<i32>
+    })");
+  EXPECT_FALSE(mayRunAgain(&body.front()));
+}
+
+TEST_F(BlockDependencesTest, AWaitDoesNotMoveAsAView) {
+  mlir::Block& body = Parse(kSumBesideAnUpdate);
+  const ViewMover views(body);
+  EXPECT_EQ(views.getLeft().size(), 3U) << "reshapes alone";
+  for (mlir::Operation* view : views.getLeft()) EXPECT_TRUE(mlir::isa<ReshapeOp>(view));
 }
 
 TEST_F(BlockDependencesTest, ViewsMoveInFrontOfTheirFirstReader) {

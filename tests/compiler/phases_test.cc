@@ -75,7 +75,7 @@ std::map<std::string, Phase> PhasesOf(const std::string& text) {
   const StepPhases phases(step);
   std::map<std::string, Phase> found;
   for (mlir::Operation& op : mlir::func::FuncOp(step).getBody().front().without_terminator()) {
-    found[op.getName().stripDialect().str()] = phases.of(&op);
+    found[op.getName().stripDialect().str()] = phases.phaseOf(&op);
   }
   return found;
 }

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "runtime/cpu/cpu_features.h"
 #include "tests/compiler/op_case_module.h"
 
 namespace mpc {
@@ -49,10 +50,17 @@ TEST_F(Targets, DifferInWhatPassesWeigh) {
   const auto cpu = ModelOf("\"cpu\""), cuda = ModelOf("\"cuda\"");
   ASSERT_TRUE(cpu && cuda);
   EXPECT_LT(cpu->bytesPerLaunch(), cuda->bytesPerLaunch());
-  EXPECT_EQ(cpu->loneRegions(), LoneRegions::WithoutKernelOrWorthIt);
-  EXPECT_EQ(cuda->loneRegions(), LoneRegions::None);
+  EXPECT_EQ(cpu->loneFusions(), LoneFusions::WithoutKernelOrWorthIt);
+  EXPECT_EQ(cuda->loneFusions(), LoneFusions::None);
   EXPECT_TRUE(cpu->foldsGelu());
   EXPECT_FALSE(cuda->foldsGelu());
+}
+
+TEST_F(Targets, SayWhichLowTypeIsNative) {
+  const auto cpu = ModelOf("\"cpu\""), cuda = ModelOf("\"cuda\"");
+  ASSERT_TRUE(cpu && cuda);
+  EXPECT_EQ(cpu->nativeLowType(), runtime::HasAvx512Bf16() ? DType::kBF16 : DType::kF16);
+  EXPECT_EQ(cuda->nativeLowType(), DType::kBF16);
 }
 
 TEST_F(Targets, AreRefusedByNameAndArchitecture) {

@@ -58,10 +58,10 @@ void ExpectOperands(const Program& program, const DeviceAddresses& addresses, co
   std::vector<void*> outputs;
   for (std::size_t i = call.instruction; i < call.instruction + call.instructions; ++i) {
     for (const runtime::ValueId id : program.step().instructions[i].inputs) {
-      inputs.push_back(addresses.Of(program.values[id]));
+      inputs.push_back(addresses.AddressOf(program.values[id]));
     }
     for (const runtime::ValueId id : program.step().instructions[i].outputs) {
-      outputs.push_back(id == kNoValue ? nullptr : addresses.Of(program.values[id]));
+      outputs.push_back(id == kNoValue ? nullptr : addresses.AddressOf(program.values[id]));
     }
   }
   EXPECT_EQ(call.inputs, inputs);

@@ -220,7 +220,7 @@ TEST(StepKernels, AreMadeSeveralAtATimeEachThreadWithHandlesOfItsOwn) {
   EXPECT_EQ(users.size(), 2u);
   for (const auto& [handle, threads] : users) EXPECT_EQ(threads.size(), 1u);
   for (const Instruction& instruction : builder.program.step().instructions) {
-    EXPECT_TRUE(kernels.Of(*MakeKernelSpec(builder.program, instruction)).ok());
+    EXPECT_TRUE(kernels.KernelFor(*MakeKernelSpec(builder.program, instruction)).ok());
   }
 }
 

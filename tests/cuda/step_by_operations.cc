@@ -33,9 +33,9 @@ class StepByOperations {
  private:
   Tensor ArgumentValue(mlir::BlockArgument argument) {
     const StateAttr described = stateOf(argument);
-    const bool is_shadow = described.getRole() == Role::kDerived;
+    const bool is_low_copy = described.getRole() == Role::kDerived;
     // The low copy of a parameter is that parameter, rounded.
-    const std::string name = (is_shadow ? described.getOf() : described.getName()).str();
+    const std::string name = (is_low_copy ? described.getOf() : described.getName()).str();
     const TensorSpec spec = SpecOf(argument);
     if (described.getRole() == Role::kInput) {
       const mpc::Tensor& input = inputs_[next_input_++];
@@ -46,7 +46,7 @@ class StepByOperations {
     EXPECT_NE(stored, state_.end()) << name;
     if (stored == state_.end()) return {spec, std::vector<double>(static_cast<std::size_t>(spec.num_elements()))};
     Tensor value =
-        reference::FromStorage(is_shadow ? TensorSpec{DType::kF32, spec.shape} : spec, stored->second.data());
+        reference::FromStorage(is_low_copy ? TensorSpec{DType::kF32, spec.shape} : spec, stored->second.data());
     value.spec = spec;
     for (double& element : value.values) element = reference::RoundTo(spec.dtype, element);
     return value;

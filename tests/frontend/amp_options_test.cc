@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "tests/frontend/error_of.h"
 
 namespace mpc::amp {
@@ -240,6 +243,26 @@ LossScaleConfig DynamicConfig(double init, double minimum, double maximum) {
   config.minimum = minimum;
   config.maximum = maximum;
   return config;
+}
+
+// Adding a member breaks this test until it is listed: the bindings are as many as the members.
+TEST(AmpOptions, AreAllListed) {
+  Options options;
+  std::set<const void*> listed;
+  VisitOptions(options, [&](const OptionInfo& info, auto& option) {
+    EXPECT_TRUE(listed.insert(&option).second) << info.name;
+    EXPECT_TRUE(absl::EndsWith(info.flag, absl::StrReplaceAll(info.name, {{"_", "-"}}))) << info.flag;
+  });
+  const auto expect_listed = [&](const auto&... members) {
+    EXPECT_EQ(listed.size(), sizeof...(members));
+    EXPECT_TRUE((listed.contains(&members) && ...));
+  };
+  auto& [level, dtype, keep_batchnorm_fp32, master_weights, loss_scale, cast_model_outputs, min_loss_scale,
+         max_loss_scale, patch_torch_functions, num_losses, enabled, verbosity, allow_add, deny_add, infer_add,
+         clear_add] = options;
+  expect_listed(level, dtype, keep_batchnorm_fp32, master_weights, loss_scale, cast_model_outputs, min_loss_scale,
+                max_loss_scale, patch_torch_functions, num_losses, enabled, verbosity, allow_add, deny_add, infer_add,
+                clear_add);
 }
 
 TEST(LossScaleConfig, NamesLimitsThatContradictEachOther) {

@@ -52,16 +52,16 @@ Gpu& TheGpu() {
 /// Device memory that holds what a host buffer does, with a guard behind it.
 class MirroredBuffer {
  public:
-  static absl::StatusOr<MirroredBuffer> Of(const void* host, std::size_t bytes) {
+  static absl::StatusOr<MirroredBuffer> Create(const void* host, std::size_t bytes) {
     Gpu& gpu = TheGpu();
     absl::StatusOr<void*> memory = gpu.api.Malloc(bytes + kGuardBytes);
     if (!memory.ok()) return memory.status();
     MirroredBuffer buffer;
     buffer.bytes_ = bytes;
     buffer.memory_ = runtime::DeviceMemory(gpu.api, *memory);
-    absl::Status status = gpu.api.Fill(buffer.At(bytes), kGuard, kGuardBytes, gpu.stream);
+    absl::Status status = gpu.api.Fill(buffer.AddressAt(bytes), kGuard, kGuardBytes, gpu.stream);
     if (bytes > 0 && host != nullptr) {
-      status.Update(gpu.api.Copy(buffer.At(0), host, bytes, CudaCopy::kHostToDevice, gpu.stream));
+      status.Update(gpu.api.Copy(buffer.AddressAt(0), host, bytes, CudaCopy::kHostToDevice, gpu.stream));
     }
     if (!status.ok()) return status;
     return buffer;
@@ -73,9 +73,10 @@ class MirroredBuffer {
   absl::Status Return(void* host) const {
     Gpu& gpu = TheGpu();
     std::vector<std::uint8_t> guard(kGuardBytes);
-    absl::Status status = gpu.api.Copy(guard.data(), At(bytes_), kGuardBytes, CudaCopy::kDeviceToHost, gpu.stream);
+    absl::Status status =
+        gpu.api.Copy(guard.data(), AddressAt(bytes_), kGuardBytes, CudaCopy::kDeviceToHost, gpu.stream);
     if (bytes_ > 0 && host != nullptr) {
-      status.Update(gpu.api.Copy(host, At(0), bytes_, CudaCopy::kDeviceToHost, gpu.stream));
+      status.Update(gpu.api.Copy(host, AddressAt(0), bytes_, CudaCopy::kDeviceToHost, gpu.stream));
     }
     status.Update(gpu.api.SynchronizeStream(gpu.stream));
     if (!status.ok()) return status;
@@ -86,7 +87,7 @@ class MirroredBuffer {
   }
 
  private:
-  std::uint8_t* At(std::size_t offset) const { return static_cast<std::uint8_t*>(memory_.get()) + offset; }
+  std::uint8_t* AddressAt(std::size_t offset) const { return static_cast<std::uint8_t*>(memory_.get()) + offset; }
 
   runtime::DeviceMemory memory_;
   std::size_t bytes_ = 0;
@@ -107,7 +108,7 @@ class GpuKernel : public KernelDevice::Kernel {
       for (const auto& [known, device] : addresses) {
         if (host != nullptr && known == host) return device;
       }
-      absl::StatusOr<MirroredBuffer> buffer = MirroredBuffer::Of(host, bytes);
+      absl::StatusOr<MirroredBuffer> buffer = MirroredBuffer::Create(host, bytes);
       if (!buffer.ok()) return buffer.status();
       buffers.push_back(*std::move(buffer));
       addresses.emplace_back(host, buffers.back().device());

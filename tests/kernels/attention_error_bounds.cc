@@ -53,7 +53,7 @@ class Scores {
     if (causal_ && s + rows > t + columns) return false;
     return mask_.empty() || mask_[(head * rows + t) * columns + s];
   }
-  Uncertain At(std::size_t head, std::size_t t, std::size_t s) const {
+  Uncertain ScoreAt(std::size_t head, std::size_t t, std::size_t s) const {
     double sum = 0;
     double magnitude = 0;
     for (std::size_t d = 0; d < width; ++d) {
@@ -96,8 +96,8 @@ Errors AttentionErrors(const OpCase& op_case, const Tensors& inputs, const Tenso
     double largest = -std::numeric_limits<double>::infinity();
     for (std::size_t s = 0; s < scores.columns; ++s) {
       if (!scores.Allowed(head, t, s)) continue;
-      score_error = std::max(score_error, scores.At(head, t, s).error);
-      largest = std::max(largest, scores.At(head, t, s).value);
+      score_error = std::max(score_error, scores.ScoreAt(head, t, s).error);
+      largest = std::max(largest, scores.ScoreAt(head, t, s).value);
     }
     if (std::isinf(largest)) continue;  // nothing to read: -inf and 0, exactly
     // Terms of one sign: their relative errors, the additions, and d exp(-d) < 1 for the rounded differences.
@@ -107,7 +107,7 @@ Errors AttentionErrors(const OpCase& op_case, const Tensors& inputs, const Tenso
     std::vector<double> magnitude(scores.value_width);
     for (std::size_t s = 0; s < scores.columns; ++s) {
       if (!scores.Allowed(head, t, s)) continue;
-      const double score = scores.At(head, t, s).value;
+      const double score = scores.ScoreAt(head, t, s).value;
       const double probability = std::exp(score - log_sum_exp);
       const double relative = score_error + sum_error + kFunction + (largest - score + 4) * kU;
       const Uncertain p = Uncertain{probability, probability * relative}.Rounded(value.spec.dtype);
@@ -147,7 +147,7 @@ Errors AttentionGradErrors(const OpCase& op_case, const Tensors& inputs) {
       }
       dp[s].error = (static_cast<double>(scores.value_width) + 1) * kU * magnitude;
       if (!scores.Allowed(head, t, s)) continue;
-      const Uncertain score = scores.At(head, t, s);
+      const Uncertain score = scores.ScoreAt(head, t, s);
       p[s].value = std::exp(score.value - log_sum_exp);
       p[s].error = p[s].value * (score.error + kFunction + 2 * kU * (std::abs(score.value) + std::abs(log_sum_exp)));
       delta.value += dp[s].value * p[s].value;

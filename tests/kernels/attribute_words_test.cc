@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 template <typename E>
 class EnumWords : public testing::Test {};
-using Enums = testing::Types<DataFormat, PadMode, LossReduction, Activation, Approximation, Distribution, Shadow>;
+using Enums = testing::Types<DataFormat, PadMode, LossReduction, Activation, Approximation, Distribution, LowCopy>;
 TYPED_TEST_SUITE(EnumWords, Enums);
 
 TYPED_TEST(EnumWords, EveryNameIsReadAsTheValueThatPrintsIt) {
@@ -46,7 +46,7 @@ TEST(Words, AreThoseOfTheDialect) {
   EXPECT_THAT(NamesOf<Activation>(), ElementsAre("none", "relu", "sigmoid", "tanh", "gelu", "gelu_tanh"));
   EXPECT_THAT(NamesOf<Approximation>(), ElementsAre("none", "tanh"));
   EXPECT_THAT(NamesOf<Distribution>(), ElementsAre("uniform", "normal", "truncated_normal"));
-  EXPECT_THAT(NamesOf<Shadow>(), ElementsAre("none", "f16", "bf16"));
+  EXPECT_THAT(NamesOf<LowCopy>(), ElementsAre("none", "f16", "bf16"));
 }
 
 TEST(KnownAttributes, AreReadWithTheirDefaults) {

@@ -24,7 +24,7 @@ std::vector<Tensor> ExactResults(const OpCase& op_case, DType dtype, const std::
 
 // Results that update the operand at their position: all but a shadow.
 std::size_t StateResults(const OpCase& op_case) {
-  return op_case.results.size() - (op_case.attributes.Get(attribute::kShadow) == Shadow::kNone ? 0 : 1);
+  return op_case.results.size() - (op_case.attributes.Get(attribute::kLowCopy) == LowCopy::kNone ? 0 : 1);
 }
 
 bool HasFalsePredicate(const OpCase& op_case) {

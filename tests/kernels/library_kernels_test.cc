@@ -61,7 +61,7 @@ class Draws {
   }
   bool OneIn(std::int64_t n) { return Between(1, n) == 1; }
   template <typename T>
-  T Of(const std::vector<T>& values) {
+  T OneOf(const std::vector<T>& values) {
     return values[static_cast<std::size_t>(Between(0, static_cast<std::int64_t>(values.size()) - 1))];
   }
   /// Whole vectors, vectors with a remainder, less than one.
@@ -107,7 +107,7 @@ void DrawWindows(Draws& draws, Convolution& shape) {
     shape.width = strides[1] * draws.Between(1, 6);
   }
   if (!pointwise && draws.OneIn(4)) shape.attributes.Set("dilations", Ints{draws.Between(1, 3), draws.Between(1, 3)});
-  const std::string mode = draws.Of<std::string>({"valid", "same", "pad"});
+  const std::string mode = draws.OneOf<std::string>({"valid", "same", "pad"});
   shape.attributes.Set("pad_mode", mode);
   if (mode != "pad") return;
   const std::int64_t rows = pointwise && !draws.OneIn(4) ? 0 : shape.kernel_height - 1;
@@ -180,10 +180,10 @@ OpCase DrawMatmul(Draws& draws) {
 
 OpCase DrawCase(Draws& draws) {
   if (draws.OneIn(6)) return DrawMatmul(draws);
-  const auto op = draws.Of<std::string>({"conv2d", "conv2d_grad_input", "conv2d_grad_input", "conv2d_grad_weight",
-                                         "conv2d_grad_weight", "conv_transpose2d"});
+  const auto op = draws.OneOf<std::string>({"conv2d", "conv2d_grad_input", "conv2d_grad_input", "conv2d_grad_weight",
+                                            "conv2d_grad_weight", "conv_transpose2d"});
   const Convolution shape = DrawConvolution(draws);
-  return CaseOf(op, shape, draws.OneIn(2), draws.Of<std::string>({"none", "none", "relu", "gelu"}));
+  return CaseOf(op, shape, draws.OneIn(2), draws.OneOf<std::string>({"none", "none", "relu", "gelu"}));
 }
 
 std::string Describe(const OpCase& op_case) {
@@ -230,7 +230,7 @@ TEST_F(LibraryKernels, MatchTheReferenceOnDrawnShapes) {
   Draws draws(SeedOfLevel());
   const int cases = CasesAskedFor();
   for (int i = 0; i < cases; ++i) {
-    const DType dtype = draws.Of<DType>({DType::kF32, DType::kF32, DType::kBF16, DType::kF16});
+    const DType dtype = draws.OneOf<DType>({DType::kF32, DType::kF32, DType::kBF16, DType::kF16});
     OpCase op_case = DrawCase(draws);
     absl::StrAppend(&op_case.name, "/drawn_", i);  // values are drawn by name
     ExpectEveryChoiceMatches(op_case, dtype);

@@ -118,8 +118,8 @@ Errors SumOfSquaresErrors(const Tensors& inputs, const Tensors& exact) {
 }
 
 // The shadow is the parameter, rounded once more.
-Errors WithShadow(const OpCase& op_case, Errors errors) {
-  if (op_case.attributes.Get(attribute::kShadow) != Shadow::kNone) errors.push_back(errors.front());
+Errors WithLowCopy(const OpCase& op_case, Errors errors) {
+  if (op_case.attributes.Get(attribute::kLowCopy) != LowCopy::kNone) errors.push_back(errors.front());
   return errors;
 }
 
@@ -130,9 +130,9 @@ double ScalingRoundings(const OpCase& op_case) { return op_case.attributes.GetDo
 std::optional<Errors> OptimizerErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
   const std::string& op = op_case.op;
   if (op == "adam" || op == "adam_weight_decay" || op == "adamw") {
-    return WithShadow(op_case, AdamErrors(op_case, inputs, exact));
+    return WithLowCopy(op_case, AdamErrors(op_case, inputs, exact));
   }
-  if (op == "lamb") return WithShadow(op_case, LambErrors(op_case, inputs, exact));
+  if (op == "lamb") return WithLowCopy(op_case, LambErrors(op_case, inputs, exact));
   if (op == "global_norm") return GlobalNormErrors(inputs, exact);
   if (op == "sum_of_squares") return SumOfSquaresErrors(inputs, exact);
   return std::nullopt;

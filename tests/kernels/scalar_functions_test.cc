@@ -41,10 +41,10 @@ std::vector<Function> Functions() {
        [](double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }, -kInfinity, kInfinity,
        2.05},
       {"log1p", Log1p<float>, [](double x) { return std::log1p(x); }, -1, kInfinity, 1.5},
-      {"bell of the normal distribution", [](float a) { return NormalTail<float>::At(a).bell; },
+      {"bell of the normal distribution", [](float a) { return NormalTail<float>::Create(a).bell; },
        [](double a) { return std::exp(-0.5 * a * a); }, 0, NormalTail<float>::kEnd, 1.1},
       {"tail of the normal distribution",
-       [](float a) { return NormalTail<float>::At(a).bell * NormalTail<float>::At(a).ratio; }, Tail, 0,
+       [](float a) { return NormalTail<float>::Create(a).bell * NormalTail<float>::Create(a).ratio; }, Tail, 0,
        NormalTail<float>::kEnd, 7},
       {"gelu", GeluOp::Apply<float>, [](double x) { return x * Tail(-x); }, -12, 1e30f, 8},
   };

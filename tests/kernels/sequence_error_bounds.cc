@@ -76,7 +76,7 @@ std::vector<std::vector<Element>> RowsOf(const OpCase& op_case, const reference:
       const auto row = static_cast<std::size_t>(n * groups + c / (image.channels / groups));
       for (std::int64_t i = 0; i < image.height; ++i) {
         for (std::int64_t j = 0; j < image.width; ++j) {
-          rows[row].push_back({image.At(n, c, i, j), static_cast<std::size_t>(c)});
+          rows[row].push_back({image.IndexAt(n, c, i, j), static_cast<std::size_t>(c)});
         }
       }
     }

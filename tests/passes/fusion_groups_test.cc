@@ -8,8 +8,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
+#include "passes/fusion/fusion_body.h"
 #include "passes/fusion/kept_values.h"
-#include "passes/fusion/region_body.h"
 
 namespace mpc {
 namespace {
@@ -38,7 +38,7 @@ class FusionGroupsTest : public ::testing::Test {
   /// The names of the operations of each region.
   static std::vector<std::string> Names(const FusionGroups& groups) {
     std::vector<std::string> names;
-    for (const FusionRegion& region : groups.getRegions()) {
+    for (const FusionGroup& region : groups.getRegions()) {
       names.emplace_back();
       for (mlir::Operation* op : region.operations) {
         names.back() += (names.back().empty() ? "" : " ") + op->getName().stripDialect().str();
@@ -47,8 +47,8 @@ class FusionGroupsTest : public ::testing::Test {
     return names;
   }
 
-  static std::string WhyLeftOut(const FusionRegion& region, llvm::StringRef op) {
-    for (const FusionRegion::Neighbour& neighbour : region.leftOut) {
+  static std::string WhyLeftOut(const FusionGroup& region, llvm::StringRef op) {
+    for (const FusionGroup::Neighbour& neighbour : region.leftOut) {
       if (neighbour.op->getName().stripDialect() == op) return neighbour.why;
     }
     return "not mentioned";
@@ -106,7 +106,7 @@ TEST_F(FusionGroupsTest, AValueThatIsReadOutsideIsStoredButNotLoaded) {
   const FusionGroups groups(body, Costs());
   ASSERT_EQ(Names(groups), List{"add relu"});
   EXPECT_EQ(groups.getRegions()[0].bytesSaved, kMatrix);
-  EXPECT_EQ(regionBody(groups.getRegions()[0].operations).outputs.size(), 2U);
+  EXPECT_EQ(fusionBody(groups.getRegions()[0].operations).outputs.size(), 2U);
 }
 
 TEST_F(FusionGroupsTest, TwoReadersOfOneTensorLoadItOnce) {
@@ -185,7 +185,7 @@ TEST_F(FusionGroupsTest, ReshapesBetweenTwoOperationsAreInsideAndOthersAreNot) {
   )");
   const FusionGroups groups(body, Costs());
   ASSERT_EQ(Names(groups), List{"neg add"});
-  const RegionBody region = regionBody(groups.getRegions()[0].operations);
+  const FusionBody region = fusionBody(groups.getRegions()[0].operations);
   std::string inside;
   for (mlir::Operation* op : region.operations) inside += op->getName().stripDialect().str() + " ";
   EXPECT_EQ(inside, "neg reshape add ");
@@ -257,7 +257,7 @@ constexpr char kAlone[] = R"(
 TEST_F(FusionGroupsTest, AnOperationWithoutAKernelIsARegionThoughNoOtherJoinsIt) {
   FusionCosts costs = Costs();
   EXPECT_EQ(Names(FusionGroups(Parse(kAlone), costs)), List{"neg relu"});
-  costs.alsoAlone = LoneRegions::WithoutKernel;
+  costs.alsoAlone = LoneFusions::WithoutKernel;
   const FusionGroups groups(Parse(kAlone), costs);
   ASSERT_EQ(Names(groups), (List{"softmax", "neg relu"}));
   EXPECT_EQ(groups.getRegions()[0].bytesSaved, 0);

@@ -70,6 +70,28 @@ TEST_F(MemoryScheduleTest, CountsWorkspaces) {
   EXPECT_EQ(MemorySchedule(body, model).peakBytes(), kSmall + 1024);
 }
 
+// A sum reads its operand, beside what comes after its start, until the wait.
+TEST_F(MemoryScheduleTest, KeepsWhatASumReadsUntilItsWait) {
+  const auto peak = [&](const std::string& in_front, const std::string& behind) {
+    return MemorySchedule(Parse(R"(
+    func.func @f(%x: tensor<64x64xf32> {mpc.state = #mpc.state<parameter, "x">})
+        -> (tensor<64xf32>, tensor<64x64xf32>) attributes {mpc.step} {
+      %a = mpc.add_scalar %x {value = 1.0 : f32} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+      %started = mpc.all_reduce_start %a : tensor<64x64xf32>
+      )" + in_front + R"(
+      %b = mpc.add_scalar %x {value = 2.0 : f32} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+      %s = mpc.reduce_sum %b {axes = array<i64: 0>} : (tensor<64x64xf32>) -> tensor<64xf32>
+      )" + behind + R"(
+      return %s, %sum : tensor<64xf32>, tensor<64x64xf32>
+    })"),
+                          {})
+        .peakBytes();
+  };
+  const std::string wait = "%sum = mpc.all_reduce_wait %started : tensor<64x64xf32>";
+  EXPECT_EQ(peak(wait, ""), 2 * kLarge + kSmall);
+  EXPECT_EQ(peak("", wait), 3 * kLarge + kSmall);
+}
+
 // An update writes over its state: new parameters take no room of their own.
 TEST_F(MemoryScheduleTest, UpdatesTakeNoRoom) {
   mlir::Block& body = Parse(R"(

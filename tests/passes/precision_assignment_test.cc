@@ -186,7 +186,7 @@ func.func @f(%x: tensor<2x8x10x10xf32>, %w: tensor<16x4x3x3xf32>) -> tensor<2x16
   EXPECT_LT(costs.secondsSavedByLow(conv), 0);
   costs.bytesPerSecond = 1e3;
   EXPECT_NEAR(costs.castSeconds(conv.getY()), 1e-6 + 2048 * 6e-3, 1e-9);
-  EXPECT_NEAR(costs.shadowSeconds(conv.getWeight()), 576 * 2e-3, 1e-9);
+  EXPECT_NEAR(costs.lowCopySeconds(conv.getWeight()), 576 * 2e-3, 1e-9);
 }
 
 TEST(AmpLevel, UnknownWordsAreErrorsThatListTheLevels) {

@@ -78,11 +78,11 @@ TEST(PrecisionCut, EqualsBruteForceOnRandomGraphsAndTakesTheMaximalLowSide) {
       optimum = *cost;
     }
     PrecisionCut cut;
-    for (std::size_t slot = 0; slot < graph.pins.size(); ++slot) cut.addSlot(graph.pins[slot], graph.gains[slot]);
+    for (std::size_t slot = 0; slot < graph.pins.size(); ++slot) cut.addNode(graph.pins[slot], graph.gains[slot]);
     for (const RandomValue& value : graph.values) cut.addValue(value.producer, value.consumers, value.weight);
     ASSERT_TRUE(cut.solve());
     unsigned low = 0;
-    for (unsigned slot = 0; slot < cut.numSlots(); ++slot) low |= static_cast<unsigned>(cut.isLow(slot)) << slot;
+    for (unsigned slot = 0; slot < cut.numNodes(); ++slot) low |= static_cast<unsigned>(cut.isLow(slot)) << slot;
     ASSERT_EQ(cut.getCost(), optimum) << "round " << round;
     ASSERT_EQ(low, maximal) << "round " << round;
     ASSERT_EQ(Cost(graph, low), optimum) << "round " << round;
@@ -92,7 +92,7 @@ TEST(PrecisionCut, EqualsBruteForceOnRandomGraphsAndTakesTheMaximalLowSide) {
 /// A chain with one value of the given weight between neighbours.
 PrecisionCut Chain(const std::vector<Pin>& pins, const std::vector<std::int64_t>& weights) {
   PrecisionCut cut;
-  for (const Pin pin : pins) cut.addSlot(pin);
+  for (const Pin pin : pins) cut.addNode(pin);
   for (unsigned i = 0; i < weights.size(); ++i) cut.addValue(i, std::array{i + 1}, weights[i]);
   EXPECT_TRUE(cut.solve());
   return cut;
@@ -113,7 +113,7 @@ TEST(PrecisionCut, TieGoesToLow) {
   EXPECT_EQ(before_low.getCost(), 2);
 }
 
-TEST(PrecisionCut, SlotThatNothingPinsIsLow) {
+TEST(PrecisionCut, NodeThatNothingPinsIsLow) {
   const PrecisionCut cut = Chain({Pin::None, Pin::None}, {7});
   EXPECT_TRUE(cut.isLow(0));
   EXPECT_TRUE(cut.isLow(1));
@@ -122,9 +122,9 @@ TEST(PrecisionCut, SlotThatNothingPinsIsLow) {
 
 TEST(PrecisionCut, ValueWithSeveralUsersIsCastOnce) {
   PrecisionCut cut;
-  const unsigned producer = cut.addSlot(Pin::Low);
+  const unsigned producer = cut.addNode(Pin::Low);
   std::vector<unsigned> users;
-  for (int i = 0; i < 3; ++i) users.push_back(cut.addSlot(Pin::F32));
+  for (int i = 0; i < 3; ++i) users.push_back(cut.addNode(Pin::F32));
   cut.addValue(producer, users, 5);
   ASSERT_TRUE(cut.solve());
   EXPECT_EQ(cut.getCost(), 5);
@@ -132,8 +132,8 @@ TEST(PrecisionCut, ValueWithSeveralUsersIsCastOnce) {
 
 TEST(PrecisionCut, DiamondBetweenLowNeighboursStaysLow) {
   PrecisionCut cut;
-  const unsigned top = cut.addSlot(Pin::Low), left = cut.addSlot(), right = cut.addSlot(Pin::F32);
-  const unsigned join = cut.addSlot(), bottom = cut.addSlot(Pin::Low);
+  const unsigned top = cut.addNode(Pin::Low), left = cut.addNode(), right = cut.addNode(Pin::F32);
+  const unsigned join = cut.addNode(), bottom = cut.addNode(Pin::Low);
   cut.addValue(top, std::array{left, right}, 4);
   cut.addValue(left, std::array{join}, 4);
   cut.addValue(right, std::array{join}, 4);
@@ -146,7 +146,7 @@ TEST(PrecisionCut, DiamondBetweenLowNeighboursStaysLow) {
 
 TEST(PrecisionCut, LowCopyOfAParameterCostsItsElementsOnce) {
   PrecisionCut cut;
-  const unsigned parameter = cut.addSlot(Pin::F32), first = cut.addSlot(Pin::Low), second = cut.addSlot(Pin::Low);
+  const unsigned parameter = cut.addNode(Pin::F32), first = cut.addNode(Pin::Low), second = cut.addNode(Pin::Low);
   cut.addValue(parameter, std::array{first, second}, 100);
   ASSERT_TRUE(cut.solve());
   EXPECT_EQ(cut.getCost(), 100);
@@ -155,7 +155,7 @@ TEST(PrecisionCut, LowCopyOfAParameterCostsItsElementsOnce) {
 TEST(PrecisionCut, GainBelowItsCastsIsNotTaken) {
   for (const std::int64_t gain : {3, 5, 9, -1}) {
     PrecisionCut cut;
-    const unsigned input = cut.addSlot(Pin::F32), work = cut.addSlot(Pin::None, gain), output = cut.addSlot(Pin::F32);
+    const unsigned input = cut.addNode(Pin::F32), work = cut.addNode(Pin::None, gain), output = cut.addNode(Pin::F32);
     cut.addValue(input, std::array{work}, 2);
     cut.addValue(work, std::array{output}, 3);
     ASSERT_TRUE(cut.solve());
@@ -166,7 +166,7 @@ TEST(PrecisionCut, GainBelowItsCastsIsNotTaken) {
 
 TEST(PrecisionCut, ValueThatItsProducerReadsCostsNothing) {
   PrecisionCut cut;
-  const unsigned slot = cut.addSlot(Pin::Low);
+  const unsigned slot = cut.addNode(Pin::Low);
   cut.addValue(slot, std::array{slot, slot}, 9);
   ASSERT_TRUE(cut.solve());
   EXPECT_EQ(cut.getCost(), 0);
@@ -176,7 +176,7 @@ TEST(PrecisionCut, CostsThatAddUpToTheLimitAreRefused) {
   constexpr std::int64_t kLimit = PrecisionCut::costLimit;
   const auto solves = [](std::int64_t weight, std::int64_t gain) {
     PrecisionCut cut;
-    const unsigned low = cut.addSlot(Pin::Low), work = cut.addSlot(Pin::None, gain), f32 = cut.addSlot(Pin::F32);
+    const unsigned low = cut.addNode(Pin::Low), work = cut.addNode(Pin::None, gain), f32 = cut.addNode(Pin::F32);
     cut.addValue(low, std::array{work}, weight);
     cut.addValue(work, std::array{f32}, 1);
     if (!cut.solve()) return false;
@@ -193,13 +193,13 @@ TEST(PrecisionCut, CostsThatAddUpToTheLimitAreRefused) {
   EXPECT_FALSE(solves(0, INT64_MIN));
 }
 
-TEST(PrecisionCut, HundredThousandSlotsTakeLessThanTenSeconds) {
+TEST(PrecisionCut, HundredThousandNodesTakeLessThanTenSeconds) {
   // A residual network: blocks of a pinned and a free slot with a skip, an f32 slot every 64th block.
   PrecisionCut cut;
-  unsigned stream = cut.addSlot(Pin::F32);
+  unsigned stream = cut.addNode(Pin::F32);
   for (int block = 0; block < 33333; ++block) {
-    const unsigned work = cut.addSlot(block % 64 == 63 ? Pin::F32 : Pin::Low), free = cut.addSlot(),
-                   sum = cut.addSlot();
+    const unsigned work = cut.addNode(block % 64 == 63 ? Pin::F32 : Pin::Low), free = cut.addNode(),
+                   sum = cut.addNode();
     cut.addValue(stream, std::array{work, sum}, 1 + block % 7);
     cut.addValue(work, std::array{free}, 1 + block % 5);
     cut.addValue(free, std::array{sum}, 1 + block % 3);

@@ -176,13 +176,13 @@ std::vector<float> LowFloatsOf(const StateEntry& entry) {
   return values;
 }
 
-std::shared_ptr<StateEntry> AddShadow(StateStore& store) {
+std::shared_ptr<StateEntry> AddLowCopy(StateStore& store) {
   auto shadow = std::make_shared<StateEntry>("weight.f16", Role::kDerived, TensorSpec{DType::kF16, {4}});
   return store.Add(shadow).ok() ? shadow : nullptr;
 }
 
 /// y = -shadow, the shadow of `weight` read only.
-ProgramBuilder ShadowReader() {
+ProgramBuilder LowCopyReader() {
   ProgramBuilder builder("predict");
   const ValueId shadow = builder.Derived(builder.State("weight", kVector, false), DType::kF16, false);
   const ValueId y = builder.Temporary({DType::kF16, {4}});
@@ -192,7 +192,7 @@ ProgramBuilder ShadowReader() {
 }
 
 /// Momentum with rate 1 that writes weight, velocity and the weight's shadow.
-ProgramBuilder ShadowWriter() {
+ProgramBuilder LowCopyWriter() {
   ProgramBuilder builder("train_step");
   const ValueId weight = builder.State("weight", kVector, true);
   const ValueId velocity = builder.State("velocity", kVector, true);
@@ -208,8 +208,8 @@ ProgramBuilder ShadowWriter() {
 TEST(DerivedState, IsRebuiltBeforeTheFirstStepAndAfterEveryWriteByTheHost) {
   StateStore store;
   const auto weight = AddEntry(store, "weight", {1, 2, 3, 4});
-  const auto shadow = AddShadow(store);
-  auto predict = Cpu().Load(ShadowReader().Build(), store);
+  const auto shadow = AddLowCopy(store);
+  auto predict = Cpu().Load(LowCopyReader().Build(), store);
   ASSERT_TRUE(predict.ok()) << predict.status();
   EXPECT_FALSE(shadow->initialised());
   ASSERT_TRUE((*predict)->Run({}).ok());
@@ -222,8 +222,8 @@ TEST(DerivedState, IsRebuiltBeforeTheFirstStepAndAfterEveryWriteByTheHost) {
 TEST(DerivedState, IsLeftAloneWhileItsSourceStands) {
   StateStore store;
   AddEntry(store, "weight", {1, 2, 3, 4});
-  const auto shadow = AddShadow(store);
-  auto predict = Cpu().Load(ShadowReader().Build(), store);
+  const auto shadow = AddLowCopy(store);
+  auto predict = Cpu().Load(LowCopyReader().Build(), store);
   ASSERT_TRUE((*predict)->Run({}).ok());
   const std::uint64_t version = shadow->version();
   ASSERT_TRUE((*predict)->Run({}).ok());
@@ -234,9 +234,9 @@ TEST(DerivedState, WhatAStepWritesBesideItsSourceIsNotRebuilt) {
   StateStore store;
   const auto weight = AddEntry(store, "weight", {1, 2, 3, 4});
   AddEntry(store, "velocity", {0, 0, 0, 0});
-  const auto shadow = AddShadow(store);
-  auto train = Cpu().Load(ShadowWriter().Build(), store);
-  auto predict = Cpu().Load(ShadowReader().Build(), store);
+  const auto shadow = AddLowCopy(store);
+  auto train = Cpu().Load(LowCopyWriter().Build(), store);
+  auto predict = Cpu().Load(LowCopyReader().Build(), store);
   ASSERT_TRUE(train.ok() && predict.ok()) << train.status() << predict.status();
   ASSERT_TRUE((*train)->Run({BytesOf(std::vector<float>{1, 1, 1, 1})}).ok());
   EXPECT_EQ(FloatsOf(*weight), (std::vector<float>{0, 1, 2, 3}));
@@ -250,9 +250,9 @@ TEST(DerivedState, FollowsAnotherProgramThatWritesTheSourceAlone) {
   StateStore store;
   const auto weight = AddEntry(store, "weight", {1, 2, 3, 4});
   AddEntry(store, "velocity", {0, 0, 0, 0});
-  const auto shadow = AddShadow(store);
+  const auto shadow = AddLowCopy(store);
   auto train = Cpu().Load(MomentumStep().Build(), store);
-  auto predict = Cpu().Load(ShadowReader().Build(), store);
+  auto predict = Cpu().Load(LowCopyReader().Build(), store);
   ASSERT_TRUE((*predict)->Run({}).ok());
   ASSERT_TRUE((*train)->Run({BytesOf(std::vector<float>{1, 1, 1, 1}), BytesOf(std::vector<std::uint8_t>{1})}).ok());
   EXPECT_FALSE(shadow->Follows(*weight));
@@ -264,10 +264,10 @@ TEST(DerivedState, DoesNotMistakeAnotherEntryForItsSource) {
   StateStore first, second;
   AddEntry(first, "weight", {1, 2, 3, 4});
   const auto replaced = AddEntry(second, "weight", {5, 6, 7, 8});
-  const auto shadow = AddShadow(first);
+  const auto shadow = AddLowCopy(first);
   ASSERT_TRUE(second.Add(shadow).ok());
-  auto before = Cpu().Load(ShadowReader().Build(), first);
-  auto after = Cpu().Load(ShadowReader().Build(), second);
+  auto before = Cpu().Load(LowCopyReader().Build(), first);
+  auto after = Cpu().Load(LowCopyReader().Build(), second);
   ASSERT_TRUE((*before)->Run({}).ok());
   ASSERT_TRUE((*after)->Run({}).ok());
   EXPECT_EQ(LowFloatsOf(*shadow), FloatsOf(*replaced));

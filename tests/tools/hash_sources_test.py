@@ -41,7 +41,7 @@ class HashSources(unittest.TestCase):
         before, files = self.hash()
         for name in ("kernels/scalar/unary.h",  # a functor of generated and hand-written kernels
                      "kernels/scalar/philox.h", "kernels/window.cc", "compiler/element/number_functions.h",
-                     "compiler/dialect/nn/norm_emission.cc", "compiler/dialect/region_plan.cc",
+                     "compiler/dialect/nn/norm_emission.cc", "compiler/dialect/fusion_plan.cc",
                      "compiler/dialect/activation/activation_ops.td", "compiler/codegen/host_sweep.cc"):
             with self.subTest(name):
                 self.assertIn(name, files)

@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "runtime/file_content.h"
@@ -299,6 +300,33 @@ TEST(Options, AreReadOrRefusedByNameInEveryMode) {
       }
     }
   }
+}
+
+std::string TextOf(const amp::OptionValue& option) { return option.text(); }
+std::string TextOf(const std::vector<std::string>& option) { return absl::StrJoin(option, ","); }
+template <typename Option>
+std::string TextOf(const Option& option) {
+  return absl::StrCat(option);
+}
+
+TEST(AmpFlags, SetTheirOptionAndNoOther) {
+  const std::map<std::string, std::string> given = {
+      {"level", "O2"}, {"enabled", "false"}, {"num_losses", "3"}, {"verbosity", "0"}};
+  const amp::Options defaults;
+  amp::VisitOptions(defaults, [&](const amp::OptionInfo& changed, const auto&) {
+    const auto found = given.find(changed.name);
+    const std::string value = found == given.end() ? "f16" : found->second;
+    amp::Options options;
+    EXPECT_TRUE(SetOption(AmpFlags(), changed.flag, value, options).ok()) << changed.flag;
+    std::map<std::string, std::string> before, after;
+    amp::VisitOptions(defaults,
+                      [&](const amp::OptionInfo& info, const auto& option) { before[info.name] = TextOf(option); });
+    amp::VisitOptions(options,
+                      [&](const amp::OptionInfo& info, const auto& option) { after[info.name] = TextOf(option); });
+    EXPECT_NE(after[changed.name], before[changed.name]) << changed.flag;
+    after[changed.name] = before[changed.name];
+    EXPECT_EQ(after, before) << changed.flag;
+  });
 }
 
 }  // namespace

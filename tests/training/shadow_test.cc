@@ -12,7 +12,7 @@ std::vector<Level> LowLevels() {
           {"O2", DType::kBF16}, {"O3", DType::kF16},  {"O3", DType::kBF16}};
 }
 
-std::shared_ptr<const runtime::StateEntry> ShadowOf(const Model& model, const std::string& parameter, DType low) {
+std::shared_ptr<const runtime::StateEntry> LowCopyOf(const Model& model, const std::string& parameter, DType low) {
   for (const auto& entry : model.DerivedState()) {
     if (entry->name() == parameter + "." + std::string(DTypeName(low))) return entry;
   }
@@ -26,10 +26,10 @@ std::vector<std::uint8_t> BytesOf(const runtime::StateEntry& entry) {
 }
 
 /// Parameters whose shadow is not the rounded master, bit for bit.
-std::vector<std::string> StaleShadows(const Model& model, nn::Cell& network, DType low) {
+std::vector<std::string> StaleLowCopies(const Model& model, nn::Cell& network, DType low) {
   std::vector<std::string> stale;
   for (const auto& [name, parameter] : network.ParametersAndNames()) {
-    const auto shadow = ShadowOf(model, name, low);
+    const auto shadow = LowCopyOf(model, name, low);
     if (shadow == nullptr) continue;
     const Tensor rounded = parameter.Value()->To(low);
     if (BytesOf(*shadow) != std::vector<std::uint8_t>(rounded.bytes().begin(), rounded.bytes().end())) {
@@ -67,9 +67,9 @@ TEST_P(ShadowAtLevel, AMP_22_MasterEqualsShadowAfterEveryStepThroughSkips) {
     if (step % 3 == 2) batch = WithBadValue(batch, kInfinity);
     MPC_ASSERT_OK(training.model->Train(1, Batches({batch})));
     for (const char* weight : {"conv.weight", "fc.weight", "fc.bias"}) {
-      EXPECT_NE(ShadowOf(*training.model, weight, low()), nullptr) << weight;
+      EXPECT_NE(LowCopyOf(*training.model, weight, low()), nullptr) << weight;
     }
-    EXPECT_EQ(StaleShadows(*training.model, *training.network, low()), kNone) << "after step " << step;
+    EXPECT_EQ(StaleLowCopies(*training.model, *training.network, low()), kNone) << "after step " << step;
   }
   EXPECT_EQ(training.model->skipped_steps(), 2);
   EXPECT_EQ(WeightCasts(*training.model), 0);
@@ -84,8 +84,8 @@ TEST_P(ShadowAtLevel, AMP_22_EveryOptimizerWritesItsShadow) {
     auto optimizer = make_optimizer(network.TrainableParams());
     Model model(network, loss, optimizer, {.amp_level = GetParam().level, .amp_dtype = GetParam().dtype});
     MPC_ASSERT_OK(model.Train(3, GoodBatches(kFeatures, 2)));
-    EXPECT_EQ(StaleShadows(model, network, low()), kNone) << name;
-    const auto shadow = ShadowOf(model, "fc1.weight", low());
+    EXPECT_EQ(StaleLowCopies(model, network, low()), kNone) << name;
+    const auto shadow = LowCopyOf(model, "fc1.weight", low());
     ASSERT_NE(shadow, nullptr) << name;
     EXPECT_TRUE(shadow->Follows(*network.fc1.weight.entry())) << name << ": nothing is left to rebuild";
   };
@@ -108,9 +108,9 @@ TEST_P(ShadowAtLevel, AMP_8_ADifferentWeightIsSeenByTheNextStep) {
   }
   MPC_ASSERT_OK(written.network->fc1.weight.SetData(weight));
   MPC_ASSERT_OK(fresh.network->fc1.weight.SetData(weight));
-  EXPECT_EQ(StaleShadows(*written.model, *written.network, low()), std::vector<std::string>{"fc1.weight"});
+  EXPECT_EQ(StaleLowCopies(*written.model, *written.network, low()), std::vector<std::string>{"fc1.weight"});
   EXPECT_EQ(written.model->Predict(probe)->ToFloats(), fresh.model->Predict(probe)->ToFloats());
-  EXPECT_EQ(StaleShadows(*written.model, *written.network, low()), kNone);
+  EXPECT_EQ(StaleLowCopies(*written.model, *written.network, low()), kNone);
 
   // The training step reads it too, before its optimizer writes the next one.
   MPC_ASSERT_OK(written.network->fc1.weight.SetData(weight));
@@ -118,7 +118,7 @@ TEST_P(ShadowAtLevel, AMP_8_ADifferentWeightIsSeenByTheNextStep) {
   MPC_ASSERT_OK(written.model->Train(1, GoodBatches(kFeatures, 1), {of_written}));
   MPC_ASSERT_OK(fresh.model->Train(1, GoodBatches(kFeatures, 1), {of_fresh}));
   EXPECT_EQ(of_written.losses, of_fresh.losses);
-  EXPECT_EQ(StaleShadows(*written.model, *written.network, low()), kNone);
+  EXPECT_EQ(StaleLowCopies(*written.model, *written.network, low()), kNone);
 }
 
 TEST_P(ShadowAtLevel, AMP_8_ALoadedWeightIsSeenByTheNextStep) {
@@ -132,7 +132,7 @@ TEST_P(ShadowAtLevel, AMP_8_ALoadedWeightIsSeenByTheNextStep) {
   MPC_ASSERT_OK(status);
   const Tensor probe = Values({4, 6}, 55);
   EXPECT_EQ(loaded.model->Predict(probe)->ToFloats(), source.model->Predict(probe)->ToFloats());
-  EXPECT_EQ(StaleShadows(*loaded.model, *loaded.network, low()), kNone);
+  EXPECT_EQ(StaleLowCopies(*loaded.model, *loaded.network, low()), kNone);
 }
 
 TEST_P(ShadowAtLevel, AMP_8_AnotherModelsUpdateIsSeenByTheNextStep) {
@@ -141,9 +141,9 @@ TEST_P(ShadowAtLevel, AMP_8_AnotherModelsUpdateIsSeenByTheNextStep) {
   nn::SGD other_optimizer(training.network->TrainableParams(), {.learning_rate = 0.5});
   Model full(*training.network, training.loss, other_optimizer, {.amp_level = "O0"});
   MPC_ASSERT_OK(full.Train(1, GoodBatches(kFeatures, 1)));
-  EXPECT_NE(StaleShadows(*training.model, *training.network, low()), kNone) << "level O0 writes no shadow";
+  EXPECT_NE(StaleLowCopies(*training.model, *training.network, low()), kNone) << "level O0 writes no shadow";
   ASSERT_TRUE(training.model->Predict(Values({4, 6})).ok());
-  EXPECT_EQ(StaleShadows(*training.model, *training.network, low()), kNone);
+  EXPECT_EQ(StaleLowCopies(*training.model, *training.network, low()), kNone);
 }
 
 TEST_P(ShadowAtLevel, AMP_8_FreezingAndUnfreezingKeepsShadowsFresh) {
@@ -153,21 +153,21 @@ TEST_P(ShadowAtLevel, AMP_8_FreezingAndUnfreezingKeepsShadowsFresh) {
   MPC_ASSERT_OK(training.network->fc1.weight.SetData(Values({8, 6}, 78)));
   MPC_ASSERT_OK(training.model->Train(1, GoodBatches(kFeatures, 2)));
   EXPECT_EQ(training.network->fc1.weight.Value()->ToFloats(), Values({8, 6}, 78).ToFloats());
-  EXPECT_EQ(StaleShadows(*training.model, *training.network, low()), kNone);
+  EXPECT_EQ(StaleLowCopies(*training.model, *training.network, low()), kNone);
   MPC_ASSERT_OK(training.network->SetRequiresGrad("fc1", true));
   MPC_ASSERT_OK(training.model->Train(1, GoodBatches(kFeatures, 2)));
   EXPECT_NE(training.network->fc1.weight.Value()->ToFloats(), Values({8, 6}, 78).ToFloats());
-  EXPECT_EQ(StaleShadows(*training.model, *training.network, low()), kNone);
+  EXPECT_EQ(StaleLowCopies(*training.model, *training.network, low()), kNone);
 }
 
 TEST_P(ShadowAtLevel, NothingIsRebuiltWhileNothingChanges) {
   Training<TwoLayers> training(GetParam(), dynamic_);
   MPC_ASSERT_OK(training.model->Train(1, GoodBatches(kFeatures, 2)));
   const Tensor probe = Values({4, 6}, 55);
-  const std::uint64_t version = ShadowOf(*training.model, "fc1.weight", low())->version();
+  const std::uint64_t version = LowCopyOf(*training.model, "fc1.weight", low())->version();
   ASSERT_TRUE(training.model->Predict(probe).ok());
   ASSERT_TRUE(training.model->Predict(probe).ok());
-  EXPECT_EQ(ShadowOf(*training.model, "fc1.weight", low())->version(), version)
+  EXPECT_EQ(LowCopyOf(*training.model, "fc1.weight", low())->version(), version)
       << "Predict reads the shadow that the last step wrote";
 }
 

@@ -38,7 +38,7 @@ class GraphUnderTest {
   compiler::TypedValue Argument(const Shape& shape, Fill fill = Fill::kNormal);
   compiler::TypedValue F32Argument(const Shape& shape, Fill fill = Fill::kNormal);
   compiler::TypedValue Labels(const Shape& shape, std::int64_t classes);
-  /// A scalar of f32 or i32.
+  /// A constant scalar; no argument.
   compiler::TypedValue Scalar(double value, DType dtype = DType::kF32);
 
   /// All results of operation `name`.
@@ -55,7 +55,7 @@ class GraphUnderTest {
   /// Converts `value` to f32, or to bf16 if it is f32.
   compiler::TypedValue Cast(const compiler::TypedValue& value);
 
-  /// Writes `value` where nobody reads it in the graph.
+  /// Makes `value` an output of the function.
   void Result(const compiler::TypedValue& value);
   /// Makes `value` the new content of `argument`, as of an optimizer's state.
   void Update(const compiler::TypedValue& argument, const compiler::TypedValue& value);
@@ -64,7 +64,7 @@ class GraphUnderTest {
     compiler::Module module;
     std::vector<GraphArgument> arguments;
   };
-  /// Errors: that of the first operation that took none of its operands.
+  /// Ends the function. Errors: that of the first operation that rejected its operands or attributes.
   absl::StatusOr<Finished> Finish();
 
  private:

@@ -65,6 +65,7 @@ class Training {
   int signal() const { return signal_; }
   /// The profile that TrainOptions::profile_precision asks for, after Run.
   const std::optional<PrecisionProfile>& profile() const { return profile_; }
+  /// Steps of all epochs of Run, and the seconds that they took (EpochResult::seconds).
   std::int64_t steps() const;
   double seconds() const;
 

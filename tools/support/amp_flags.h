@@ -10,8 +10,8 @@ namespace mpc::tools {
 
 using AmpFlag = OptionFlag<amp::Options>;
 
-/// One for each option of amp::Options, which amp::ResolveOptions checks against each other. Lists are words between
-/// commas, and a flag that is repeated adds to its list.
+/// One for each option that amp::VisitOptions lists, which amp::ResolveOptions checks against each other. Lists are
+/// words between commas, and a flag that is repeated adds to its list.
 const std::vector<AmpFlag>& AmpFlags();
 
 }  // namespace mpc::tools

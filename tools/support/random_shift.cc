@@ -16,7 +16,7 @@ namespace {
 class Draws {
  public:
   explicit Draws(std::uint64_t seed) : seed_(seed), engine_(seed) {}
-  std::uint64_t At(std::uint64_t position) {
+  std::uint64_t DrawAt(std::uint64_t position) {
     if (position < next_) {
       engine_.seed(seed_);
       next_ = 0;
@@ -60,7 +60,7 @@ data::PositionMapFunction RandomShift(std::int64_t pixels, std::uint64_t seed, s
     const auto range = static_cast<std::uint64_t>(2 * pixels + 1);
     const auto image_number = static_cast<std::uint64_t>(position.epoch * rows + position.row);
     const auto draw = [&](std::uint64_t which) {
-      return static_cast<std::int64_t>(draws->At(2 * image_number + which) % range) - pixels;
+      return static_cast<std::int64_t>(draws->DrawAt(2 * image_number + which) % range) - pixels;
     };
     const std::int64_t down = draw(0);
     const std::int64_t right = draw(1);

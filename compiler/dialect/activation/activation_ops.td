@@ -16,7 +16,7 @@ class Mpc_UnaryInputGradOp<string mnemonic, string formula, list<Trait> properti
     }] # Mpc_ExampleOf<mnemonic, ["dy", "x"], "dx", exampleValues>.text # [{
     ```
   }];
-  let alike = ["dy", "x"];
+  let alike = 1;
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x);
   let results = (outs Mpc_FloatTensor:$dx);
 }
@@ -120,10 +120,10 @@ def Mpc_LeakyReluOp : Mpc_DifferentiableOp<"leaky_relu", "Infer", [Mpc_Elementwi
     // %y = [-0.5, 4.0]
     ```
   }];
-  let alike = ["x"];
+  let alike = 1;
   let gradientOp = "LeakyReluGradOp";
   let gradientReads = "getX(), getAlphaAttr()";
-  let arguments = (ins Mpc_FloatTensor:$x, Mpc_Float<"0.2f">:$alpha);
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_Slope:$alpha);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
@@ -139,8 +139,8 @@ def Mpc_LeakyReluGradOp : Mpc_GradientOp<"leaky_relu_grad", [Mpc_Elementwise, Mp
     // %dx = [0.25, 1.0]
     ```
   }];
-  let alike = ["dy", "x"];
-  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_Float<"0.2f">:$alpha);
+  let alike = 1;
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_Slope:$alpha);
   let results = (outs Mpc_FloatTensor:$dx);
 }
 
@@ -196,7 +196,7 @@ def Mpc_PowOp : Mpc_DifferentiableOp<"pow", "Deny", [Mpc_IsElementwise, Mpc_IsAr
     // %y = [1.0, 2.0, 3.0]
     ```
   }];
-  let alike = ["x"];
+  let alike = 1;
   let gradientOp = "PowGradOp";
   let gradientReads = "getX(), getExponentAttr()";
   let arguments = (ins Mpc_FloatTensor:$x, F32Attr:$exponent);
@@ -215,7 +215,7 @@ def Mpc_PowGradOp : Mpc_GradientOp<"pow_grad", [Mpc_IsElementwise, Mpc_IsExpensi
     // %dx = [2.0, 4.0, 6.0]
     ```
   }];
-  let alike = ["dy", "x"];
+  let alike = 1;
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, F32Attr:$exponent);
   let results = (outs Mpc_FloatTensor:$dx);
 }
@@ -231,7 +231,7 @@ def Mpc_ClampOp : Mpc_DifferentiableOp<"clamp", "Clear", [Mpc_Elementwise, Mpc_I
     // %y = [0.0, 0.5, 6.0]
     ```
   }];
-  let alike = ["x"];
+  let alike = 1;
   let gradientOp = "ClampGradOp";
   let gradientReads = "getX(), getMinimumAttr(), getMaximumAttr()";
   let arguments = (ins Mpc_FloatTensor:$x, F32Attr:$minimum, F32Attr:$maximum);
@@ -252,7 +252,7 @@ def Mpc_ClampGradOp : Mpc_GradientOp<"clamp_grad", [Mpc_Elementwise, Mpc_IsEleme
     // %dx = [0.0, 2.0, 0.0]
     ```
   }];
-  let alike = ["dy", "x"];
+  let alike = 1;
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, F32Attr:$minimum, F32Attr:$maximum);
   let results = (outs Mpc_FloatTensor:$dx);
 }

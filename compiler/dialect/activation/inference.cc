@@ -10,7 +10,9 @@ namespace mpc {
 
 // Inference comes before the verifier of the attribute: a user reads this.
 static llvm::Error checkGeluForm(StringRef op, DictionaryAttr dictionary) {
-  std::string form = toAttributes(dictionary).GetString("approximate", "none");
+  std::string form =
+      toAttributes(dictionary)
+          .GetString(attribute::kApproximate.name, std::string(NameOf(attribute::kApproximate.fallback)));
   if (ParseEnum<Approximation>(form))
     return llvm::Error::success();
   return inferenceError("{0} takes approximate \"none\" or \"tanh\", got \"{1}\"", op, form);
@@ -18,12 +20,12 @@ static llvm::Error checkGeluForm(StringRef op, DictionaryAttr dictionary) {
 
 InferredTypes GeluOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_RETURN_IF_ERROR(checkGeluForm("gelu", dictionary));
-  return inferAllSameShape(operands, "gelu", {"x"});
+  return inferAllSameShape(operands, operandsOf<GeluOp>());
 }
 
 InferredTypes GeluGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_RETURN_IF_ERROR(checkGeluForm("gelu_grad", dictionary));
-  return inferAllSameShape(operands, "gelu_grad", {"dy", "x"});
+  return inferAllSameShape(operands, operandsOf<GeluGradOp>());
 }
 
 // Requires one slope for all elements, or one for each channel.
@@ -42,29 +44,35 @@ static llvm::Error checkSlopes(StringRef op, RankedTensorType x, RankedTensorTyp
 }
 
 InferredTypes PreluOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "prelu", {"x", "alpha"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<PreluOp>(operands));
   MPC_RETURN_IF_ERROR(checkSlopes("prelu", types[0], types[1], dictionary));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
 InferredTypes PreluGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "prelu_grad", {"dy", "x", "alpha"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<PreluGradOp>(operands));
   MPC_RETURN_IF_ERROR(expectShape("prelu_grad", "dy", types[0], types[1].getShape()));
   MPC_RETURN_IF_ERROR(checkSlopes("prelu_grad", types[1], types[2], dictionary));
   return SmallVector<RankedTensorType>{types[1], types[2]};
 }
 
-InferredTypes MinimumOp::inferTypes(TypeRange operands, DictionaryAttr) { return inferBroadcast(operands, "minimum"); }
-
-InferredTypes MinimumGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferExtremumGrad(operands, "minimum_grad");
+InferredTypes MinimumOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferBroadcast(operands, operandsOf<MinimumOp>());
 }
 
-InferredTypes GreaterOp::inferTypes(TypeRange operands, DictionaryAttr) { return inferComparison(operands, "greater"); }
-InferredTypes LessOp::inferTypes(TypeRange operands, DictionaryAttr) { return inferComparison(operands, "less"); }
+InferredTypes MinimumGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferExtremumGrad(operands, operandsOf<MinimumGradOp>());
+}
+
+InferredTypes GreaterOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferComparison(operands, operandsOf<GreaterOp>());
+}
+InferredTypes LessOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferComparison(operands, operandsOf<LessOp>());
+}
 
 InferredTypes WhereOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "where", {"condition", "a", "b"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<WhereOp>(operands));
   if (!types[0].getElementType().isInteger(1))
     return inferenceError("where takes a condition of i1, got {0}; compare with equal, greater or less",
                           typeText(types[0]));

@@ -32,7 +32,7 @@ def Mpc_RandomOp : Mpc_Op<"random", "Exempt", [Pure, Mpc_IsBesideNetwork]> {
     ```
   }];
   let arguments = (ins Mpc_I64Tensor:$seed, Mpc_DistributionAttr:$distribution,
-                       Mpc_Float<"0.0f">:$a, Mpc_Float<"1.0f">:$b, Mpc_Int<"0">:$stream, DenseI64ArrayAttr:$shape);
+                       Mpc_Float<"0.0f">:$a, Mpc_Upper:$b, Mpc_Int<"0">:$stream, DenseI64ArrayAttr:$shape);
   let results = (outs Mpc_F32Tensor:$output);
 }
 
@@ -49,7 +49,7 @@ class Mpc_UnaryOp<string mnemonic, string ampClass, string formula, list<Trait> 
     }] # Mpc_ExampleOf<mnemonic, ["x"], "y", exampleValues>.text # [{
     ```
   }];
-  let alike = ["x"];
+  let alike = 1;
   let arguments = (ins Mpc_FloatTensor:$x);
   let results = (outs Mpc_FloatTensor:$y);
 }
@@ -112,7 +112,7 @@ class Mpc_UnaryGradOp<string mnemonic, string formula>
     }] # Mpc_ExampleOf<mnemonic, ["dy", "y"], "dx", exampleValues>.text # [{
     ```
   }];
-  let alike = ["dy", "y"];
+  let alike = 1;
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y);
   let results = (outs Mpc_FloatTensor:$dx);
 }
@@ -205,7 +205,7 @@ class Mpc_ScalarOp<string mnemonic, string formula>
 
     ```mlir}] # example # [{  ```
   }];
-  let alike = ["x"];
+  let alike = 1;
   let arguments = (ins Mpc_FloatTensor:$x, F32Attr:$value);
   let results = (outs Mpc_FloatTensor:$y);
 }
@@ -307,7 +307,7 @@ def Mpc_CastOp
     // %y = [2, -128]
     ```
   }];
-  let alike = ["x"];
+  let alike = 1;
   let arguments = (ins Mpc_StoredTensor:$x, Mpc_Flag:$user);
   let results = (outs Mpc_StoredTensor:$y);
   let hasFolder = 1;
@@ -326,7 +326,7 @@ def Mpc_StopGradientOp
     // %y = [1.0, 2.0]
     ```
   }];
-  let alike = ["x"];
+  let alike = 1;
   let arguments = (ins Mpc_FloatTensor:$x);
   let results = (outs Mpc_FloatTensor:$y);
 }
@@ -440,7 +440,7 @@ def Mpc_ArgmaxOp : Mpc_Op<"argmax", "Clear", [Pure]> {
     // %y = [1, 0]
     ```
   }];
-  let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"-1">:$axis);
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_LastAxis:$axis);
   let results = (outs Mpc_I32Tensor:$y);
 }
 

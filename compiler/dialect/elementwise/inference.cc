@@ -1,30 +1,42 @@
 // Shape inference of element-wise operations on several tensors, data movement and reductions.
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
+#include "kernels/known_attributes.h"
 
 using namespace mlir;
 
 namespace mpc {
 
-#define MPC_INFER_BINARY(Class, Name)                                                                                  \
-  InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) { return inferBroadcast(Operands, Name); }
-MPC_INFER_BINARY(AddOp, "add")
-MPC_INFER_BINARY(SubOp, "sub")
-MPC_INFER_BINARY(MulOp, "mul")
-MPC_INFER_BINARY(DivOp, "div")
-MPC_INFER_BINARY(MaximumOp, "maximum")
-#undef MPC_INFER_BINARY
+InferredTypes AddOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferBroadcast(operands, operandsOf<AddOp>());
+}
+
+InferredTypes SubOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferBroadcast(operands, operandsOf<SubOp>());
+}
+
+InferredTypes MulOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferBroadcast(operands, operandsOf<MulOp>());
+}
+
+InferredTypes DivOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferBroadcast(operands, operandsOf<DivOp>());
+}
+
+InferredTypes MaximumOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferBroadcast(operands, operandsOf<MaximumOp>());
+}
 
 InferredTypes ReduceSumOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferReduction(operands, dictionary, "reduce_sum");
+  return inferReduction(operands, dictionary, operandsOf<ReduceSumOp>());
 }
 
 InferredTypes ReduceMeanOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferReduction(operands, dictionary, "reduce_mean");
+  return inferReduction(operands, dictionary, operandsOf<ReduceMeanOp>());
 }
 
 InferredTypes DivGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "div_grad", {"dy", "y", "b"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<DivGradOp>(operands));
   MPC_RETURN_IF_ERROR(expectShape("div_grad", "y", types[1], types[0].getShape()));
   MPC_ASSIGN_OR_RETURN(result, broadcastShapes("div_grad", types[0], types[2]));
   MPC_RETURN_IF_ERROR(expectShape("div_grad", "dy", types[0], result));
@@ -32,20 +44,24 @@ InferredTypes DivGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
 }
 
 InferredTypes MaximumGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferExtremumGrad(operands, "maximum_grad");
+  return inferExtremumGrad(operands, operandsOf<MaximumGradOp>());
 }
 
 InferredTypes SumNOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "sum_n", {"x", "inputs..."}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<SumNOp>(operands));
+  if (types.empty())
+    return inferenceError("sum_n expects at least one operand");
   for (RankedTensorType type : types)
     MPC_RETURN_IF_ERROR(expectShape("sum_n", "every operand", type, types.front().getShape()));
   return SmallVector<RankedTensorType>{RankedTensorType::get(types.front().getShape(), promotedType(types))};
 }
 
-InferredTypes EqualOp::inferTypes(TypeRange operands, DictionaryAttr) { return inferComparison(operands, "equal"); }
+InferredTypes EqualOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferComparison(operands, operandsOf<EqualOp>());
+}
 
 InferredTypes SelectOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "select", {"condition", "a", "b"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<SelectOp>(operands));
   if (types[1] != types[2])
     return inferenceError("select chooses between two tensors of one type, got {0} and {1}", typeText(types[1]),
                           typeText(types[2]));
@@ -55,7 +71,7 @@ InferredTypes SelectOp::inferTypes(TypeRange operands, DictionaryAttr) {
 }
 
 InferredTypes DropoutOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "dropout", {"x", "seed", "step"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<DropoutOp>(operands));
   MPC_RETURN_IF_ERROR(expectShape("dropout", "seed", types[1], {}));
   MPC_RETURN_IF_ERROR(expectShape("dropout", "step", types[2], {}));
   double p = toAttributes(dictionary).GetDouble("p");
@@ -77,7 +93,7 @@ static bool hasEmptyAxis(ArrayRef<int64_t> extents) {
 }
 
 InferredTypes RandomOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "random", {"seed"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<RandomOp>(operands));
   MPC_RETURN_IF_ERROR(expectShape("random", "seed", types[0], {}));
   std::vector<int64_t> extents = toAttributes(dictionary).GetInts("shape");
   if (hasEmptyAxis(extents))
@@ -86,7 +102,7 @@ InferredTypes RandomOp::inferTypes(TypeRange operands, DictionaryAttr dictionary
 }
 
 InferredTypes ReshapeOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "reshape", {"x"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<ReshapeOp>(operands));
   std::vector<int64_t> extents = toAttributes(dictionary).GetInts("shape");
   if (hasEmptyAxis(extents) || NumElements(extents) != types[0].getNumElements())
     return inferenceError("reshape to {0} needs {1} elements, got {2} with {3}", shapeText(extents),
@@ -95,7 +111,7 @@ InferredTypes ReshapeOp::inferTypes(TypeRange operands, DictionaryAttr dictionar
 }
 
 InferredTypes TransposeOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "transpose", {"x"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<TransposeOp>(operands));
   std::vector<int64_t> permutation = toAttributes(dictionary).GetInts("permutation");
   ArrayRef<int64_t> extents = types[0].getShape();
   SmallVector<bool> seen(extents.size(), false);
@@ -114,7 +130,7 @@ InferredTypes TransposeOp::inferTypes(TypeRange operands, DictionaryAttr diction
 }
 
 InferredTypes BroadcastToOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "broadcast_to", {"x"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<BroadcastToOp>(operands));
   std::vector<int64_t> extents = toAttributes(dictionary).GetInts("shape");
   auto target = RankedTensorType::get(extents, types[0].getElementType());
   MPC_ASSIGN_OR_RETURN(result, broadcastShapes("broadcast_to", types[0], target));
@@ -124,8 +140,9 @@ InferredTypes BroadcastToOp::inferTypes(TypeRange operands, DictionaryAttr dicti
 }
 
 InferredTypes ArgmaxOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "argmax", {"x"}));
-  MPC_ASSIGN_OR_RETURN(axis, normalAxis("argmax", toAttributes(dictionary).GetInt("axis", -1), types[0].getRank()));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<ArgmaxOp>(operands));
+  MPC_ASSIGN_OR_RETURN(axis,
+                       normalAxis("argmax", toAttributes(dictionary).Get(attribute::kLastAxis), types[0].getRank()));
   SmallVector<int64_t> result(types[0].getShape());
   result.erase(result.begin() + axis);
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, IntegerType::get(types[0].getContext(), 32))};

@@ -13,7 +13,7 @@ def Mpc_FusionOp : Op<Mpc_Dialect, "fusion", [
     rest stays in registers.
 
     The body holds operations of `FusibleOpInterface` that share one iteration space of rows and columns (see
-    `compiler/dialect/region_plan.h`), and views that keep it. It yields what its operations compute, never an operand.
+    `compiler/dialect/fusion_plan.h`), and views that keep it. It yields what its operations compute, never an operand.
     f64 is for the reference alone. The verifier asks for the region's plan, so that every region has code.
     `mpc-fusion` forms regions.
 

@@ -1,6 +1,6 @@
 // The verifier of mpc.fusion: what it accepts has generated code.
+#include "compiler/dialect/fusion_plan.h"
 #include "compiler/dialect/inference_support.h"
-#include "compiler/dialect/region_plan.h"
 
 using namespace mlir;
 
@@ -58,7 +58,7 @@ LogicalResult FusionOp::verify() {
 
 // Operations say how they lie over a region's space once they are valid themselves.
 LogicalResult FusionOp::verifyRegions() {
-  llvm::Expected<codegen::RegionPlan> plan = codegen::RegionPlan::of(*this);
+  llvm::Expected<codegen::FusionPlan> plan = codegen::FusionPlan::create(*this);
   if (!plan)
     return emitOpError() << "holds operations that one kernel cannot compute: " << llvm::toString(plan.takeError());
   return success();

@@ -7,7 +7,9 @@ using namespace mlir;
 namespace mpc {
 
 InferredTypes ConcatOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "concat", {"x", "inputs..."}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<ConcatOp>(operands));
+  if (types.empty())
+    return inferenceError("concat expects at least one operand");
   for (RankedTensorType type : types)
     if (type.getElementType() != types.front().getElementType())
       return inferenceError("concat needs operands of one element type, got {0} and {1}; cast changes it",
@@ -36,7 +38,7 @@ static llvm::Error checkOneAnAxis(StringRef op, StringRef name, RankedTensorType
 }
 
 InferredTypes SliceOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "slice", {"x"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<SliceOp>(operands));
   std::vector<int64_t> starts = toAttributes(dictionary).GetInts("starts");
   std::vector<int64_t> sizes = toAttributes(dictionary).GetInts("sizes");
   MPC_RETURN_IF_ERROR(checkOneAnAxis("slice", "starts", types[0], starts));
@@ -49,7 +51,7 @@ InferredTypes SliceOp::inferTypes(TypeRange operands, DictionaryAttr dictionary)
 }
 
 InferredTypes SplitOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "split", {"x"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<SplitOp>(operands));
   MPC_ASSIGN_OR_RETURN(axis, normalAxis("split", toAttributes(dictionary).GetInt("axis", 0), types[0].getRank()));
   std::vector<int64_t> sizes = toAttributes(dictionary).GetInts("sizes");
   int64_t extent = types[0].getDimSize(axis), rest = extent;
@@ -73,7 +75,7 @@ InferredTypes SplitOp::inferTypes(TypeRange operands, DictionaryAttr dictionary)
 }
 
 InferredTypes PadOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "pad", {"x"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<PadOp>(operands));
   std::vector<int64_t> low = toAttributes(dictionary).GetInts("low");
   std::vector<int64_t> high = toAttributes(dictionary).GetInts("high");
   MPC_RETURN_IF_ERROR(checkOneAnAxis("pad", "low", types[0], low));
@@ -89,7 +91,7 @@ InferredTypes PadOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
 }
 
 InferredTypes GatherOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "gather", {"table", "indices"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<GatherOp>(operands));
   if (types[0].getRank() < 1)
     return inferenceError("gather takes a table of rank 1 or more, got {0}", typeText(types[0]));
   if (!isa<IntegerType>(types[1].getElementType()))
@@ -100,7 +102,7 @@ InferredTypes GatherOp::inferTypes(TypeRange operands, DictionaryAttr) {
 }
 
 InferredTypes GatherGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "gather_grad", {"dy", "indices"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<GatherGradOp>(operands));
   ArrayRef<int64_t> dy = types[0].getShape(), indices = types[1].getShape();
   if (dy.size() < indices.size() || dy.take_front(indices.size()) != indices)
     return inferenceError("gather_grad expects dy to begin with the shape of the indices, {0}, got {1}",
@@ -114,7 +116,7 @@ InferredTypes GatherGradOp::inferTypes(TypeRange operands, DictionaryAttr dictio
 }
 
 InferredTypes OneHotOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "one_hot", {"indices"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<OneHotOp>(operands));
   if (!isa<IntegerType>(types[0].getElementType()))
     return inferenceError("one_hot takes indices of i32 or i64, got {0}", typeText(types[0]));
   int64_t depth = toAttributes(dictionary).GetInt("depth");
@@ -126,12 +128,12 @@ InferredTypes OneHotOp::inferTypes(TypeRange operands, DictionaryAttr dictionary
 }
 
 InferredTypes ReduceMaxOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferReduction(operands, dictionary, "reduce_max");
+  return inferReduction(operands, dictionary, operandsOf<ReduceMaxOp>());
 }
 
 InferredTypes ReduceMaxGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "reduce_max_grad", {"dy", "x", "y"}));
-  MPC_ASSIGN_OR_RETURN(reduced, inferReduction(operands.slice(1, 1), dictionary, "reduce_max_grad"));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<ReduceMaxGradOp>(operands));
+  MPC_ASSIGN_OR_RETURN(reduced, inferReduction(types[1], dictionary, "reduce_max_grad"));
   MPC_RETURN_IF_ERROR(expectShape("reduce_max_grad", "dy", types[0], reduced.front().getShape()));
   MPC_RETURN_IF_ERROR(expectShape("reduce_max_grad", "y", types[2], reduced.front().getShape()));
   return SmallVector<RankedTensorType>{types[1]};

@@ -115,7 +115,7 @@ def Mpc_OneHotOp : Mpc_Op<"one_hot", "Clear", [Pure]> {
     ```
   }];
   let f32Results = [0];
-  let arguments = (ins Mpc_IndexTensor:$indices, I64Attr:$depth, Mpc_Float<"1.0f">:$on, Mpc_Float<"0.0f">:$off);
+  let arguments = (ins Mpc_IndexTensor:$indices, I64Attr:$depth, Mpc_On:$on, Mpc_Float<"0.0f">:$off);
   let results = (outs Mpc_F32Tensor:$y);
 }
 

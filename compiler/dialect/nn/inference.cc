@@ -10,7 +10,7 @@ namespace mpc {
 //===-- Matrix work ----------------------------------------------------------------------------------------------===//
 
 InferredTypes MatmulOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "matmul", {"a", "b", "bias?"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<MatmulOp>(operands));
   MPC_RETURN_IF_ERROR(expectRank("matmul", "a", types[0], 2));
   MPC_RETURN_IF_ERROR(expectRank("matmul", "b", types[1], 2));
   MPC_ASSIGN_OR_RETURN(extents, productExtents("matmul", types[0], types[1], toAttributes(dictionary)));
@@ -35,7 +35,7 @@ static llvm::Expected<SmallVector<int64_t>> convolutionShape(StringRef op, Array
                           shapeText(weight));
   DataFormat format = values.Get(attribute::kDataFormat);
   ImageAxes axes = AxesOf(format);
-  int64_t groups = values.GetInt("groups", 1), channels = input[axes.channel];
+  int64_t groups = values.Get(attribute::kGroups), channels = input[axes.channel];
   if (groups < 1 || groups > std::numeric_limits<int32_t>::max() || channels % groups != 0 || weight[0] % groups != 0)
     return inferenceError("{0}: groups = {1} must divide the {2} input and {3} output channels", op, groups, channels,
                           weight[0]);
@@ -47,14 +47,14 @@ static llvm::Expected<SmallVector<int64_t>> convolutionShape(StringRef op, Array
 }
 
 InferredTypes Conv2dOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "conv2d", {"x", "weight", "bias?"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<Conv2dOp>(operands));
   MPC_ASSIGN_OR_RETURN(result,
                        convolutionShape("conv2d", types[0].getShape(), types[1].getShape(), toAttributes(dictionary)));
   return inferConvolution("conv2d", types, result, types[1].getDimSize(0));
 }
 
 InferredTypes Conv2dStatisticsOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "conv2d_statistics", {"x", "weight"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<Conv2dStatisticsOp>(operands));
   MPC_ASSIGN_OR_RETURN(result, convolutionShape("conv2d_statistics", types[0].getShape(), types[1].getShape(),
                                                 toAttributes(dictionary)));
   RankedTensorType statistic = f32Tensor(types[0].getContext(), {types[1].getDimSize(0)});
@@ -63,7 +63,7 @@ InferredTypes Conv2dStatisticsOp::inferTypes(TypeRange operands, DictionaryAttr 
 }
 
 InferredTypes Conv2dGradInputOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "conv2d_grad_input", {"dy", "weight"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<Conv2dGradInputOp>(operands));
   Attributes values = toAttributes(dictionary);
   std::vector<int64_t> input = values.GetInts("input_shape");
   MPC_ASSIGN_OR_RETURN(result, convolutionShape("conv2d_grad_input", input, types[1].getShape(), values));
@@ -72,7 +72,7 @@ InferredTypes Conv2dGradInputOp::inferTypes(TypeRange operands, DictionaryAttr d
 }
 
 InferredTypes Conv2dGradWeightOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "conv2d_grad_weight", {"x", "dy"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<Conv2dGradWeightOp>(operands));
   Attributes values = toAttributes(dictionary);
   std::vector<int64_t> weight = values.GetInts("weight_shape");
   MPC_ASSIGN_OR_RETURN(result, convolutionShape("conv2d_grad_weight", types[0].getShape(), weight, values));
@@ -115,7 +115,7 @@ LogicalResult MaxPool2dOp::verify() { return verifyWindowIndices(*this); }
 LogicalResult MaxPool2dGradOp::verify() { return verifyWindowIndices(*this); }
 
 InferredTypes MaxPool2dOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "max_pool2d", {"x"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<MaxPool2dOp>(operands));
   MPC_ASSIGN_OR_RETURN(result, poolingShape("max_pool2d", types[0].getShape(), toAttributes(dictionary)));
   unsigned bits = windowFitsI8(toAttributes(dictionary).GetInts("kernel_size")) ? 8 : 32;
   return SmallVector<RankedTensorType>{withShape(types[0], result),
@@ -123,7 +123,7 @@ InferredTypes MaxPool2dOp::inferTypes(TypeRange operands, DictionaryAttr diction
 }
 
 InferredTypes AvgPool2dOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "avg_pool2d", {"x"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<AvgPool2dOp>(operands));
   MPC_ASSIGN_OR_RETURN(result, poolingShape("avg_pool2d", types[0].getShape(), toAttributes(dictionary)));
   return SmallVector<RankedTensorType>{withShape(types[0], result)};
 }
@@ -137,12 +137,12 @@ static InferredTypes inferPoolingGrad(ArrayRef<RankedTensorType> types, StringRe
 }
 
 InferredTypes MaxPool2dGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "max_pool2d_grad", {"dy", "indices"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<MaxPool2dGradOp>(operands));
   return inferPoolingGrad(types, "max_pool2d_grad", toAttributes(dictionary));
 }
 
 InferredTypes AvgPool2dGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "avg_pool2d_grad", {"dy"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<AvgPool2dGradOp>(operands));
   return inferPoolingGrad(types, "avg_pool2d_grad", toAttributes(dictionary));
 }
 
@@ -161,9 +161,9 @@ static llvm::Expected<SmallVector<int64_t>> channelShape(StringRef op, RankedTen
 }
 
 // The cotangents of x, gamma and beta, from dy, x, gamma and statistics.
-static InferredTypes inferBatchNormGrad(TypeRange operands, DictionaryAttr dictionary, StringRef op,
-                                        ArrayRef<StringRef> names) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, names));
+static InferredTypes inferBatchNormGrad(TypeRange operands, DictionaryAttr dictionary, const OperandNames &given) {
+  StringRef op = given.op;
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, given));
   ArrayRef<RankedTensorType> all(types);
   MPC_ASSIGN_OR_RETURN(channels, channelShape(op, types[1], dictionary, all.drop_front(2)));
   MPC_RETURN_IF_ERROR(expectShape(op, "dy", types[0], types[1].getShape()));
@@ -172,7 +172,7 @@ static InferredTypes inferBatchNormGrad(TypeRange operands, DictionaryAttr dicti
 }
 
 InferredTypes BatchNormTrainOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "batch_norm_train", {"x", "gamma", "beta"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<BatchNormTrainOp>(operands));
   ArrayRef<RankedTensorType> all(types);
   MPC_ASSIGN_OR_RETURN(channels, channelShape("batch_norm_train", types[0], dictionary, all.drop_front()));
   RankedTensorType statistic = f32Tensor(types[0].getContext(), channels);
@@ -180,18 +180,18 @@ InferredTypes BatchNormTrainOp::inferTypes(TypeRange operands, DictionaryAttr di
 }
 
 InferredTypes BatchNormTrainGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferBatchNormGrad(operands, dictionary, "batch_norm_train_grad", {"dy", "x", "gamma", "mean", "inv_std"});
+  return inferBatchNormGrad(operands, dictionary, operandsOf<BatchNormTrainGradOp>());
 }
 
 InferredTypes BatchNormInferOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "batch_norm_infer", {"x", "gamma", "beta", "mean", "variance"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<BatchNormInferOp>(operands));
   ArrayRef<RankedTensorType> all(types);
   MPC_ASSIGN_OR_RETURN(channels, channelShape("batch_norm_infer", types[0], dictionary, all.drop_front()));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
 InferredTypes BatchNormInferGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferBatchNormGrad(operands, dictionary, "batch_norm_infer_grad", {"dy", "x", "gamma", "mean", "variance"});
+  return inferBatchNormGrad(operands, dictionary, operandsOf<BatchNormInferGradOp>());
 }
 
 //===-- Softmax and losses ---------------------------------------------------------------------------------------===//
@@ -199,28 +199,28 @@ InferredTypes BatchNormInferGradOp::inferTypes(TypeRange operands, DictionaryAtt
 static InferredTypes inferSoftmax(ArrayRef<RankedTensorType> types, StringRef op, DictionaryAttr dictionary) {
   for (RankedTensorType type : types)
     MPC_RETURN_IF_ERROR(expectShape(op, "every operand", type, types[0].getShape()));
-  MPC_ASSIGN_OR_RETURN(axis, normalAxis(op, toAttributes(dictionary).GetInt("axis", -1), types[0].getRank()));
+  MPC_ASSIGN_OR_RETURN(axis, normalAxis(op, toAttributes(dictionary).Get(attribute::kLastAxis), types[0].getRank()));
   (void)axis;
   return SmallVector<RankedTensorType>{types[0]};
 }
 
 InferredTypes SoftmaxOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "softmax", {"x"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<SoftmaxOp>(operands));
   return inferSoftmax(types, "softmax", dictionary);
 }
 
 InferredTypes LogSoftmaxOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "log_softmax", {"x"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<LogSoftmaxOp>(operands));
   return inferSoftmax(types, "log_softmax", dictionary);
 }
 
 InferredTypes SoftmaxGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "softmax_grad", {"dy", "y"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<SoftmaxGradOp>(operands));
   return inferSoftmax(types, "softmax_grad", dictionary);
 }
 
 InferredTypes LogSoftmaxGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "log_softmax_grad", {"dy", "y"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<LogSoftmaxGradOp>(operands));
   return inferSoftmax(types, "log_softmax_grad", dictionary);
 }
 
@@ -236,7 +236,7 @@ static llvm::Error checkLabels(StringRef op, RankedTensorType logits, RankedTens
 }
 
 InferredTypes SoftmaxCrossEntropyOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "softmax_cross_entropy", {"logits", "labels"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<SoftmaxCrossEntropyOp>(operands));
   MPC_RETURN_IF_ERROR(checkLabels("softmax_cross_entropy", types[0], types[1]));
   ArrayRef<int64_t> rows = types[0].getShape().take_front(1);
   MLIRContext *context = types[0].getContext();
@@ -245,7 +245,7 @@ InferredTypes SoftmaxCrossEntropyOp::inferTypes(TypeRange operands, DictionaryAt
 
 InferredTypes SoftmaxCrossEntropyGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   StringRef name = "softmax_cross_entropy_grad";
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, name, {"dloss", "logits", "labels", "log_sum_exp"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<SoftmaxCrossEntropyGradOp>(operands));
   MPC_RETURN_IF_ERROR(checkLabels(name, types[1], types[2]));
   ArrayRef<int64_t> rows = types[1].getShape().take_front(1);
   MPC_RETURN_IF_ERROR(expectShape(name, "dloss", types[0], lossShape(dictionary, rows)));
@@ -254,11 +254,11 @@ InferredTypes SoftmaxCrossEntropyGradOp::inferTypes(TypeRange operands, Dictiona
 }
 
 InferredTypes MseOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferElementLoss(operands, dictionary, "mse", {"prediction", "target"}, "a target");
+  return inferElementLoss(operands, dictionary, operandsOf<MseOp>(), "a target");
 }
 
 InferredTypes MseGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferElementLossGrad(operands, dictionary, "mse_grad", {"dloss", "prediction", "target"}, "a target");
+  return inferElementLossGrad(operands, dictionary, operandsOf<MseGradOp>(), "a target");
 }
 
 } // namespace mpc

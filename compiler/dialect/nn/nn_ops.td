@@ -52,8 +52,8 @@ def Mpc_Conv2dOp : Mpc_DifferentiableOp<"conv2d", "Allow", [Mpc_MatrixWork, Mpc_
   let imageOperands = [0];
   let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_FloatTensor:$weight, Optional<Mpc_FloatTensor>:$bias,
-                       Mpc_Strides:$strides, Mpc_Strides:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
-                       Mpc_Int<"1">:$groups, Mpc_DataFormat:$data_format, Mpc_Activation:$activation);
+                       Mpc_Strides:$strides, Mpc_Dilations:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
+                       Mpc_Groups:$groups, Mpc_DataFormat:$data_format, Mpc_Activation:$activation);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
@@ -71,9 +71,9 @@ def Mpc_Conv2dStatisticsOp : Mpc_Op<"conv2d_statistics", "Exempt", [Pure, Mpc_Ma
     ```
   }];
   let f32Results = [1, 2, 3];
-  let arguments = (ins Mpc_FloatTensor:$x, Mpc_FloatTensor:$weight, Mpc_Strides:$strides, Mpc_Strides:$dilations,
-                       Mpc_PadMode:$pad_mode, Mpc_Padding:$padding, Mpc_Int<"1">:$groups, Mpc_DataFormat:$data_format,
-                       Mpc_Float<"1e-5f">:$epsilon);
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_FloatTensor:$weight, Mpc_Strides:$strides, Mpc_Dilations:$dilations,
+                       Mpc_PadMode:$pad_mode, Mpc_Padding:$padding, Mpc_Groups:$groups, Mpc_DataFormat:$data_format,
+                       Mpc_Epsilon:$epsilon);
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$variance, Mpc_F32Tensor:$inv_std);
 }
 
@@ -93,8 +93,8 @@ def Mpc_Conv2dGradInputOp : Mpc_GradientOp<"conv2d_grad_input", [Mpc_MatrixWork,
   let imageOperands = [0];
   let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$weight, DenseI64ArrayAttr:$input_shape,
-                       Mpc_Strides:$strides, Mpc_Strides:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
-                       Mpc_Int<"1">:$groups, Mpc_DataFormat:$data_format);
+                       Mpc_Strides:$strides, Mpc_Dilations:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
+                       Mpc_Groups:$groups, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$dx);
 }
 
@@ -114,8 +114,8 @@ def Mpc_Conv2dGradWeightOp : Mpc_GradientOp<"conv2d_grad_weight", [Mpc_MatrixWor
   }];
   let imageOperands = [0, 1];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_FloatTensor:$dy, DenseI64ArrayAttr:$weight_shape,
-                       Mpc_Strides:$strides, Mpc_Strides:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
-                       Mpc_Int<"1">:$groups, Mpc_DataFormat:$data_format);
+                       Mpc_Strides:$strides, Mpc_Dilations:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
+                       Mpc_Groups:$groups, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$dweight);
 }
 
@@ -192,7 +192,7 @@ def Mpc_AvgPool2dOp : Mpc_DifferentiableOp<"avg_pool2d", "Infer", [Mpc_Image]> {
                         getCountIncludePad(), getDataFormat()}];
   let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$kernel_size, Mpc_Strides:$strides,
                        Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
-                       DefaultValuedAttr<BoolAttr, "true">:$count_include_pad, Mpc_DataFormat:$data_format);
+                       Mpc_CountIncludePad:$count_include_pad, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
@@ -213,7 +213,7 @@ def Mpc_AvgPool2dGradOp : Mpc_GradientOp<"avg_pool2d_grad", [Mpc_Image]> {
   let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$dy, DenseI64ArrayAttr:$input_shape, DenseI64ArrayAttr:$kernel_size,
                        Mpc_Strides:$strides, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
-                       DefaultValuedAttr<BoolAttr, "true">:$count_include_pad, Mpc_DataFormat:$data_format);
+                       Mpc_CountIncludePad:$count_include_pad, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$dx);
 }
 
@@ -246,7 +246,7 @@ def Mpc_BatchNormTrainOp
   let imageOperands = [0];
   let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$beta,
-                       Mpc_Float<"1e-5f">:$epsilon, Mpc_DataFormat:$data_format);
+                       Mpc_Epsilon:$epsilon, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$variance, Mpc_F32Tensor:$inv_std);
 }
 
@@ -292,7 +292,7 @@ def Mpc_BatchNormInferOp
   let imageOperands = [0];
   let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$beta, Mpc_F32Tensor:$mean,
-                       Mpc_F32Tensor:$variance, Mpc_Float<"1e-5f">:$epsilon, Mpc_DataFormat:$data_format);
+                       Mpc_F32Tensor:$variance, Mpc_Epsilon:$epsilon, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$y);
 }
 
@@ -311,7 +311,7 @@ def Mpc_BatchNormInferGradOp
   let imageOperands = [0, 1];
   let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$mean,
-                       Mpc_F32Tensor:$variance, Mpc_Float<"1e-5f">:$epsilon, Mpc_DataFormat:$data_format);
+                       Mpc_F32Tensor:$variance, Mpc_Epsilon:$epsilon, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$dx, Mpc_F32Tensor:$dgamma, Mpc_F32Tensor:$dbeta);
 }
 
@@ -328,7 +328,7 @@ class Mpc_SoftmaxOpBase<string mnemonic, string formula, string gradient, list<T
   }];
   let gradientOp = gradient;
   let gradientReads = "getY(), getAxis()";
-  let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"-1">:$axis);
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_LastAxis:$axis);
   let results = (outs Mpc_FloatTensor:$y);
 }
 def Mpc_SoftmaxOp : Mpc_SoftmaxOpBase<"softmax", "exp(x) / sum exp(x)", "SoftmaxGradOp", [Mpc_IsExpensive]> {
@@ -354,7 +354,7 @@ class Mpc_SoftmaxGradOpBase<string mnemonic, string formula, list<Trait> propert
 
     ```mlir}] # example # [{  ```
   }];
-  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y, Mpc_Int<"-1">:$axis);
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$y, Mpc_LastAxis:$axis);
   let results = (outs Mpc_FloatTensor:$dx);
 }
 def Mpc_SoftmaxGradOp : Mpc_SoftmaxGradOpBase<"softmax_grad", "y * (dy - sum(dy * y))"> {

@@ -37,8 +37,8 @@ def Mpc_SgdOp : Mpc_OptimizerOp<"sgd", [Mpc_IsElementwiseUpdate]> {
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$velocity, Mpc_FloatTensor:$gradient,
                        Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step, Variadic<Mpc_UpdateScalar>:$scalars,
                        Mpc_Float<"0.0f">:$momentum, Mpc_Float<"0.0f">:$dampening, Mpc_Flag:$nesterov,
-                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
-                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_LossScale:$loss_scale, Mpc_Flag:$unscale,
+                       Mpc_MaxNorm:$max_norm, Mpc_LowCopy:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_velocity,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
@@ -62,9 +62,9 @@ def Mpc_MomentumOp : Mpc_OptimizerOp<"momentum", [Mpc_IsElementwiseUpdate]> {
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$velocity, Mpc_FloatTensor:$gradient,
                        Mpc_F32Tensor:$learning_rate, Variadic<Mpc_UpdateScalar>:$scalars,
-                       Mpc_Float<"0.9f">:$momentum, Mpc_Flag:$nesterov,
-                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
-                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
+                       Mpc_Momentum:$momentum, Mpc_Flag:$nesterov,
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_LossScale:$loss_scale, Mpc_Flag:$unscale,
+                       Mpc_MaxNorm:$max_norm, Mpc_LowCopy:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_velocity,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
@@ -93,9 +93,9 @@ def Mpc_AdamOp : Mpc_OptimizerOp<"adam", [Mpc_IsElementwiseUpdate]> {
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
                        Variadic<Mpc_UpdateScalar>:$scalars,
-                       Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-8f">:$epsilon,
-                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
-                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
+                       Mpc_Beta1:$beta1, Mpc_Beta2:$beta2, Mpc_AdamEpsilon:$epsilon,
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_LossScale:$loss_scale, Mpc_Flag:$unscale,
+                       Mpc_MaxNorm:$max_norm, Mpc_LowCopy:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
@@ -121,9 +121,9 @@ def Mpc_AdamWeightDecayOp : Mpc_OptimizerOp<"adam_weight_decay", [Mpc_IsElementw
   }];
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Variadic<Mpc_UpdateScalar>:$scalars,
-                       Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-6f">:$epsilon,
+                       Mpc_Beta1:$beta1, Mpc_Beta2:$beta2, Mpc_LambEpsilon:$epsilon,
                        Mpc_Float<"0.0f">:$weight_decay, Mpc_Flag:$unscale,
-                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
+                       Mpc_MaxNorm:$max_norm, Mpc_LowCopy:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
@@ -152,9 +152,9 @@ def Mpc_AdamWOp : Mpc_OptimizerOp<"adamw", [Mpc_IsElementwiseUpdate]> {
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
                        Variadic<Mpc_UpdateScalar>:$scalars,
-                       Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-8f">:$epsilon,
-                       Mpc_Float<"0.01f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
-                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
+                       Mpc_Beta1:$beta1, Mpc_Beta2:$beta2, Mpc_AdamEpsilon:$epsilon,
+                       Mpc_AdamWDecay:$weight_decay, Mpc_LossScale:$loss_scale, Mpc_Flag:$unscale,
+                       Mpc_MaxNorm:$max_norm, Mpc_LowCopy:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }
@@ -184,9 +184,9 @@ def Mpc_LambOp : Mpc_OptimizerOp<"lamb"> {
   let arguments = (ins Mpc_FloatTensor:$parameter, Mpc_F32Tensor:$moment1, Mpc_F32Tensor:$moment2,
                        Mpc_FloatTensor:$gradient, Mpc_F32Tensor:$learning_rate, Mpc_I32Tensor:$step,
                        Variadic<Mpc_UpdateScalar>:$scalars,
-                       Mpc_Float<"0.9f">:$beta1, Mpc_Float<"0.999f">:$beta2, Mpc_Float<"1e-6f">:$epsilon,
-                       Mpc_Float<"0.0f">:$weight_decay, Mpc_Float<"1.0f">:$loss_scale, Mpc_Flag:$unscale,
-                       Mpc_MaxNorm:$max_norm, Mpc_Shadow:$shadow);
+                       Mpc_Beta1:$beta1, Mpc_Beta2:$beta2, Mpc_LambEpsilon:$epsilon,
+                       Mpc_Float<"0.0f">:$weight_decay, Mpc_LossScale:$loss_scale, Mpc_Flag:$unscale,
+                       Mpc_MaxNorm:$max_norm, Mpc_LowCopy:$shadow);
   let results = (outs Mpc_FloatTensor:$new_parameter, Mpc_F32Tensor:$new_moment1, Mpc_F32Tensor:$new_moment2,
                       Optional<Mpc_FloatTensor>:$new_shadow);
 }

@@ -21,7 +21,7 @@ static int64_t elementsOf(ArrayRef<int64_t> extents) {
 //===-- Matrix work ----------------------------------------------------------------------------------------------===//
 
 InferredTypes BatchMatmulOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "batch_matmul", {"a", "b"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<BatchMatmulOp>(operands));
   RankedTensorType a = types[0], b = types[1];
   int64_t rank = a.getRank();
   if (rank < 3 || b.getRank() != rank)
@@ -76,7 +76,7 @@ static llvm::Error checkAttention(StringRef op, RankedTensorType query, RankedTe
 }
 
 InferredTypes AttentionOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "attention", {"query", "key", "value", "mask?"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<AttentionOp>(operands));
   RankedTensorType mask = types.size() == 4 ? types[3] : RankedTensorType();
   MPC_RETURN_IF_ERROR(checkAttention("attention", types[0], types[1], types[2], mask, dictionary));
   ArrayRef<int64_t> query = types[0].getShape();
@@ -88,7 +88,7 @@ InferredTypes AttentionOp::inferTypes(TypeRange operands, DictionaryAttr diction
 
 InferredTypes AttentionGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   StringRef name = "attention_grad";
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, name, {"dy", "query", "key", "value", "log_sum_exp", "mask?"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<AttentionGradOp>(operands));
   RankedTensorType mask = types.size() == 6 ? types[5] : RankedTensorType();
   MPC_RETURN_IF_ERROR(checkAttention(name, types[1], types[2], types[3], mask, dictionary));
   ArrayRef<int64_t> query = types[1].getShape();
@@ -108,7 +108,7 @@ static llvm::Error checkLstm(StringRef op, StringRef name, RankedTensorType gate
 }
 
 InferredTypes LstmCellOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "lstm_cell", {"gates", "cell_state"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<LstmCellOp>(operands));
   MPC_RETURN_IF_ERROR(checkLstm("lstm_cell", "gates", types[0], types[1]));
   MLIRContext *context = types[0].getContext();
   return SmallVector<RankedTensorType>{withShape(types[0], types[1].getShape()),
@@ -118,9 +118,7 @@ InferredTypes LstmCellOp::inferTypes(TypeRange operands, DictionaryAttr) {
 
 InferredTypes LstmCellGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
   StringRef name = "lstm_cell_grad";
-  MPC_ASSIGN_OR_RETURN(
-      types,
-      operandTypes(operands, name, {"dhidden", "dnew_cell_state", "activations", "cell_state", "new_cell_state"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<LstmCellGradOp>(operands));
   MPC_RETURN_IF_ERROR(checkLstm(name, "activations", types[2], types[3]));
   for (unsigned index : {0u, 1u, 4u})
     MPC_RETURN_IF_ERROR(expectShape(name, "states and their cotangents", types[index], types[3].getShape()));
@@ -133,7 +131,7 @@ InferredTypes LstmCellGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
 static llvm::Expected<int64_t> transposedExtent(StringRef op, const Attributes &values, int axis, int64_t input,
                                                 int64_t kernel) {
   const char *axisName = axis == 0 ? "height" : "width";
-  int64_t stride = values.GetInts("strides", {1, 1})[axis], dilation = values.GetInts("dilations", {1, 1})[axis];
+  int64_t stride = values.Get(attribute::kStrides)[axis], dilation = values.Get(attribute::kDilations)[axis];
   int64_t extra = values.GetInts("output_padding", {0, 0})[axis];
   PadMode mode = values.Get(attribute::kPadMode);
   constexpr int64_t largest = std::numeric_limits<int32_t>::max();
@@ -152,7 +150,7 @@ static llvm::Expected<int64_t> transposedExtent(StringRef op, const Attributes &
                             op, extra, axisName);
     return input * stride;
   }
-  std::vector<int64_t> padding = values.GetInts("padding", {0, 0, 0, 0});
+  std::vector<int64_t> padding = values.Get(attribute::kPadding);
   int64_t removed = mode == PadMode::kPad ? padding[2 * axis] + padding[2 * axis + 1] : 0;
   int64_t extent = (input - 1) * stride - removed + dilation * (kernel - 1) + 1 + extra;
   if (extent < 1)
@@ -163,7 +161,7 @@ static llvm::Expected<int64_t> transposedExtent(StringRef op, const Attributes &
 
 InferredTypes ConvTranspose2dOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   StringRef name = "conv_transpose2d";
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, name, {"x", "weight", "bias?"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<ConvTranspose2dOp>(operands));
   MPC_RETURN_IF_ERROR(expectRank(name, "an image", types[0], 4));
   MPC_RETURN_IF_ERROR(expectRank(name, "a weight [C, O / groups, kh, kw]", types[1], 4));
   ArrayRef<int64_t> input = types[0].getShape(), weight = types[1].getShape();
@@ -175,7 +173,7 @@ InferredTypes ConvTranspose2dOp::inferTypes(TypeRange operands, DictionaryAttr d
     return inferenceError("{0}: strides, dilations and output_padding take [height, width], padding takes [top, "
                           "bottom, left, right]",
                           name);
-  int64_t groups = values.GetInt("groups", 1), channels = input[axes.channel];
+  int64_t groups = values.Get(attribute::kGroups), channels = input[axes.channel];
   if (weight[0] != channels)
     return inferenceError("{0} expects {1} input channels, got {2} (input {3}, {4})", name, weight[0], channels,
                           typeText(types[0]), wordOf(format));
@@ -215,7 +213,7 @@ static InferredTypes inferNormGrad(StringRef op, ArrayRef<RankedTensorType> type
 }
 
 InferredTypes LayerNormOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "layer_norm", {"x", "gamma", "beta"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<LayerNormOp>(operands));
   MPC_ASSIGN_OR_RETURN(rows, layerNormRows("layer_norm", types[0], types[1]));
   MPC_RETURN_IF_ERROR(expectShape("layer_norm", "beta", types[2], types[1].getShape()));
   RankedTensorType statistic = f32Tensor(types[0].getContext(), rows);
@@ -224,7 +222,7 @@ InferredTypes LayerNormOp::inferTypes(TypeRange operands, DictionaryAttr) {
 
 InferredTypes LayerNormGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
   StringRef name = "layer_norm_grad";
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, name, {"dy", "x", "gamma", "mean", "inv_std"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<LayerNormGradOp>(operands));
   MPC_ASSIGN_OR_RETURN(rows, layerNormRows(name, types[1], types[2]));
   return inferNormGrad(name, types, rows);
 }
@@ -236,7 +234,7 @@ static llvm::Expected<SmallVector<int64_t>> groupNormStatistics(StringRef op, Ra
   MPC_RETURN_IF_ERROR(expectRank(op, "an image", x, 4));
   Attributes values = toAttributes(dictionary);
   ImageAxes axes = AxesOf(values.Get(attribute::kDataFormat));
-  int64_t channels = x.getDimSize(axes.channel), groups = values.GetInt("groups", 1);
+  int64_t channels = x.getDimSize(axes.channel), groups = values.Get(attribute::kGroups);
   if (groups < 1 || channels % groups != 0)
     return inferenceError("{0}: groups = {1} must divide the {2} channels of x {3}", op, groups, channels, typeText(x));
   for (RankedTensorType type : perChannel)
@@ -245,7 +243,7 @@ static llvm::Expected<SmallVector<int64_t>> groupNormStatistics(StringRef op, Ra
 }
 
 InferredTypes GroupNormOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "group_norm", {"x", "gamma", "beta"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<GroupNormOp>(operands));
   ArrayRef<RankedTensorType> all(types);
   MPC_ASSIGN_OR_RETURN(shape, groupNormStatistics("group_norm", types[0], all.drop_front(), dictionary));
   RankedTensorType statistic = f32Tensor(types[0].getContext(), shape);
@@ -254,7 +252,7 @@ InferredTypes GroupNormOp::inferTypes(TypeRange operands, DictionaryAttr diction
 
 InferredTypes GroupNormGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   StringRef name = "group_norm_grad";
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, name, {"dy", "x", "gamma", "mean", "inv_std"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<GroupNormGradOp>(operands));
   ArrayRef<RankedTensorType> all(types);
   MPC_ASSIGN_OR_RETURN(shape, groupNormStatistics(name, types[1], all.slice(2, 1), dictionary));
   return inferNormGrad(name, types, shape);
@@ -263,11 +261,11 @@ InferredTypes GroupNormGradOp::inferTypes(TypeRange operands, DictionaryAttr dic
 //===-- Loss -----------------------------------------------------------------------------------------------------===//
 
 InferredTypes BceWithLogitsOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferElementLoss(operands, dictionary, "bce_with_logits", {"logits", "labels"}, "labels");
+  return inferElementLoss(operands, dictionary, operandsOf<BceWithLogitsOp>(), "labels");
 }
 
 InferredTypes BceWithLogitsGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  return inferElementLossGrad(operands, dictionary, "bce_with_logits_grad", {"dloss", "logits", "labels"}, "labels");
+  return inferElementLossGrad(operands, dictionary, operandsOf<BceWithLogitsGradOp>(), "labels");
 }
 
 } // namespace mpc

@@ -126,8 +126,8 @@ def Mpc_ConvTranspose2dOp : Mpc_DifferentiableOp<"conv_transpose2d", "Allow", [M
   let imageOperands = [0];
   let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_FloatTensor:$weight, Optional<Mpc_FloatTensor>:$bias,
-                       Mpc_Strides:$strides, Mpc_Strides:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
-                       DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0}">:$output_padding, Mpc_Int<"1">:$groups,
+                       Mpc_Strides:$strides, Mpc_Dilations:$dilations, Mpc_PadMode:$pad_mode, Mpc_Padding:$padding,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0}">:$output_padding, Mpc_Groups:$groups,
                        Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$y);
 }
@@ -153,7 +153,7 @@ def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm", [Mpc_Reducing, 
   }];
   let f32Operands = [1, 2];
   let f32Results = [1, 2];
-  let arguments = (ins Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$beta, Mpc_Float<"1e-5f">:$epsilon);
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$beta, Mpc_Epsilon:$epsilon);
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$inv_std);
 }
 
@@ -206,7 +206,7 @@ def Mpc_GroupNormOp : Mpc_DifferentiableOp<"group_norm", "Norm", [Mpc_Image]> {
   let imageOperands = [0];
   let imageResults = [0];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$beta, I64Attr:$groups,
-                       Mpc_Float<"1e-5f">:$epsilon, Mpc_DataFormat:$data_format);
+                       Mpc_Epsilon:$epsilon, Mpc_DataFormat:$data_format);
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$inv_std);
 }
 

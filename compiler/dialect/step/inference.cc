@@ -1,7 +1,6 @@
 // Shape inference of loss scaling, checks and counters.
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
-#include "runtime/scaler_field.h"
 
 using namespace mlir;
 
@@ -16,7 +15,7 @@ static llvm::Error expectCount(StringRef op, DictionaryAttr dictionary) {
 
 InferredTypes AccumulateGradientOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   StringRef name = "accumulate_gradient";
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, name, {"accumulator", "gradient", "micro_step", "predicate?"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<AccumulateGradientOp>(operands));
   MPC_RETURN_IF_ERROR(expectShape(name, "a gradient", types[1], types[0].getShape()));
   MPC_RETURN_IF_ERROR(expectScalars(name, ArrayRef<RankedTensorType>(types).drop_front(2)));
   MPC_RETURN_IF_ERROR(expectCount(name, dictionary));
@@ -24,22 +23,21 @@ InferredTypes AccumulateGradientOp::inferTypes(TypeRange operands, DictionaryAtt
 }
 
 InferredTypes NextMicroStepOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "next_micro_step", {"micro_step", "predicate?"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<NextMicroStepOp>(operands));
   MPC_RETURN_IF_ERROR(expectScalars("next_micro_step", types));
   MPC_RETURN_IF_ERROR(expectCount("next_micro_step", dictionary));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
 InferredTypes IncrementOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "increment", {"counter", "predicate?"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<IncrementOp>(operands));
   MPC_RETURN_IF_ERROR(expectScalars("increment", types));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
 InferredTypes BatchNormRunningUpdateOp::inferTypes(TypeRange operands, DictionaryAttr) {
   StringRef name = "batch_norm_running_update";
-  MPC_ASSIGN_OR_RETURN(
-      types, operandTypes(operands, name, {"running_mean", "running_variance", "mean", "variance", "predicate?"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<BatchNormRunningUpdateOp>(operands));
   for (size_t index = 1; index < 4; ++index)
     MPC_RETURN_IF_ERROR(expectShape(name, "every statistic", types[index], types[0].getShape()));
   return SmallVector<RankedTensorType>{types[0], types[1]};
@@ -53,39 +51,44 @@ static RankedTensorType f32Like(RankedTensorType type) {
 }
 
 InferredTypes ScaleLossOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "scale_loss", {"loss", "scale"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<ScaleLossOp>(operands));
   MPC_RETURN_IF_ERROR(expectScalars("scale_loss", {types[1]}));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
 InferredTypes MergeChecksOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "merge_checks", {"checks..."}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<MergeChecksOp>(operands));
   if (types.empty())
     return inferenceError("merge_checks expects at least one check");
   MPC_RETURN_IF_ERROR(expectScalars("merge_checks", types));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
-static InferredTypes inferFlagReduction(TypeRange operands, StringRef op) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, op, {"flags..."}));
+static InferredTypes inferFlagReduction(TypeRange operands, const OperandNames &given) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, given));
   if (types.empty())
-    return inferenceError("{0} expects at least one flag", op);
-  MPC_RETURN_IF_ERROR(expectScalars(op, types));
+    return inferenceError("{0} expects at least one flag", given.op);
+  MPC_RETURN_IF_ERROR(expectScalars(given.op, types));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
-InferredTypes AllOfOp::inferTypes(TypeRange operands, DictionaryAttr) { return inferFlagReduction(operands, "all_of"); }
+InferredTypes AllOfOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferFlagReduction(operands, operandsOf<AllOfOp>());
+}
 
-InferredTypes AnyOfOp::inferTypes(TypeRange operands, DictionaryAttr) { return inferFlagReduction(operands, "any_of"); }
+InferredTypes AnyOfOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferFlagReduction(operands, operandsOf<AnyOfOp>());
+}
 
 InferredTypes GlobalNormOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   StringRef name = "global_norm";
+  // ODS lists the operands as `inputs`: an error says what they are.
   SmallVector<StringRef, 2> names = {"gradients..."};
   bool unscales = toAttributes(dictionary).GetBool("unscale");
   int64_t sums = toAttributes(dictionary).GetInt("sums", 0);
   if (unscales)
     names.insert(names.begin(), "scale");
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, name, names));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, OperandNames{name, names}));
   if (types.size() < names.size())
     return inferenceError("global_norm expects at least one gradient");
   int64_t most = int64_t(types.size()) - (unscales ? 1 : 0);
@@ -100,7 +103,7 @@ InferredTypes GlobalNormOp::inferTypes(TypeRange operands, DictionaryAttr dictio
 }
 
 InferredTypes ClipByNormOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "clip_by_norm", {"gradient", "norm"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<ClipByNormOp>(operands));
   MPC_RETURN_IF_ERROR(expectScalars("clip_by_norm", {types[1]}));
   double limit = toAttributes(dictionary).GetDouble("max_norm", 0);
   if (!(limit > 0))
@@ -109,7 +112,7 @@ InferredTypes ClipByNormOp::inferTypes(TypeRange operands, DictionaryAttr dictio
 }
 
 InferredTypes TensorStatisticsOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "tensor_statistics", {"x"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<TensorStatisticsOp>(operands));
   Builder b(types[0].getContext());
   return SmallVector<RankedTensorType>{RankedTensorType::get({256}, b.getI32Type()),
                                        RankedTensorType::get({}, b.getI32Type()),
@@ -117,13 +120,13 @@ InferredTypes TensorStatisticsOp::inferTypes(TypeRange operands, DictionaryAttr)
 }
 
 InferredTypes UnscaleOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "unscale", {"gradient", "scale"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<UnscaleOp>(operands));
   MPC_RETURN_IF_ERROR(expectScalars("unscale", {types[1]}));
   return SmallVector<RankedTensorType>{f32Like(types[0])};
 }
 
 InferredTypes AllFiniteOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "all_finite", {"scale", "loss", "gradients..."}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<AllFiniteOp>(operands));
   MPC_RETURN_IF_ERROR(expectScalars("all_finite", {types[0]}));
   // Flags take the place of gradients.
   for (RankedTensorType type : ArrayRef(types).drop_front(2))
@@ -135,21 +138,19 @@ InferredTypes AllFiniteOp::inferTypes(TypeRange operands, DictionaryAttr) {
 }
 
 InferredTypes CheckFiniteOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "check_finite", {"gradient", "scale"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<CheckFiniteOp>(operands));
   MPC_RETURN_IF_ERROR(expectScalars("check_finite", {types[1]}));
   return SmallVector<RankedTensorType>{RankedTensorType::get({}, IntegerType::get(types[0].getContext(), 1))};
 }
 
 InferredTypes SumOfSquaresOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "sum_of_squares", {"gradient", "scale?"}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<SumOfSquaresOp>(operands));
   MPC_RETURN_IF_ERROR(expectScalars("sum_of_squares", ArrayRef(types).drop_front(1)));
   return SmallVector<RankedTensorType>{f64Scalar(types[0].getContext())};
 }
 
 InferredTypes UpdateLossScaleOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  SmallVector<StringRef> names{"first_bad"};
-  llvm::append_range(names, kScalerFieldNames);
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, "update_loss_scale", names));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<UpdateLossScaleOp>(operands));
   MPC_RETURN_IF_ERROR(expectScalars("update_loss_scale", types));
   return SmallVector<RankedTensorType>{types[1], types[2], types[3], types[4], types[5]};
 }

@@ -78,7 +78,7 @@ def Mpc_BatchNormRunningUpdateOp : Mpc_UpdateOp<"batch_norm_running_update"> {
   }];
   let arguments = (ins Mpc_F32Tensor:$running_mean, Mpc_F32Tensor:$running_variance, Mpc_F32Tensor:$mean,
                        Mpc_F32Tensor:$variance, Optional<Mpc_BoolTensor>:$predicate,
-                       Mpc_Float<"0.9f">:$momentum, I64Attr:$count);
+                       Mpc_Momentum:$momentum, I64Attr:$count);
   let results = (outs Mpc_F32Tensor:$new_mean, Mpc_F32Tensor:$new_variance);
 }
 

@@ -132,10 +132,52 @@ def Mpc_AllReduceOp
   }];
   let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"1">:$processes);
   let results = (outs Mpc_FloatTensor:$y);
-  let alike = ["x"];
+  let alike = 1;
   let gradientOp = "AllReduceOp";
   let gradientReads = "getProcesses()";
   let hasVerifier = 1;
+}
+
+// A sum that other operations run beside. No pass merges, copies or drops either part: both have effects.
+class Mpc_AllReducePart<string mnemonic, list<Trait> traits = []>
+    : Op<Mpc_Dialect, mnemonic, [
+        MemoryEffects<[MemRead, MemWrite]>, AllTypesMatch<["x", "y"]>, Mpc_KeepsScale] # traits> {
+  let results = (outs Mpc_FloatTensor:$y);
+  let hasVerifier = 1;
+}
+
+def Mpc_AllReduceStartOp : Mpc_AllReducePart<"all_reduce_start"> {
+  let summary = "Begins to sum the operand over all processes.";
+  let description = [{
+    The result is written, and the operand read, until the one `mpc.all_reduce_wait` of the result. It stands behind it in
+    the same block, and alone reads the result. Nothing may write over the operand before. `processes` is that of
+    `mpc.all_reduce`: a Program runs in one, where the kernel of that operation copies the operand. The front end traces
+    no such operation, and autodiff has no derivative of it.
+
+    ```mlir
+    %gradient = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %started = mpc.all_reduce_start %gradient : tensor<2xf32>
+    %sum = mpc.all_reduce_wait %started : tensor<2xf32>
+    // %sum = [1.0, 2.0]
+    ```
+  }];
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_Int<"1">:$processes);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
+
+def Mpc_AllReduceWaitOp
+    : Mpc_AllReducePart<"all_reduce_wait", [DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+  let summary = "Waits for the sum that an mpc.all_reduce_start has begun.";
+  let description = [{
+    The result is a view of what `mpc.all_reduce_start` writes: only what comes after the wait may read that.
+
+    ```mlir
+    %started = mpc.all_reduce_start %gradient : tensor<4x4xf32>
+    %sum = mpc.all_reduce_wait %started : tensor<4x4xf32>
+    ```
+  }];
+  let arguments = (ins Mpc_FloatTensor:$x);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
 }
 
 def Mpc_ScaleLossOp

@@ -145,6 +145,25 @@ LogicalResult AllReduceOp::verify() {
   return success();
 }
 
+LogicalResult AllReduceStartOp::verify() {
+  if (getProcesses() != 1)
+    return emitOpError() << "sums over " << getProcesses() << " processes; a Program runs in one";
+  if (!getY().hasOneUse())
+    return emitOpError() << "has " << llvm::range_size(getY().getUses())
+                         << " readers; one mpc.all_reduce_wait must read what it starts";
+  Operation *reader = *getY().user_begin();
+  if (!isa<AllReduceWaitOp>(reader) || reader->getBlock() != (*this)->getBlock())
+    return (emitOpError() << "has no mpc.all_reduce_wait in its block").attachNote(reader->getLoc())
+           << "'" << reader->getName() << "' reads what it starts";
+  return success();
+}
+
+LogicalResult AllReduceWaitOp::verify() {
+  if (!getX().getDefiningOp<AllReduceStartOp>())
+    return emitOpError() << "waits for what no mpc.all_reduce_start has begun";
+  return success();
+}
+
 LogicalResult GuardedUpdateOp::verify() {
   if (cast<RankedTensorType>(getCondition().getType()).getRank() != 0)
     return emitOpError() << "condition must be a scalar, got " << getCondition().getType();

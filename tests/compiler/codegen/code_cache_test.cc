@@ -14,7 +14,7 @@
 #include <functional>
 
 #include "runtime/file_content.h"
-#include "tests/compiler/codegen/example_regions.h"
+#include "tests/compiler/codegen/example_fusions.h"
 #include "tests/frontend/temporary_folder.h"
 
 namespace mpc::codegen {
@@ -66,7 +66,7 @@ TEST_F(CodeCacheTest, GivesTheSecondRunWhatTheFirstMade) {
   EXPECT_EQ(second.statistics.from_cache, 3u);
   EXPECT_EQ(second.statistics.optimise_seconds, 0);
   EXPECT_EQ(BytesOf(first), BytesOf(second));
-  Regions regions;
+  ExampleFusions regions;
   const GeneratedCall call = Good(generateCode(regions.function(), Host(), {folder(), 1})).calls.at(regions.all()[0]);
   const GeneratedCall fresh = Good(generateCode(regions.function(), Host(), {"", 1})).calls.at(regions.all()[0]);
   ASSERT_EQ(call.stages.size(), fresh.stages.size());

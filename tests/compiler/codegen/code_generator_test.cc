@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/region_key.h"
+#include "compiler/codegen/fusion_key.h"
 #include "runtime/code_loader.h"
-#include "tests/compiler/codegen/example_regions.h"
+#include "tests/compiler/codegen/example_fusions.h"
 
 namespace mpc::codegen {
 namespace {
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 TEST(CodeGenerator, EqualRegionsAreGeneratedOnce) {
-  Regions regions;
+  ExampleFusions regions;
   const GeneratedCode code = Good(generateCode(regions.function(), Host(), {"", 2}));
   EXPECT_EQ(code.statistics.regions, 4u);
   EXPECT_EQ(code.statistics.distinct, 3u);
@@ -30,7 +30,7 @@ TEST(CodeGenerator, EqualRegionsAreGeneratedOnce) {
 }
 
 TEST(CodeGenerator, PlansSayHowRegionsAreCalledAndAssembleNothing) {
-  Regions regions, others;
+  ExampleFusions regions, others;
   CodeGenerator generator(Host(), {"", 2});
   const GeneratedCode planned = Good(generator.plan(regions.function()));
   EXPECT_EQ(generator.numAssembled(), 0u);
@@ -53,7 +53,7 @@ TEST(CodeGenerator, PlansSayHowRegionsAreCalledAndAssembleNothing) {
 }
 
 TEST(CodeGenerator, KeysTellTargetsApart) {
-  Regions regions;
+  ExampleFusions regions;
   FusionOp first = regions.all()[0];
   CodeTarget narrow = Host();
   narrow.vector_bits /= 2;
@@ -62,9 +62,9 @@ TEST(CodeGenerator, KeysTellTargetsApart) {
   CodeTarget smaller = Host();
   smaller.cache_bytes /= 2;
   CodeTarget gpu = Good(gpuTarget("sm_90"));
-  const std::string key = regionKey(first, Host());
-  EXPECT_EQ(key, regionKey(first, Host()));
-  for (const CodeTarget& other : {narrow, older, smaller, gpu}) EXPECT_NE(key, regionKey(first, other));
+  const std::string key = fusionKey(first, Host());
+  EXPECT_EQ(key, fusionKey(first, Host()));
+  for (const CodeTarget& other : {narrow, older, smaller, gpu}) EXPECT_NE(key, fusionKey(first, other));
 }
 
 TEST(CodeGenerator, MakesTheSameBytesOnAnyNumberOfThreads) {
@@ -84,7 +84,7 @@ TEST(CodeGenerator, WhatItMakesCanBeCalled) {
   const auto function =
       reinterpret_cast<void (*)(void* const*, void*, std::int64_t)>((*loaded)->Find(code.blobs[0].kernels[0]).value());
   void* const operands[] = {x.data(), b.data(), y.data()};
-  Regions regions;
+  ExampleFusions regions;
   const GeneratedCall call = Good(generateCode(regions.function(), Host(), {"", 1})).calls.at(regions.all()[0]);
   for (std::int64_t tile = 0; tile < call.stages[0].blocks; ++tile) function(operands, nullptr, tile);
   for (int i = 0; i < 32; ++i) EXPECT_EQ(y[i], std::max(0.0f, x[i] + b[i % 8])) << i;
@@ -100,7 +100,7 @@ TEST(CodeGenerator, RefusesDamagedObjects) {
 }
 
 TEST(CodeGenerator, MakesPtxForAGpu) {
-  Regions regions;
+  ExampleFusions regions;
   const GeneratedCode code = Good(generateCode(regions.function(), Good(gpuTarget("sm_80")), {}));
   ASSERT_THAT(code.blobs, SizeIs(3));
   const std::string text(code.blobs[0].bytes.begin(), code.blobs[0].bytes.end());

@@ -15,23 +15,23 @@ namespace {
 
 using Case = ElementCase;
 
-Expected Of(float (*f)(float)) {
+Expected ExpectedOf(float (*f)(float)) {
   return [f](const auto& x, std::int64_t) { return std::vector{Word(f(AsFloat(x[0])))}; };
 }
-Expected Of(float (*f)(float, float)) {
+Expected ExpectedOf(float (*f)(float, float)) {
   return [f](const auto& x, std::int64_t) { return std::vector{Word(f(AsFloat(x[0]), AsFloat(x[1])))}; };
 }
-Expected Of(float (*f)(float, float, float)) {
+Expected ExpectedOf(float (*f)(float, float, float)) {
   return [f](const auto& x, std::int64_t) { return std::vector{Word(f(AsFloat(x[0]), AsFloat(x[1]), AsFloat(x[2])))}; };
 }
 
 template <typename Functor>
 Expected Unary() {
-  return Of(+[](float x) { return Functor::Apply(x); });
+  return ExpectedOf(+[](float x) { return Functor::Apply(x); });
 }
 template <typename Functor>
 Expected Binary() {
-  return Of(+[](float a, float b) { return Functor::Apply(a, b); });
+  return ExpectedOf(+[](float a, float b) { return Functor::Apply(a, b); });
 }
 /// Both gradients of operands dy, a and b.
 template <typename Functor>
@@ -44,7 +44,7 @@ Expected Pair() {
 /// Of the shared operand dloss, divided by `divisor`, and two elements.
 template <typename Functor, int kDivisor>
 Expected LossGrad() {
-  return Of(+[](float dloss, float p, float t) {
+  return ExpectedOf(+[](float dloss, float p, float t) {
     return Functor::kFactor * dloss / static_cast<float>(kDivisor) * Functor::Slope(p, t);
   });
 }
@@ -84,12 +84,15 @@ std::vector<Case> ForwardCases() {
       {"hard_swish", "f", "f", "", Unary<scalar::HardSwishOp>()},
       {"gelu", "f", "f", "", Unary<scalar::GeluOp>()},
       {"gelu", "f", "f", "approximate = #mpc.approximation<tanh>", Unary<scalar::GeluTanhOp>()},
-      {"leaky_relu", "f", "f", "alpha = 0.1 : f32", Of(+[](float x) { return scalar::LeakyReluOp(0.1f).Apply(x); })},
+      {"leaky_relu", "f", "f", "alpha = 0.1 : f32",
+       ExpectedOf(+[](float x) { return scalar::LeakyReluOp(0.1f).Apply(x); })},
       {"clamp", "f", "f", "minimum = -1.0 : f32, maximum = 2.5 : f32",
-       Of(+[](float x) { return scalar::ClampOp(-1.0f, 2.5f).Apply(x); })},
+       ExpectedOf(+[](float x) { return scalar::ClampOp(-1.0f, 2.5f).Apply(x); })},
       {"prelu", "fO", "f", "", Binary<scalar::PreluOp>()},
-      {"add_scalar", "f", "f", "value = 0.1 : f32", Of(+[](float x) { return scalar::AddScalarOp::Apply(x, 0.1f); })},
-      {"mul_scalar", "f", "f", "value = 0.1 : f32", Of(+[](float x) { return scalar::MulScalarOp::Apply(x, 0.1f); })},
+      {"add_scalar", "f", "f", "value = 0.1 : f32",
+       ExpectedOf(+[](float x) { return scalar::AddScalarOp::Apply(x, 0.1f); })},
+      {"mul_scalar", "f", "f", "value = 0.1 : f32",
+       ExpectedOf(+[](float x) { return scalar::MulScalarOp::Apply(x, 0.1f); })},
       {"add", "ff", "f", "", Binary<scalar::AddOp>()},
       {"sub", "ff", "f", "", Binary<scalar::SubOp>()},
       {"mul", "ff", "f", "", Binary<scalar::MulOp>()},
@@ -97,13 +100,13 @@ std::vector<Case> ForwardCases() {
       {"div", "fF", "f", "", Binary<scalar::DivOp>()},
       {"maximum", "ff", "f", "", Binary<scalar::MaximumOp>()},
       {"minimum", "ff", "f", "", Binary<scalar::MinimumOp>()},
-      {"sum_n", "fff", "f", "", Of(+[](float a, float b, float c) { return a + b + c; })},
+      {"sum_n", "fff", "f", "", ExpectedOf(+[](float a, float b, float c) { return a + b + c; })},
       {"stop_gradient", "f", "f", "", Same()},
       {"broadcast_to", "f", "f", "shape = array<i64: 16>", Same()},
       {"scale_loss", "fF", "f", "", Binary<scalar::MulOp>()},
-      {"unscale", "fF", "f", "", Of(+[](float g, float scale) { return g * (1.0f / scale); })},
+      {"unscale", "fF", "f", "", ExpectedOf(+[](float g, float scale) { return g * (1.0f / scale); })},
       {"clip_by_norm", "fF", "f", "max_norm = 0.5 : f32",
-       Of(+[](float g, float norm) { return g * scalar::ClipFactor(double{norm}, 0.5f); })},
+       ExpectedOf(+[](float g, float norm) { return g * scalar::ClipFactor(double{norm}, 0.5f); })},
   };
 }
 
@@ -121,10 +124,11 @@ std::vector<Case> GradientCases() {
       {"gelu_grad", "ff", "f", "", Binary<scalar::GeluGradOp>()},
       {"gelu_grad", "ff", "f", "approximate = #mpc.approximation<tanh>", Binary<scalar::GeluTanhGradOp>()},
       {"leaky_relu_grad", "ff", "f", "alpha = 0.1 : f32",
-       Of(+[](float dy, float x) { return scalar::LeakyReluOp(0.1f).Apply(dy, x); })},
+       ExpectedOf(+[](float dy, float x) { return scalar::LeakyReluOp(0.1f).Apply(dy, x); })},
       {"clamp_grad", "ff", "f", "minimum = -1.0 : f32, maximum = 2.5 : f32",
-       Of(+[](float dy, float x) { return scalar::ClampOp(-1.0f, 2.5f).Apply(dy, x); })},
-      {"div_grad", "fff", "f", "", Of(+[](float dy, float y, float b) { return scalar::DivGradOp::First(dy, y, b); })},
+       ExpectedOf(+[](float dy, float x) { return scalar::ClampOp(-1.0f, 2.5f).Apply(dy, x); })},
+      {"div_grad", "fff", "f", "",
+       ExpectedOf(+[](float dy, float y, float b) { return scalar::DivGradOp::First(dy, y, b); })},
       {"maximum_grad", "fff", "ff", "", Pair<scalar::MaximumGradOp>()},
       {"minimum_grad", "fff", "ff", "", Pair<scalar::MinimumGradOp>()},
       {"mse_grad", "Fff", "f", "reduction = #mpc.reduction<mean>", LossGrad<scalar::SquaredError, 16>()},

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/region_plan.h"
+#include "compiler/dialect/fusion_plan.h"
 #include "tests/compiler/op_case_module.h"
 
 namespace mpc::test {
@@ -157,12 +157,12 @@ TEST_F(FusibleSpace, CastsThatRoundWhatF32CannotHoldAreRefused) {
 
 TEST_F(FusibleSpace, ASumOfSquaresIsF64AndNothingReadsItInItsRegion) {
   FusibleOpInterface sum = Parse("%x: tensor<4xf32>", "%y = mpc.sum_of_squares %x : (tensor<4xf32>) -> tensor<f64>");
-  auto plan = RegionPlan::of(llvm::ArrayRef<mlir::Operation*>{sum.getOperation()});
+  auto plan = FusionPlan::create(llvm::ArrayRef<mlir::Operation*>{sum.getOperation()});
   EXPECT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
   FusibleOpInterface clip = Parse("%x: tensor<4xf32>, %n: tensor<f64>",
                                   "%y = mpc.clip_by_norm %x, %n {max_norm = 1.0 : f32} "
                                   ": (tensor<4xf32>, tensor<f64>) -> tensor<4xf32>");
-  auto refused = RegionPlan::of(llvm::ArrayRef<mlir::Operation*>{clip.getOperation()});
+  auto refused = FusionPlan::create(llvm::ArrayRef<mlir::Operation*>{clip.getOperation()});
   ASSERT_FALSE(bool(refused));
   EXPECT_EQ(llvm::toString(refused.takeError()),
             "mpc.clip_by_norm: it computes in f32, and f64 is for the reference alone");
@@ -170,13 +170,13 @@ TEST_F(FusibleSpace, ASumOfSquaresIsF64AndNothingReadsItInItsRegion) {
 
 TEST_F(FusibleSpace, RegionsHaveNoF64) {
   FusibleOpInterface op = Parse("%x: tensor<4xf64>", "%y = mpc.relu %x : (tensor<4xf64>) -> tensor<4xf64>");
-  auto plan = RegionPlan::of(llvm::ArrayRef<mlir::Operation*>{op.getOperation()});
+  auto plan = FusionPlan::create(llvm::ArrayRef<mlir::Operation*>{op.getOperation()});
   ASSERT_FALSE(bool(plan));
   EXPECT_EQ(llvm::toString(plan.takeError()), "mpc.relu: it computes in f32, and f64 is for the reference alone");
 }
 
 /// The plan of a whole body; the first results of the first `stored` operations are stored.
-class RegionPlans : public FusibleSpace {
+class FusionPlans : public FusibleSpace {
  protected:
   std::string RefusalOfBody(const std::string& arguments, const std::string& body, std::size_t stored = 0) {
     module_ = parseModule(*context_, "func.func @f(" + arguments + ") {\n" + body + "\nreturn\n}");
@@ -185,14 +185,14 @@ class RegionPlans : public FusibleSpace {
     module_->walk([&](FusibleOpInterface op) { operations.push_back(op); });
     llvm::SmallVector<mlir::Value> kept;
     for (std::size_t i = 0; i < stored; ++i) kept.push_back(operations[i]->getResult(0));
-    auto plan = RegionPlan::of(operations, kept);
+    auto plan = FusionPlan::create(operations, kept);
     return plan ? "none" : llvm::toString(plan.takeError());
   }
 };
 
 // The first sweep alone has a row's sums: an element that follows from them can be read in the second one only where it
 // was stored.
-TEST_F(RegionPlans, RowsAreNotReducedAgainInALaterSweep) {
+TEST_F(FusionPlans, RowsAreNotReducedAgainInALaterSweep) {
   const std::string arguments =
       "%dy: tensor<8x6xf32>, %x: tensor<8x6xf32>, %g: tensor<6xf32>, %m: tensor<8xf32>, %i: tensor<8xf32>, "
       "%z: tensor<8x6xf32>, %c: tensor<6xf32>";
@@ -205,7 +205,7 @@ TEST_F(RegionPlans, RowsAreNotReducedAgainInALaterSweep) {
   EXPECT_EQ(RefusalOfBody(arguments, body, 1), "none");
 }
 
-TEST_F(RegionPlans, NeitherAreTheMeansOfRows) {
+TEST_F(FusionPlans, NeitherAreTheMeansOfRows) {
   EXPECT_THAT(RefusalOfBody("%x: tensor<8x6xf32>",
                             "%m = mpc.reduce_mean %x {axes = array<i64: 1>, keep_dims = true} : (tensor<8x6xf32>) -> "
                             "tensor<8x1xf32>\n"

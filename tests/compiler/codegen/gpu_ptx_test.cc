@@ -10,16 +10,16 @@
 #include "compiler/codegen/ptx.h"
 #include "compiler/codegen/ptx_resources.h"
 #include "llvm/IR/IRBuilder.h"
-#include "tests/compiler/codegen/region_run.h"
+#include "tests/compiler/codegen/fusion_run.h"
 
 namespace mpc::test {
 namespace {
 
-void EmitRegions(const std::vector<RegionCase>& regions, const codegen::CodeTarget& target, llvm::Module& module) {
-  for (const RegionCase& region : regions) {
-    const ParsedRegion parsed(region);
+void EmitRegions(const std::vector<FusionCase>& regions, const codegen::CodeTarget& target, llvm::Module& module) {
+  for (const FusionCase& region : regions) {
+    const ParsedFusion parsed(region);
     if (!parsed.fusion) continue;
-    llvm::Expected<codegen::RegionCode> code = codegen::emitRegion(parsed.fusion, region.name, target, module);
+    llvm::Expected<codegen::FusionCode> code = codegen::emitFusion(parsed.fusion, region.name, target, module);
     EXPECT_TRUE(static_cast<bool>(code)) << region.name << ": " << llvm::toString(code.takeError());
   }
 }

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/compiler/codegen/compiled_region.h"
-#include "tests/compiler/codegen/emulated_region.h"
-#include "tests/compiler/codegen/region_run.h"
+#include "tests/compiler/codegen/compiled_fusion.h"
+#include "tests/compiler/codegen/emulated_fusion.h"
+#include "tests/compiler/codegen/fusion_run.h"
 
 namespace mpc::test {
 namespace {
@@ -31,7 +31,7 @@ template <typename MakeCases, typename Check>
 void ForEachRegion(const MakeCases& make, const Check& check) {
   for (const Shape& shape : Shapes()) {
     for (const char* type : kTypes) {
-      for (const RegionCase& region : make(shape.rows, shape.columns, type)) {
+      for (const FusionCase& region : make(shape.rows, shape.columns, type)) {
         SCOPED_TRACE(region.name);
         check(region);
         if (testing::Test::HasFatalFailure()) return;
@@ -40,17 +40,17 @@ void ForEachRegion(const MakeCases& make, const Check& check) {
   }
 }
 
-std::vector<reference::Tensor> RunOnHost(const RegionCase& region, FusionOp fusion) {
-  auto compiled = CompiledRegion::Create(fusion, HostTarget());
+std::vector<reference::Tensor> RunOnHost(const FusionCase& region, FusionOp fusion) {
+  auto compiled = CompiledFusion::Create(fusion, HostTarget());
   EXPECT_TRUE(compiled.ok()) << compiled.status();
   if (!compiled.ok()) return {};
-  RegionOperands operands(region, fusion);
+  FusionOperands operands(region, fusion);
   GuardedBuffer workspace((*compiled)->workspace_bytes());
   (*compiled)->Run(operands.pointers(), workspace.data());
   return operands.Results();
 }
 
-std::vector<reference::Tensor> RunEmulated(const EmulatedRegion& compiled, RegionOperands& operands,
+std::vector<reference::Tensor> RunEmulated(const EmulatedFusion& compiled, FusionOperands& operands,
                                            std::uint64_t seed) {
   GuardedBuffer workspace(compiled.workspace_bytes());
   const absl::Status status = compiled.Run(operands.pointers(), workspace.data(), seed);
@@ -60,14 +60,14 @@ std::vector<reference::Tensor> RunEmulated(const EmulatedRegion& compiled, Regio
   return operands.Results();
 }
 
-void ExpectTheHostsResultsInEveryOrder(const RegionCase& region) {
-  const ParsedRegion parsed(region);
+void ExpectTheHostsResultsInEveryOrder(const FusionCase& region) {
+  const ParsedFusion parsed(region);
   ASSERT_TRUE(parsed.fusion);
-  const auto compiled = EmulatedRegion::Create(parsed.fusion, EmulatedTarget());
+  const auto compiled = EmulatedFusion::Create(parsed.fusion, EmulatedTarget());
   ASSERT_TRUE(compiled.ok()) << compiled.status() << "\n" << region.text();
   std::vector<reference::Tensor> first;
   for (std::uint64_t seed : kSeeds) {
-    RegionOperands operands(region, parsed.fusion);
+    FusionOperands operands(region, parsed.fusion);
     const std::vector<reference::Tensor> results = RunEmulated(**compiled, operands, seed);
     if (first.empty()) first = results;
     ASSERT_NO_FATAL_FAILURE(ExpectEqualBits(results, first)) << "seed " << seed;
@@ -75,27 +75,27 @@ void ExpectTheHostsResultsInEveryOrder(const RegionCase& region) {
   ASSERT_NO_FATAL_FAILURE(ExpectWithinBounds(region, first, RunOnHost(region, parsed.fusion)));
 }
 
-TEST(GpuRegion, ElementsHaveTheBitsOfTheHost) { ForEachRegion(ElementwiseRegions, ExpectTheHostsResultsInEveryOrder); }
+TEST(GpuFusion, ElementsHaveTheBitsOfTheHost) { ForEachRegion(ElementwiseRegions, ExpectTheHostsResultsInEveryOrder); }
 
-TEST(GpuRegion, ReductionsAreTheHostsButForTheOrderOfSums) {
+TEST(GpuFusion, ReductionsAreTheHostsButForTheOrderOfSums) {
   ForEachRegion(ReducingRegions, ExpectTheHostsResultsInEveryOrder);
 }
 
-TEST(GpuRegion, ResultsMayLieWhereOperandsDid) {
-  const auto check = [](const RegionCase& region) {
-    const ParsedRegion parsed(region);
+TEST(GpuFusion, ResultsMayLieWhereOperandsDid) {
+  const auto check = [](const FusionCase& region) {
+    const ParsedFusion parsed(region);
     ASSERT_TRUE(parsed.fusion);
-    auto plan = codegen::RegionPlan::of(parsed.fusion);
+    auto plan = codegen::FusionPlan::create(parsed.fusion);
     ASSERT_TRUE(static_cast<bool>(plan)) << llvm::toString(plan.takeError());
-    const auto compiled = EmulatedRegion::Create(parsed.fusion, EmulatedTarget());
+    const auto compiled = EmulatedFusion::Create(parsed.fusion, EmulatedTarget());
     ASSERT_TRUE(compiled.ok()) << compiled.status();
-    RegionOperands apart(region, parsed.fusion);
+    FusionOperands apart(region, parsed.fusion);
     const std::vector<reference::Tensor> expected = RunEmulated(**compiled, apart, 1);
     FusionOp fusion = parsed.fusion;
     for (unsigned output = 0; output < fusion->getNumResults(); ++output) {
       for (unsigned input = 0; input < fusion->getNumOperands(); ++input) {
         if (!codegen::mayAlias(fusion, *plan, output, input)) continue;
-        RegionOperands shared(region, fusion);
+        FusionOperands shared(region, fusion);
         shared.Share(output, input);
         ASSERT_NO_FATAL_FAILURE(ExpectEqualBits(RunEmulated(**compiled, shared, 1), expected))
             << "result " << output << " over operand " << input;
@@ -104,7 +104,7 @@ TEST(GpuRegion, ResultsMayLieWhereOperandsDid) {
   };
   for (const Shape& shape : {Shape{33, 84}, Shape{700, 24}, Shape{2, 20000}}) {
     for (const auto& make : {ElementwiseRegions, ReducingRegions}) {
-      for (const RegionCase& region : make(shape.rows, shape.columns, "f32")) {
+      for (const FusionCase& region : make(shape.rows, shape.columns, "f32")) {
         SCOPED_TRACE(region.name);
         check(region);
       }

@@ -14,8 +14,8 @@
 #include "compiler/element/number_functions.h"
 #include "kernels/float16.h"
 #include "mlir/IR/Builders.h"
-#include "tests/compiler/codegen/compiled_region.h"
-#include "tests/compiler/codegen/region_run.h"
+#include "tests/compiler/codegen/compiled_fusion.h"
+#include "tests/compiler/codegen/fusion_run.h"
 
 namespace mpc::test {
 namespace {
@@ -38,16 +38,16 @@ TEST(HostBf16, RoundsEveryUpperHalfToNearestEven) {
   const std::size_t count = x.size() - 64 - 7;
   float* first = Aligned(x);
 
-  RegionCase region;
+  FusionCase region;
   region.name = "cast";
   const std::string wide = absl::StrCat("tensor<", count, "xf32>"), low = absl::StrCat("tensor<", count, "xbf16>");
   region.operands = {{wide}};
   region.body = absl::StrCat("    %r0 = mpc.cast %a0 : (", wide, ") -> ", low, "\n");
   region.results = {low};
-  const ParsedRegion parsed(region);
+  const ParsedFusion parsed(region);
   ASSERT_TRUE(parsed.fusion);
   for (const codegen::CodeTarget& target : Targets()) {
-    auto compiled = CompiledRegion::Create(parsed.fusion, target);
+    auto compiled = CompiledFusion::Create(parsed.fusion, target);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     std::vector<std::uint16_t> y(count + 64);
     std::uint16_t* rounded = Aligned(y);
@@ -72,14 +72,14 @@ TEST(HostBf16, NanOfWidenedOperandsStayNan) {
   const std::size_t count = a.size() - 64 - 7;
   std::uint16_t *first = Aligned(a), *second = Aligned(b);
 
-  RegionCase region;
+  FusionCase region;
   region.name = "sum_and_product";
   const std::string low = absl::StrCat("tensor<", count, "xbf16>");
   const std::string types = absl::StrCat(" : (", low, ", ", low, ") -> ", low, "\n");
   region.operands = {{low}, {low}};
   region.body = absl::StrCat("    %r0 = mpc.add %a0, %a1", types, "    %r1 = mpc.mul %r0, %a0", types);
   region.results = {low, low};
-  const ParsedRegion parsed(region);
+  const ParsedFusion parsed(region);
   ASSERT_TRUE(parsed.fusion);
   const auto number = [](std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); };
   const auto expect_same = [&](std::uint16_t ours, float exact) {
@@ -87,7 +87,7 @@ TEST(HostBf16, NanOfWidenedOperandsStayNan) {
     return ours == theirs || (std::isnan(number(ours)) && std::isnan(exact));
   };
   for (const codegen::CodeTarget& target : Targets()) {
-    auto compiled = CompiledRegion::Create(parsed.fusion, target);
+    auto compiled = CompiledFusion::Create(parsed.fusion, target);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     std::vector<std::uint16_t> y(count + 64), z(count + 64);
     std::uint16_t *sums = Aligned(y), *products = Aligned(z);
@@ -104,7 +104,7 @@ TEST(HostBf16, NanOfWidenedOperandsStayNan) {
 // An f32 that a row shares may be a NaN whose payload rounding would carry away.
 TEST(HostBf16, NanOfWhatRowsShareStayNan) {
   constexpr int kRows = 3, kColumns = 75;
-  RegionCase region;
+  FusionCase region;
   region.name = "gradient";
   region.operands = {{"tensor<3xf32>"}, {"tensor<3x75xbf16>"}, {"tensor<3xi32>"}, {"tensor<3xf32>"}};
   region.body = R"(
@@ -112,14 +112,14 @@ TEST(HostBf16, NanOfWhatRowsShareStayNan) {
         (tensor<3xf32>, tensor<3x75xbf16>, tensor<3xi32>, tensor<3xf32>) -> tensor<3x75xbf16>
 )";
   region.results = {"tensor<3x75xbf16>"};
-  const ParsedRegion parsed(region);
+  const ParsedFusion parsed(region);
   ASSERT_TRUE(parsed.fusion);
   const float nan = std::bit_cast<float>(0x7f800001u);
   float cotangents[kRows] = {nan, 1, 1}, log_sum_exps[kRows] = {2, nan, 2};
   std::int32_t labels[kRows] = {3, 70, 0};
   std::vector<std::uint16_t> x(64 + kRows * kColumns, 0x3f80), y(64 + kRows * kColumns);
   for (const codegen::CodeTarget& target : Targets()) {
-    auto compiled = CompiledRegion::Create(parsed.fusion, target);
+    auto compiled = CompiledFusion::Create(parsed.fusion, target);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     std::uint16_t* gradient = Aligned(y);
     void* operands[] = {cotangents, Aligned(x), labels, log_sum_exps, gradient};

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/codegen/fusion_emitter.h"
 #include "compiler/codegen/host_schedule.h"
-#include "compiler/codegen/region_emitter.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "tests/compiler/codegen/compiled_region.h"
-#include "tests/compiler/codegen/region_run.h"
+#include "tests/compiler/codegen/compiled_fusion.h"
+#include "tests/compiler/codegen/fusion_run.h"
 
 namespace mpc::test {
 namespace {
@@ -24,7 +24,7 @@ struct Fetches {
 
 /// `operation` with its attributes, over `rows` rows of 4096.
 Fetches FetchesOf(const std::string& operation, const std::string& type, int rows = 64) {
-  RegionCase region;
+  FusionCase region;
   const std::string whole = absl::StrCat("tensor<", rows, "x4096x", type, ">");
   region.name = "region";
   region.operands = {{whole}};
@@ -32,11 +32,11 @@ Fetches FetchesOf(const std::string& operation, const std::string& type, int row
   region.body = absl::StrCat("    %r0 = mpc.", operation.substr(0, name_end), " %a0", operation.substr(name_end),
                              " : (", whole, ") -> ", whole, "\n");
   region.results = {whole};
-  const ParsedRegion parsed(region);
+  const ParsedFusion parsed(region);
   EXPECT_TRUE(parsed.fusion) << region.text();
   llvm::LLVMContext context;
   llvm::Module module("region", context);
-  auto code = codegen::emitRegion(parsed.fusion, "region", StreamedTarget(), module);
+  auto code = codegen::emitFusion(parsed.fusion, "region", StreamedTarget(), module);
   EXPECT_TRUE(static_cast<bool>(code)) << llvm::toString(code.takeError());
   Fetches fetches;
   for (llvm::Function& function : module) {
@@ -73,17 +73,17 @@ TEST(HostPhases, FetchAheadWhereThereIsOne) {
 
 // Lanes of a region that adds the columns of the sum of `inputs` tensors, 1 or 2.
 unsigned LanesOfColumnSums(int inputs, const std::string& type) {
-  RegionCase region;
+  FusionCase region;
   const std::string whole = absl::StrCat("tensor<4096x64x", type, ">"), column = absl::StrCat("tensor<64x", type, ">");
   region.name = "column_sums";
   for (int i = 0; i < inputs; ++i) region.operands.push_back({whole});
   region.body = absl::StrCat("    %s = mpc.add %a0, %a", inputs - 1, " : (", whole, ", ", whole, ") -> ", whole,
                              "\n    %r0 = mpc.reduce_sum %s {axes = array<i64: 0>} : (", whole, ") -> ", column, "\n");
   region.results = {column};
-  const ParsedRegion parsed(region);
+  const ParsedFusion parsed(region);
   EXPECT_TRUE(parsed.fusion) << region.text();
-  const codegen::RegionPlan plan = llvm::cantFail(codegen::RegionPlan::of(parsed.fusion));
-  return codegen::HostSchedule::of(parsed.fusion, plan, HostTarget()).lanes;
+  const codegen::FusionPlan plan = llvm::cantFail(codegen::FusionPlan::create(parsed.fusion));
+  return codegen::HostSchedule::create(parsed.fusion, plan, HostTarget()).lanes;
 }
 
 TEST(HostPhases, VisitsToColumnsComeInPairsWhereTheyReadFewPlaces) {

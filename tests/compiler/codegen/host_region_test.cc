@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "tests/compiler/codegen/compiled_region.h"
-#include "tests/compiler/codegen/region_check.h"
+#include "tests/compiler/codegen/compiled_fusion.h"
+#include "tests/compiler/codegen/fusion_check.h"
 
 namespace mpc::test {
 namespace {
@@ -39,7 +39,7 @@ codegen::CodeTarget TargetOf(Kind kind) {
   return kind == Kind::kHost ? HostTarget() : kind == Kind::kNarrow ? NarrowTarget() : StreamedTarget();
 }
 
-class HostRegion : public testing::TestWithParam<std::tuple<int, int, const char*, Kind>> {
+class HostFusion : public testing::TestWithParam<std::tuple<int, int, const char*, Kind>> {
  protected:
   Form form() const {
     const auto& [rows, columns, type, kind] = GetParam();
@@ -50,7 +50,7 @@ class HostRegion : public testing::TestWithParam<std::tuple<int, int, const char
   }
 };
 
-TEST_P(HostRegion, ElementsOfAFlatSpace) {
+TEST_P(HostFusion, ElementsOfAFlatSpace) {
   Expect(R"(func.func @f(%x: FF, %y: FF) -> (FF, FF, BB) {
     %r:3 = mpc.fusion(%x, %y) {
     ^bb0(%a: FF, %b: FF):
@@ -64,7 +64,7 @@ TEST_P(HostRegion, ElementsOfAFlatSpace) {
          4);
 }
 
-TEST_P(HostRegion, BiasOfEachColumn) {
+TEST_P(HostFusion, BiasOfEachColumn) {
   Expect(R"(func.func @f(%x: FF, %b: CL) -> FF {
     %r = mpc.fusion(%x, %b) {
     ^bb0(%a: FF, %c: CL):
@@ -75,7 +75,7 @@ TEST_P(HostRegion, BiasOfEachColumn) {
     return %r : FF })");
 }
 
-TEST_P(HostRegion, FactorOfEachRow) {
+TEST_P(HostFusion, FactorOfEachRow) {
   Expect(R"(func.func @f(%x: FF, %b: RL) -> FF {
     %r = mpc.fusion(%x, %b) {
     ^bb0(%a: FF, %c: RL):
@@ -87,7 +87,7 @@ TEST_P(HostRegion, FactorOfEachRow) {
     return %r : FF })");
 }
 
-TEST_P(HostRegion, LayerNormOfASum) {
+TEST_P(HostFusion, LayerNormOfASum) {
   Expect(R"(func.func @f(%x: FF, %y: FF, %g: CC, %b: CC) -> (FF, FF, RR, RR, FF) {
     %r:5 = mpc.fusion(%x, %y, %g, %b) {
     ^bb0(%a: FF, %c: FF, %d: CC, %e: CC):
@@ -100,7 +100,7 @@ TEST_P(HostRegion, LayerNormOfASum) {
          form().rows == 1 || form().columns == 1 ? -1 : 6);
 }
 
-TEST_P(HostRegion, LayerNormAndItsGradient) {
+TEST_P(HostFusion, LayerNormAndItsGradient) {
   Expect(R"(func.func @f(%x: FF, %y: FF, %g: CC) -> (FF, RR, RR, FF, CC, CC) {
     %r:6 = mpc.fusion(%x, %y, %g) {
     ^bb0(%a: FF, %c: FF, %d: CC):
@@ -111,7 +111,7 @@ TEST_P(HostRegion, LayerNormAndItsGradient) {
     return %r#0, %r#1, %r#2, %r#3, %r#4, %r#5 : FF, RR, RR, FF, CC, CC })");
 }
 
-TEST_P(HostRegion, BatchNormThenSumAndRelu) {
+TEST_P(HostFusion, BatchNormThenSumAndRelu) {
   Expect(R"(func.func @f(%x: FF, %y: FF, %g: CC, %b: CC) -> (FF, CC, CC, CC, FF) {
     %r:5 = mpc.fusion(%x, %y, %g, %b) {
     ^bb0(%a: FF, %c: FF, %d: CC, %e: CC):
@@ -124,7 +124,7 @@ TEST_P(HostRegion, BatchNormThenSumAndRelu) {
     return %r#0, %r#1, %r#2, %r#3, %r#4 : FF, CC, CC, CC, FF })");
 }
 
-TEST_P(HostRegion, BiasGradientOfARelu) {
+TEST_P(HostFusion, BiasGradientOfARelu) {
   Expect(R"(func.func @f(%x: FF, %y: FF) -> (FF, CL, CL) {
     %r:3 = mpc.fusion(%x, %y) {
     ^bb0(%a: FF, %c: FF):
@@ -136,7 +136,7 @@ TEST_P(HostRegion, BiasGradientOfARelu) {
     return %r#0, %r#1, %r#2 : FF, CL, CL })");
 }
 
-TEST_P(HostRegion, CrossEntropyOfClasses) {
+TEST_P(HostFusion, CrossEntropyOfClasses) {
   if (form().columns < 10) GTEST_SKIP() << "labels are 0 to 9";
   Expect(R"(func.func @f(%x: FF, %y: LL) -> (SS, RR) {
     %r:2 = mpc.fusion(%x, %y) {
@@ -147,7 +147,7 @@ TEST_P(HostRegion, CrossEntropyOfClasses) {
     return %r#0, %r#1 : SS, RR })");
 }
 
-TEST_P(HostRegion, SoftmaxThenItsSumOfEverything) {
+TEST_P(HostFusion, SoftmaxThenItsSumOfEverything) {
   Expect(R"(func.func @f(%x: FF) -> (FF, SS, F32) {
     %r:3 = mpc.fusion(%x) {
     ^bb0(%a: FF):
@@ -160,29 +160,29 @@ TEST_P(HostRegion, SoftmaxThenItsSumOfEverything) {
     return %r#0, %r#1, %r#2 : FF, SS, F32 })");
 }
 
-std::string NameOf(const testing::TestParamInfo<HostRegion::ParamType>& info) {
+std::string NameOf(const testing::TestParamInfo<HostFusion::ParamType>& info) {
   const auto& [rows, columns, type, kind] = info.param;
   constexpr const char* kNames[] = {"", "_narrow", "_streamed"};
   return absl::StrCat(rows, "x", columns, type, kNames[static_cast<int>(kind)]);
 }
 
-INSTANTIATE_TEST_SUITE_P(OddSizes, HostRegion,
+INSTANTIATE_TEST_SUITE_P(OddSizes, HostFusion,
                          testing::Combine(testing::Values(1, 3, 100), testing::Values(1, 3, 17, 64, 1023),
                                           testing::Values("f32", "f16", "bf16"), testing::Values(Kind::kHost)),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(
-    ManyTiles, HostRegion,
+    ManyTiles, HostFusion,
     testing::Values(std::tuple(5001, 6, "f32", Kind::kHost), std::tuple(5003, 10, "bf16", Kind::kHost),
                     std::tuple(4097, 33, "f16", Kind::kNarrow), std::tuple(3, 40000, "f32", Kind::kHost),
                     std::tuple(70, 5000, "f32", Kind::kNarrow), std::tuple(1, 300001, "f32", Kind::kHost),
                     std::tuple(5001, 7, "f32", Kind::kStreamed), std::tuple(70, 5001, "bf16", Kind::kStreamed)),
     NameOf);
-INSTANTIATE_TEST_SUITE_P(HalfWidth, HostRegion,
+INSTANTIATE_TEST_SUITE_P(HalfWidth, HostFusion,
                          testing::Combine(testing::Values(3, 65), testing::Values(3, 17, 84),
                                           testing::Values("f32", "bf16"), testing::Values(Kind::kNarrow)),
                          NameOf);
 // Rows that begin at every place in a cache line; of 64 elements at one, of less than 64 stored as they come.
-INSTANTIATE_TEST_SUITE_P(AroundTheCaches, HostRegion,
+INSTANTIATE_TEST_SUITE_P(AroundTheCaches, HostFusion,
                          testing::Combine(testing::Values(1, 40), testing::Values(17, 64, 65, 79, 1030),
                                           testing::Values("f32", "f16", "bf16"), testing::Values(Kind::kStreamed)),
                          NameOf);

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/codegen/region_emitter.h"
+#include "compiler/codegen/fusion_emitter.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "tests/compiler/codegen/compiled_region.h"
-#include "tests/compiler/codegen/region_run.h"
+#include "tests/compiler/codegen/compiled_fusion.h"
+#include "tests/compiler/codegen/fusion_run.h"
 
 namespace mpc::test {
 namespace {
@@ -24,10 +24,10 @@ using Floats = std::vector<float>;
 // Whole vectors of both widths, a tail, one vector and less.
 constexpr int kClasses[] = {64, 41, 16, 5};
 
-RegionCase LossWithGradient(int rows, int classes) {
+FusionCase LossWithGradient(int rows, int classes) {
   const std::string logits = absl::StrCat("tensor<", rows, "x", classes, "xf32>");
   const std::string row = absl::StrCat("tensor<", rows, "xf32>"), labels = absl::StrCat("tensor<", rows, "xi32>");
-  RegionCase region;
+  FusionCase region;
   region.name = "loss_with_gradient";
   region.operands = {{logits}, {labels}, {row}};
   region.body = absl::StrCat("    %r0, %r1 = mpc.softmax_cross_entropy %a0, %a1 {reduction = \"none\"} : (", logits,
@@ -43,7 +43,7 @@ struct LossResults {
 };
 
 // Row r has the label r + first_label; its cotangent is 1.
-LossResults RunLoss(const CompiledRegion& compiled, const Floats& logits, int rows, int first_label) {
+LossResults RunLoss(const CompiledFusion& compiled, const Floats& logits, int rows, int first_label) {
   std::vector<std::int32_t> labels(rows);
   for (int r = 0; r < rows; ++r) labels[r] = r + first_label;
   const Floats ones(rows, 1.0f);
@@ -73,10 +73,10 @@ TEST(HostRows, TheLabelIsFoundWhereverItIs) {
     for (const int classes : kClasses) {
       SCOPED_TRACE(classes);
       const int rows = classes + 4;
-      const RegionCase region = LossWithGradient(rows, classes);
-      const ParsedRegion parsed(region);
+      const FusionCase region = LossWithGradient(rows, classes);
+      const ParsedFusion parsed(region);
       ASSERT_TRUE(parsed.fusion);
-      auto compiled = CompiledRegion::Create(parsed.fusion, target);
+      auto compiled = CompiledFusion::Create(parsed.fusion, target);
       ASSERT_TRUE(compiled.ok()) << compiled.status();
       Floats logits(rows * classes);
       for (std::size_t i = 0; i < logits.size(); ++i) logits[i] = 0.01f * static_cast<float>(i * 7919 % 701);
@@ -100,8 +100,8 @@ TEST(HostRows, TheLabelIsFoundWhereverItIs) {
   }
 }
 
-RegionCase SoftmaxRegion(const std::string& whole) {
-  RegionCase region;
+FusionCase SoftmaxRegion(const std::string& whole) {
+  FusionCase region;
   region.name = "softmax";
   region.operands = {{whole}};
   region.body = absl::StrCat("    %r0 = mpc.softmax %a0 {axis = -1 : i64} : (", whole, ") -> ", whole, "\n");
@@ -116,12 +116,12 @@ struct LastPhase {
 };
 
 LastPhase LastPhaseOfSoftmax(int columns, const std::string& type) {
-  const RegionCase region = SoftmaxRegion(absl::StrCat("tensor<64x", columns, "x", type, ">"));
-  const ParsedRegion parsed(region);
+  const FusionCase region = SoftmaxRegion(absl::StrCat("tensor<64x", columns, "x", type, ">"));
+  const ParsedFusion parsed(region);
   EXPECT_TRUE(parsed.fusion) << region.text();
   llvm::LLVMContext context;
   llvm::Module module("region", context);
-  auto code = codegen::emitRegion(parsed.fusion, "region", StreamedTarget(), module);
+  auto code = codegen::emitFusion(parsed.fusion, "region", StreamedTarget(), module);
   EXPECT_TRUE(static_cast<bool>(code)) << llvm::toString(code.takeError());
   LastPhase phase;
   for (llvm::Function& function : module) {
@@ -151,9 +151,9 @@ TEST(HostRows, SoftmaxComputesItsExponentialsOnce) {
 /// The softmax of two rows whose element c is `value(c)`.
 Floats SoftmaxOfTwoRows(int columns, const std::function<float(int)>& value) {
   const std::string whole = absl::StrCat("tensor<2x", columns, "xf32>");
-  const RegionCase region = SoftmaxRegion(whole);
-  const ParsedRegion parsed(region);
-  auto compiled = CompiledRegion::Create(parsed.fusion, HostTarget());
+  const FusionCase region = SoftmaxRegion(whole);
+  const ParsedFusion parsed(region);
+  auto compiled = CompiledFusion::Create(parsed.fusion, HostTarget());
   EXPECT_TRUE(compiled.ok()) << compiled.status();
   GuardedBuffer x(2 * columns * sizeof(float)), y(2 * columns * sizeof(float));
   for (int i = 0; i < 2 * columns; ++i) static_cast<float*>(x.data())[i] = value(i % columns);

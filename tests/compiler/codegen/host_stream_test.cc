@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/codegen/fusion_emitter.h"
 #include "compiler/codegen/object_code.h"
-#include "compiler/codegen/region_emitter.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsX86.h"
-#include "tests/compiler/codegen/compiled_region.h"
-#include "tests/compiler/codegen/region_run.h"
+#include "tests/compiler/codegen/compiled_fusion.h"
+#include "tests/compiler/codegen/fusion_run.h"
 
 namespace mpc::test {
 namespace {
@@ -26,12 +26,12 @@ struct Stores {
   int fences = 0;
 };
 
-Stores StoresOf(const RegionCase& region, const codegen::CodeTarget& target) {
-  const ParsedRegion parsed(region);
+Stores StoresOf(const FusionCase& region, const codegen::CodeTarget& target) {
+  const ParsedFusion parsed(region);
   EXPECT_TRUE(parsed.fusion) << region.text();
   llvm::LLVMContext context;
   llvm::Module module("region", context);
-  auto code = codegen::emitRegion(parsed.fusion, "region", target, module);
+  auto code = codegen::emitFusion(parsed.fusion, "region", target, module);
   EXPECT_TRUE(static_cast<bool>(code)) << llvm::toString(code.takeError());
   Stores stores;
   for (llvm::Function& function : module) {
@@ -55,11 +55,11 @@ Stores StoresOf(const RegionCase& region, const codegen::CodeTarget& target) {
 }
 
 // `op` of elements of type `type` and another operand.
-RegionCase Elementwise(const std::string& op, std::int64_t rows, std::int64_t columns, std::int64_t other_columns,
+FusionCase Elementwise(const std::string& op, std::int64_t rows, std::int64_t columns, std::int64_t other_columns,
                        const std::string& type) {
   const std::string whole = absl::StrCat("tensor<", rows, "x", columns, "x", type, ">");
   const std::string other = absl::StrCat("tensor<", rows, "x", other_columns, "x", type, ">");
-  RegionCase region;
+  FusionCase region;
   region.name = op;
   region.operands = {{whole}, {other}};
   region.body = absl::StrCat("    %r0 = mpc.", op, " %a0, %a1 : (", whole, ", ", other, ") -> ", whole, "\n");
@@ -67,12 +67,12 @@ RegionCase Elementwise(const std::string& op, std::int64_t rows, std::int64_t co
   return region;
 }
 
-RegionCase Sum(std::int64_t rows, std::int64_t columns, const std::string& type) {
+FusionCase Sum(std::int64_t rows, std::int64_t columns, const std::string& type) {
   return Elementwise("add", rows, columns, columns, type);
 }
 
 // One value a row, so that rows stay rows.
-RegionCase RowScale(std::int64_t rows, std::int64_t columns, const std::string& type) {
+FusionCase RowScale(std::int64_t rows, std::int64_t columns, const std::string& type) {
   return Elementwise("mul", rows, columns, 1, type);
 }
 
@@ -101,7 +101,7 @@ TEST(HostStream, TakesWhatMovesMoreThanTheLastLevelCacheHolds) {
 // A vector of 16-bit elements is two of f32.
 TEST(HostStream, AlignsWideStoresAsBuffersAre) {
   const std::string low = "tensor<4096x4096xbf16>", wide = "tensor<4096x4096xf32>";
-  RegionCase region;
+  FusionCase region;
   region.name = "cast";
   region.operands = {{low}};
   region.body = absl::StrCat("    %r0 = mpc.cast %a0 : (", low, ") -> ", wide, "\n");
@@ -118,9 +118,9 @@ TEST(HostStream, ShiftsRowsThatBeginAnywhere) {
 }
 
 // `op` of two inputs, stored and then normalised.
-RegionCase ThenLayerNorm(const std::string& op) {
+FusionCase ThenLayerNorm(const std::string& op) {
   const std::string whole = "tensor<64x4096xf32>", row = "tensor<64xf32>", column = "tensor<4096xf32>";
-  RegionCase region;
+  FusionCase region;
   region.name = op + "_layer_norm";
   region.operands = {{whole}, {whole}, {column}};
   region.body = absl::StrCat("    %r0 = mpc.", op, " %a0, %a1 : (", whole, ", ", whole, ") -> ", whole,
@@ -147,15 +147,15 @@ TEST(HostStream, ChangesNoBit) {
   for (const auto& [rows, columns] : {std::pair{137, 65}, {20, 128}, {33, 1037}, {3, 20001}}) {
     for (const char* type : {"f32", "f16", "bf16"}) {
       for (const auto& make : {ElementwiseRegions, ReducingRegions}) {
-        for (const RegionCase& region : make(rows, columns, type)) {
+        for (const FusionCase& region : make(rows, columns, type)) {
           SCOPED_TRACE(region.name);
-          const ParsedRegion parsed(region);
+          const ParsedFusion parsed(region);
           if (!parsed.fusion) continue;
           std::vector<std::vector<reference::Tensor>> results;
           for (const codegen::CodeTarget& target : {HostTarget(), StreamedTarget()}) {
-            auto compiled = CompiledRegion::Create(parsed.fusion, target);
+            auto compiled = CompiledFusion::Create(parsed.fusion, target);
             ASSERT_TRUE(compiled.ok()) << compiled.status();
-            RegionOperands operands(region, parsed.fusion);
+            FusionOperands operands(region, parsed.fusion);
             std::vector<double> workspace((*compiled)->workspace_bytes() / sizeof(double) + 1);
             (*compiled)->Run(operands.pointers(), workspace.data());
             operands.ExpectNothingElseWritten();

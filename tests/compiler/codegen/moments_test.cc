@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "tests/compiler/codegen/region_form.h"
+#include "tests/compiler/codegen/fusion_form.h"
 #include "tests/compiler/op_case_module.h"
 #include "tests/kernels/error_notation.h"
 #include "tests/kernels/kernel_run.h"
@@ -57,10 +57,10 @@ class Moments {
   }
 
   /// In every order of tiles, or of blocks and threads, which must all agree.
-  Statistics Of(const RegionForm& form, std::vector<float> x) const {
-    auto loaded = LoadedRegions::Create({fusion_}, form.target, form.provided);
+  Statistics Compute(const FusionForm& form, std::vector<float> x) const {
+    auto loaded = LoadedFusions::Create({fusion_}, form.target, form.provided);
     EXPECT_TRUE(loaded.ok()) << loaded.status();
-    const LoadedRegion& region = (*loaded)->regions().front();
+    const LoadedFusion& region = (*loaded)->regions().front();
     Statistics first;
     for (int order = 0; order < form.orders; ++order) {
       const Statistics found = Run(form, region, x, order);
@@ -72,7 +72,7 @@ class Moments {
   }
 
  private:
-  Statistics Run(const RegionForm& form, const LoadedRegion& region, std::vector<float>& x, int order) const {
+  Statistics Run(const FusionForm& form, const LoadedFusion& region, std::vector<float>& x, int order) const {
     const auto columns = static_cast<std::size_t>(columns_);
     std::vector<float> zeros(x.size()), gamma(columns, 1), beta(columns);
     GuardedBuffer y(x.size() * sizeof(float));  // aligned, as stores around the caches take it
@@ -93,7 +93,7 @@ class Moments {
 
 class GeneratedMoments : public testing::TestWithParam<std::size_t> {
  protected:
-  static RegionForm form() { return RegionForms()[GetParam()]; }
+  static FusionForm form() { return FusionForms()[GetParam()]; }
 };
 
 std::vector<float> Normal(int rows, int columns, double mean, double deviation) {
@@ -124,7 +124,7 @@ void ExpectAccurate(const Statistics& found, const std::vector<float>& x, int ro
 TEST_P(GeneratedMoments, KeepASmallVarianceAboutALargeMean) {
   const int rows = 1003, columns = 37;
   const std::vector<float> x = Normal(rows, columns, 1e4, 1);
-  ExpectAccurate(Moments(rows, columns).Of(form(), x), x, rows, columns);
+  ExpectAccurate(Moments(rows, columns).Compute(form(), x), x, rows, columns);
 }
 
 TEST_P(GeneratedMoments, OneFarRowInATileCostsNothing) {
@@ -134,13 +134,13 @@ TEST_P(GeneratedMoments, OneFarRowInATileCostsNothing) {
   for (int row : {0, 64, 100}) {
     for (int c = 0; c < columns; ++c) x[static_cast<std::size_t>(row * columns + c)] = 1e6f;
   }
-  ExpectAccurate(Moments(rows, columns).Of(form(), x), x, rows, columns);
+  ExpectAccurate(Moments(rows, columns).Compute(form(), x), x, rows, columns);
 }
 
 TEST_P(GeneratedMoments, OfEqualRowsVarianceIsZero) {
   const int rows = 77, columns = 16;
   const std::vector<float> x(static_cast<std::size_t>(rows * columns), 0.5f);
-  const Statistics found = Moments(rows, columns).Of(form(), x);
+  const Statistics found = Moments(rows, columns).Compute(form(), x);
   for (int c = 0; c < columns; ++c) {
     EXPECT_EQ(found.mean[static_cast<std::size_t>(c)], 0.5f);
     EXPECT_EQ(found.variance[static_cast<std::size_t>(c)], 0);
@@ -155,7 +155,7 @@ TEST_P(GeneratedMoments, InfinitiesAndNanReachTheStatistics) {
     x[static_cast<std::size_t>(row * columns + 1)] = infinity;
     x[static_cast<std::size_t>(row * columns + 2)] = -infinity;
     x[static_cast<std::size_t>(row * columns + 3)] = std::numeric_limits<float>::quiet_NaN();
-    const Statistics found = Moments(rows, columns).Of(form(), x);
+    const Statistics found = Moments(rows, columns).Compute(form(), x);
     EXPECT_TRUE(std::isfinite(found.mean[0]) && std::isfinite(found.variance[0]));
     EXPECT_EQ(found.mean[1], infinity);
     EXPECT_EQ(found.mean[2], -infinity);
@@ -164,7 +164,7 @@ TEST_P(GeneratedMoments, InfinitiesAndNanReachTheStatistics) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, GeneratedMoments, testing::Range<std::size_t>(0, RegionForms().size()));
+INSTANTIATE_TEST_SUITE_P(Forms, GeneratedMoments, testing::Range<std::size_t>(0, FusionForms().size()));
 
 }  // namespace
 }  // namespace mpc::test

@@ -10,7 +10,7 @@
 #include "compiler/codegen/link_shared_object.h"
 #include "llvm/IR/IRBuilder.h"
 #include "runtime/code_loader.h"
-#include "tests/compiler/codegen/example_regions.h"
+#include "tests/compiler/codegen/example_fusions.h"
 
 namespace mpc::codegen {
 namespace {

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/codegen/region_key.h"
+#include "compiler/codegen/fusion_key.h"
 #include "llvm/ADT/StringMap.h"
+#include "tests/compiler/codegen/fusion_form.h"
 #include "tests/compiler/codegen/operation_check.h"
-#include "tests/compiler/codegen/region_form.h"
-#include "tests/compiler/isolated_region.h"
+#include "tests/compiler/isolated_fusion.h"
 #include "tests/compiler/operation_case.h"
 #include "tests/compiler/random_step.h"
 #include "tests/kernels/kernel_run.h"
@@ -38,12 +38,12 @@ struct Subject {
   Subject(FusionOp fusion, std::uint64_t graph) : seed(graph), region(fusion), observed(region.WithReductions()) {}
 
   std::uint64_t seed;
-  IsolatedRegion region, observed;
+  IsolatedFusion region, observed;
   std::size_t region_code = 0, observed_code = 0;  ///< where it was loaded
   bool same_tiling = false;                        ///< of both
 };
 
-std::vector<Bits> InputBits(const IsolatedRegion& region, std::uint64_t seed, InputFill fill) {
+std::vector<Bits> InputBits(const IsolatedFusion& region, std::uint64_t seed, InputFill fill) {
   std::vector<Bits> inputs;
   for (const reference::Tensor& tensor : region.RandomInputs(seed, fill)) {
     reference::ToStorage(tensor, inputs.emplace_back(tensor.spec.bytes()).data());
@@ -51,7 +51,7 @@ std::vector<Bits> InputBits(const IsolatedRegion& region, std::uint64_t seed, In
   return inputs;
 }
 
-std::vector<Bits> Run(const RegionForm& form, const LoadedRegion& code, FusionOp fusion,
+std::vector<Bits> Run(const FusionForm& form, const LoadedFusion& code, FusionOp fusion,
                       const std::vector<Bits>& inputs, int order) {
   std::vector<GuardedBuffer> buffers;
   for (const Bits& input : inputs) {
@@ -82,17 +82,17 @@ void ExpectSame(FusionOp fusion, const std::vector<Bits>& ours, const std::vecto
   }
 }
 
-void Check(const RegionForm& form, const LoadedRegions& loaded, const Subject& subject) {
+void Check(const FusionForm& form, const LoadedFusions& loaded, const Subject& subject) {
   for (InputFill fill : {InputFill::kNormal, InputFill::kSpecial, InputFill::kHuge}) {
     SCOPED_TRACE("inputs of kind " + std::to_string(static_cast<int>(fill)));
     const std::vector<Bits> inputs = InputBits(subject.region, subject.seed, fill);
-    const LoadedRegion& code = loaded.regions()[subject.region_code];
+    const LoadedFusion& code = loaded.regions()[subject.region_code];
     const std::vector<Bits> outputs = Run(form, code, subject.region.fusion(), inputs, 0);
     for (int order = 1; order < form.orders; ++order) {
       SCOPED_TRACE("order " + std::to_string(order));
       EXPECT_EQ(Run(form, code, subject.region.fusion(), inputs, order), outputs);
     }
-    const LoadedRegion& observed_code = loaded.regions()[subject.observed_code];
+    const LoadedFusion& observed_code = loaded.regions()[subject.observed_code];
     const std::vector<Bits> observed = Run(form, observed_code, subject.observed.fusion(), inputs, 0);
     // What is yielded beside the region's own results may change the order of its sums. Then it is checked as far as
     // its own results let: which are all, unless something reads a reduction's result that stays inside.
@@ -124,7 +124,7 @@ std::vector<FusionOp> Distinct(std::vector<Subject>& subjects) {
   std::vector<FusionOp> regions;
   llvm::StringMap<std::size_t> known;
   const auto number = [&](FusionOp fusion) {
-    const auto [position, is_new] = known.try_emplace(codegen::describeRegion(fusion), regions.size());
+    const auto [position, is_new] = known.try_emplace(codegen::describeFusion(fusion), regions.size());
     if (is_new) regions.push_back(fusion);
     return position->second;
   };
@@ -136,17 +136,17 @@ std::vector<FusionOp> Distinct(std::vector<Subject>& subjects) {
 }
 
 /// Some of `regions` cannot be compiled: says which.
-void ReportRefused(const RegionForm& form, const std::vector<FusionOp>& regions, std::uint64_t first) {
+void ReportRefused(const FusionForm& form, const std::vector<FusionOp>& regions, std::uint64_t first) {
   for (FusionOp region : regions) {
-    const auto loaded = LoadedRegions::Create({region}, form.target, form.provided);
+    const auto loaded = LoadedFusions::Create({region}, form.target, form.provided);
     if (loaded.ok()) continue;
     std::string text;
-    llvm::raw_string_ostream(text) << *IsolatedRegion(region).module;
+    llvm::raw_string_ostream(text) << *IsolatedFusion(region).module;
     ADD_FAILURE() << "a region of the graphs from " << first << ": " << loaded.status() << "\n" << text;
   }
 }
 
-void CheckGraphs(const RegionForm& form, std::uint64_t first, std::uint64_t end, Tally& tally) {
+void CheckGraphs(const FusionForm& form, std::uint64_t first, std::uint64_t end, Tally& tally) {
   std::vector<compiler::Module> steps;
   for (std::uint64_t seed = first; seed < end; ++seed) {
     steps.push_back(FinalStep(seed, /*fusion=*/true, MostRows(seed)));
@@ -156,7 +156,7 @@ void CheckGraphs(const RegionForm& form, std::uint64_t first, std::uint64_t end,
     subject.same_tiling = form.same_tiling(form.target, subject.region.fusion(), subject.observed.fusion());
   }
   const std::vector<FusionOp> distinct = Distinct(subjects);
-  const auto loaded = LoadedRegions::Create(distinct, form.target, form.provided);
+  const auto loaded = LoadedFusions::Create(distinct, form.target, form.provided);
   if (!loaded.ok()) return ReportRefused(form, distinct, first);
   for (const Subject& subject : subjects) {
     testing::TestPartResultArray problems;
@@ -172,7 +172,7 @@ void CheckGraphs(const RegionForm& form, std::uint64_t first, std::uint64_t end,
              << problems.GetTestPartResult(0).message() << "\n"
              << text;
     }
-    const codegen::RegionCode& code = (*loaded)->regions()[subject.region_code].code;
+    const codegen::FusionCode& code = (*loaded)->regions()[subject.region_code].code;
     ++tally.regions;
     tally.same_tiling += subject.same_tiling;
     tally.operations += subject.region.fusion().getBody().front().getOperations().size() - 1;
@@ -186,8 +186,8 @@ TEST(RandomRegions, GeneratedCodeComputesWhatTheirOperationsDo) {
   Tally tally;
   std::atomic<std::uint64_t> next{0};
   // Every fourth in the last form, whose results are stored as those of large tensors are.
-  const std::vector<RegionForm> forms = RegionForms();
-  const auto form_of = [&](std::uint64_t first) -> const RegionForm& {
+  const std::vector<FusionForm> forms = FusionForms();
+  const auto form_of = [&](std::uint64_t first) -> const FusionForm& {
     return first / kGraphsAtOnce % 4 == 3 ? forms.back() : forms.front();
   };
   const auto work = [&] {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "compiler/dialect/dialect.h"
-#include "tests/compiler/codegen/region_kernel_device.h"
+#include "tests/compiler/codegen/fusion_kernel_device.h"
 #include "tests/compiler/cpu_operation_device.h"
 #include "tests/compiler/op_case_module.h"
 #include "tests/kernels/kernel_checks.h"
@@ -15,7 +15,7 @@ namespace {
 
 using op_cases::OpCase;
 
-bool IsFusible(const OpCase& op_case, DType dtype) { return RegionKernelDevice::IsFusible(SpecOf(op_case, dtype)); }
+bool IsFusible(const OpCase& op_case, DType dtype) { return FusionKernelDevice::IsFusible(SpecOf(op_case, dtype)); }
 
 bool Reduces(const OpCase& op_case) {
   auto context = makeContext();
@@ -25,11 +25,11 @@ bool Reduces(const OpCase& op_case) {
   return reduces;
 }
 
-class RegionOperation : public testing::TestWithParam<std::string> {};
+class FusionOperation : public testing::TestWithParam<std::string> {};
 
-TEST_P(RegionOperation, MatchesReferenceWithinDerivedBounds) {
-  for (const RegionForm& form : RegionForms()) {
-    const RegionKernelDevice device(form);
+TEST_P(FusionOperation, MatchesReferenceWithinDerivedBounds) {
+  for (const FusionForm& form : FusionForms()) {
+    const FusionKernelDevice device(form);
     ForEachCase(GetParam(), [&](const OpCase& op_case, DType dtype) {
       if (IsFusible(op_case, dtype)) ExpectMatchesReference(device, op_case, dtype);
     });
@@ -37,13 +37,13 @@ TEST_P(RegionOperation, MatchesReferenceWithinDerivedBounds) {
 }
 
 // Element by element the code is that of kernels/scalar, so only a NaN may have another payload.
-TEST_P(RegionOperation, ElementsHaveTheBitsOfTheCpu) {
-  const std::vector<RegionForm> forms = RegionForms();
+TEST_P(FusionOperation, ElementsHaveTheBitsOfTheCpu) {
+  const std::vector<FusionForm> forms = FusionForms();
   // Where the CPU has no kernel written by hand, its bits are those of the product's form on the host, which would be
   // compared with itself: the form with narrower vectors is instead. Whether those bits are right, the test above asks
   // the reference, with derived bounds, and element_emission_test the formulas of kernels/scalar, bit by bit.
   const bool is_cpu = !HasCpuKernel(GetParam()) && forms.front().target.backend == codegen::Backend::Host;
-  const RegionKernelDevice device(forms[is_cpu ? 1 : 0]);
+  const FusionKernelDevice device(forms[is_cpu ? 1 : 0]);
   ForEachCase(GetParam(), [&](const OpCase& op_case, DType dtype) {
     if (!IsFusible(op_case, dtype) || Reduces(op_case)) return;
     const std::vector<reference::Tensor> inputs = op_cases::MakeInputs(op_case, dtype);
@@ -64,7 +64,7 @@ TEST_P(RegionOperation, ElementsHaveTheBitsOfTheCpu) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RegionOperation, testing::ValuesIn(ReferenceNames()),
+INSTANTIATE_TEST_SUITE_P(All, FusionOperation, testing::ValuesIn(ReferenceNames()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

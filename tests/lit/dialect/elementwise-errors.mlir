@@ -281,7 +281,7 @@ func.func @sum_n(%0: tensor<2x3xf32>, %1: tensor<3xf32>) {
 // -----
 
 func.func @sum_n() {
-  // expected-error @+1 {{'mpc.sum_n' op sum_n takes the operands (x, inputs...), got 0 operands}}
+  // expected-error @+1 {{'mpc.sum_n' op sum_n expects at least one operand}}
   %r0 = mpc.sum_n : () -> tensor<2x3xf32>
   return
 }

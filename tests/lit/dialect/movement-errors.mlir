@@ -1,7 +1,7 @@
 // RUN: mpc-opt %s --verify-diagnostics --split-input-file
 
 func.func @concat() {
-  // expected-error @+1 {{'mpc.concat' op concat takes the operands (x, inputs...), got 0 operands}}
+  // expected-error @+1 {{'mpc.concat' op concat expects at least one operand}}
   %r0 = mpc.concat : () -> tensor<2x3xf32>
   return
 }

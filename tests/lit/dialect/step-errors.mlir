@@ -160,6 +160,51 @@ func.func @all_reduce(%0: tensor<4xf16>) {
 
 // -----
 
+func.func @all_reduce_start(%0: tensor<4xf16>) -> tensor<4xf16> {
+  // expected-error @+1 {{'mpc.all_reduce_start' op sums over 2 processes; a Program runs in one}}
+  %started = mpc.all_reduce_start %0 {processes = 2} : tensor<4xf16>
+  %r0 = mpc.all_reduce_wait %started : tensor<4xf16>
+  return %r0 : tensor<4xf16>
+}
+
+// -----
+
+func.func @all_reduce_start(%0: tensor<4xf16>) {
+  // expected-error @+1 {{'mpc.all_reduce_start' op has 0 readers; one mpc.all_reduce_wait must read what it starts}}
+  %started = mpc.all_reduce_start %0 : tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @all_reduce_start(%0: tensor<4xf16>) -> (tensor<4xf16>, tensor<4xf16>) {
+  // expected-error @+1 {{'mpc.all_reduce_start' op has 2 readers; one mpc.all_reduce_wait must read what it starts}}
+  %started = mpc.all_reduce_start %0 : tensor<4xf16>
+  %r0 = mpc.all_reduce_wait %started : tensor<4xf16>
+  %r1 = mpc.all_reduce_wait %started : tensor<4xf16>
+  return %r0, %r1 : tensor<4xf16>, tensor<4xf16>
+}
+
+// -----
+
+func.func @all_reduce_start(%0: tensor<4xf16>) -> tensor<4xf16> {
+  // expected-error @+1 {{'mpc.all_reduce_start' op has no mpc.all_reduce_wait in its block}}
+  %started = mpc.all_reduce_start %0 : tensor<4xf16>
+  // expected-note @+1 {{'mpc.relu' reads what it starts}}
+  %r0 = mpc.relu %started : tensor<4xf16>
+  return %r0 : tensor<4xf16>
+}
+
+// -----
+
+func.func @all_reduce_wait(%0: tensor<4xf16>) -> tensor<4xf16> {
+  // expected-error @+1 {{'mpc.all_reduce_wait' op waits for what no mpc.all_reduce_start has begun}}
+  %r0 = mpc.all_reduce_wait %0 : tensor<4xf16>
+  return %r0 : tensor<4xf16>
+}
+
+// -----
+
 func.func @all_finite(%0: tensor<1xf32>, %1: tensor<f32>) {
   // expected-error @+1 {{'mpc.all_finite' op all_finite expects scalars (rank 0), got tensor<1xf32>}}
   %r0, %r1 = mpc.all_finite %0, %1 : (tensor<1xf32>, tensor<f32>) -> (tensor<i1>, tensor<i32>)

@@ -17,6 +17,15 @@ func.func @all_reduce(%0: tensor<4xf16>) -> tensor<4xf16> {
   return %r0 : tensor<4xf16>
 }
 
+// CHECK-LABEL: func @all_reduce_start(
+// CHECK: %[[STARTED:.*]] = mpc.all_reduce_start %{{.*}} : tensor<4xf16>
+// CHECK-NEXT: mpc.all_reduce_wait %[[STARTED]] : tensor<4xf16>
+func.func @all_reduce_start(%0: tensor<4xf16>) -> tensor<4xf16> {
+  %started = mpc.all_reduce_start %0 : tensor<4xf16>
+  %r0 = mpc.all_reduce_wait %started : tensor<4xf16>
+  return %r0 : tensor<4xf16>
+}
+
 // CHECK-LABEL: func private @halve(
 // CHECK-SAME: attributes {mpc.sequence}
 func.func private @halve(%x: tensor<4xf16>, %half: tensor<f16>) -> tensor<4xf16> attributes {mpc.sequence} {

@@ -11,7 +11,7 @@
 // AUTO: error: keep-batchnorm-fp32 is for O2 and O3: auto already runs norms in f32
 // ZERO: error: unknown level '02'; valid levels are O0, O1, O2, O3 and auto (the letter O, not the digit zero)
 // O4: error: unknown level 'o4'; valid levels are O0, O1, O2, O3 and auto{{$}}
-// DTYPE: error: unknown low type 'fp16'; choose f16 or bf16
+// DTYPE: error: unknown low type 'fp16'; choose f16, bf16 or auto{{$}}
 // KEEP: error: unknown keep-batchnorm-fp32 'maybe'; choose true or false, or leave it out
 // COST: error: the minimum cut over 2 operations takes costs below 2^61 fs together; by bytes-per-second = 1.000000e-09, low-flops = {{.*}}, f32-flops = {{.*}} and seconds-per-operation = {{.*}} they add up to more: give higher rates, or choose another level than auto
 #net = #mpc.scope<"net", network>

@@ -71,6 +71,36 @@ func.func @random_and_state(%x: tensor<4x2x3x3xf32>, %seed: tensor<i64>, %step: 
   return %y, %dd, %m2, %v2 : tensor<4x2x3x3xf32>, tensor<4x2x3x3xf32>, tensor<2xf32>, tensor<2xf32>
 }
 
+// State that an update writes over before the reader cannot be read again: %e is kept. %r is computed again.
+// CHECK-LABEL: func @updated_state
+// CHECK: %[[E:.*]] = mpc.exp
+// CHECK: mpc.momentum
+// CHECK-NEXT: %[[R2:.*]] = mpc.relu %{{.*}} {mpc.recomputed} backward
+// CHECK-NEXT: mpc.mul %[[E]], %[[R2]]
+func.func @updated_state(%w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+                         %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "v">}, %d: tensor<4xf32>, %rate: tensor<f32>)
+    -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<4xf32> {mpc.state = #mpc.state<slot, "v">},
+        tensor<4xf32>) attributes {mpc.step} {
+  %e = mpc.exp %w {mpc.recompute = 1 : i64} : tensor<4xf32>
+  %r = mpc.relu %d {mpc.recompute = 1 : i64} : tensor<4xf32>
+  %w1, %v1 = mpc.momentum %w, %v, %d, %rate
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %dx = mpc.mul %e, %r backward : tensor<4xf32>
+  return %w1, %v1, %dx : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// What a call does besides its results would happen twice.
+// CHECK-LABEL: func @effects
+// CHECK: %[[Y:.*]] = call @outside
+// CHECK-NOT: call
+// CHECK: mpc.mul %[[Y]]
+func.func private @outside(tensor<4xf32>) -> tensor<4xf32>
+func.func @effects(%x: tensor<4xf32>, %d: tensor<4xf32>) -> tensor<4xf32> {
+  %y = func.call @outside(%x) {mpc.recompute = 1 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  %dx = mpc.mul %y, %d backward : tensor<4xf32>
+  return %dx : tensor<4xf32>
+}
+
 // A region is copied whole; one with operations of another Cell is not.
 // CHECK-LABEL: func @regions
 // CHECK: mpc.fusion(%[[X:.*]]) {

@@ -1,0 +1,140 @@
+#include "compiler/codegen/fusion_outputs.h"
+
+#include "compiler/codegen/fusion_emitter.h"
+
+using namespace mlir;
+
+namespace mpc::codegen {
+
+static bool isShared(Extent e) { return e == Extent::PerColumn || e == Extent::Single; }
+
+FusionOutputs::FusionOutputs(FusionOp fusion, const FusionPlan &plan) : plan(plan) {
+  for (auto [index, v] : llvm::enumerate(cast<YieldOp>(fusion.getBody().front().getTerminator()).getValues()))
+    outputs.push_back({v, static_cast<unsigned>(index), plan.extent(v), plan.available(v)});
+}
+
+// A sum of two of the region's inputs.
+static bool isSumOfInputs(const FusionPlan &plan, Value v) {
+  auto isInput = [&](Value operand) {
+    Operation *op = operand.getDefiningOp();
+    return !op || !llvm::is_contained(plan.getBody(), op);
+  };
+  auto sum = v.getDefiningOp<AddOp>();
+  return sum && cast<RankedTensorType>(v.getType()).getElementType().isF32() &&
+         llvm::all_of(sum->getOperands(), isInput);
+}
+
+void FusionOutputs::putOffSums() {
+  for (unsigned sweep = 0; sweep < plan.numSweeps(); ++sweep) {
+    Availability last{sweep, plan.numPhases(sweep) - 1};
+    auto isHere = [&](const Output &o) { return o.extent == Extent::Full && o.when.sweep == sweep; };
+    if (llvm::all_of(outputs,
+                     [&](const Output &o) { return !isHere(o) || o.when == last || isSumOfInputs(plan, o.value); }))
+      for (Output &o : outputs)
+        if (isHere(o))
+          o.when = last;
+  }
+}
+
+const FusionOutputs::Output *FusionOutputs::storedBefore(Value v, Availability now) const {
+  for (const Output &o : outputs) {
+    bool before = isShared(o.extent) ? o.when.sweep > 0 && o.when.sweep <= now.sweep : o.when < now;
+    if (o.value == v && before)
+      return &o;
+  }
+  return nullptr;
+}
+
+bool FusionOutputs::isCombined(const Output &o, unsigned sweep) const {
+  if (!isShared(o.extent) || !plan.endsInCombination(sweep))
+    return false;
+  return o.when.sweep == sweep + 1 || (o.when.sweep == 0 && sweep == 0);
+}
+
+// Whether the operation's reductions give V, rather than its elements.
+bool FusionOutputs::isReduced(Value v) const {
+  auto fusible = v.getDefiningOp<FusibleOpInterface>();
+  return fusible && !fusible.getReductions().empty() && plan.extent(v) != Extent::Full;
+}
+
+void FusionOutputs::collect(Value v, Availability at, llvm::SetVector<Value> &inputs, DenseSet<Value> &seen) const {
+  if (!seen.insert(v).second)
+    return;
+  Operation *op = v.getDefiningOp();
+  if (!op || !llvm::is_contained(plan.getBody(), op)) {
+    inputs.insert(v);
+    return;
+  }
+  if (storedBefore(v, at) || isReduced(v))
+    return;
+  for (Value operand : op->getOperands())
+    collect(operand, at, inputs, seen);
+}
+
+llvm::SetVector<Value> FusionOutputs::inputsBehind(ArrayRef<Value> values, Availability at) const {
+  llvm::SetVector<Value> inputs;
+  DenseSet<Value> seen;
+  for (Value v : values)
+    collect(v, at, inputs, seen);
+  return inputs;
+}
+
+llvm::SetVector<Value> FusionOutputs::inputsRead(Availability at) const {
+  SmallVector<Value> wanted;
+  for (const FusionPlan::Step &s : plan.getSteps())
+    if (s.when == at)
+      llvm::append_range(wanted, s.op->getOperands());
+  for (const Output &o : outputs)
+    if (o.when == at && (!isShared(o.extent) || (at.sweep == 0 && !plan.endsInCombination(0))))
+      wanted.push_back(o.value);
+  return inputsBehind(wanted, at);
+}
+
+llvm::SetVector<Value> FusionOutputs::inputsCombined(unsigned sweep) const {
+  SmallVector<Value> wanted;
+  for (const FusionPlan::Step &s : plan.getSteps())
+    if (s.when.sweep == sweep && s.reduction.axis != Axis::Row)
+      for (Value operand : s.op->getOperands())
+        if (isShared(plan.extent(operand)))
+          wanted.push_back(operand);
+  for (const Output &o : outputs)
+    if (isCombined(o, sweep))
+      wanted.push_back(o.value);
+  return inputsBehind(wanted, {sweep, 0});
+}
+
+// An output of columns may lie over an input that no sweep after its combination reads. One block of the combination
+// reads and writes each column.
+static bool mayAliasColumns(const FusionPlan &plan, const FusionOutputs &outputs, const FusionOutputs::Output &o,
+                            Value input) {
+  std::optional<unsigned> storedAfter;
+  for (unsigned sweep = 0; sweep < plan.numSweeps(); ++sweep) {
+    if (storedAfter) {
+      for (unsigned phase = 0; phase < plan.numPhases(sweep); ++phase)
+        if (outputs.inputsRead({sweep, phase}).contains(input))
+          return false;
+      if (outputs.inputsCombined(sweep).contains(input))
+        return false;
+    } else if (outputs.isCombined(o, sweep)) {
+      storedAfter = sweep;
+    }
+  }
+  return storedAfter.has_value();
+}
+
+bool mayAlias(FusionOp fusion, const FusionPlan &plan, unsigned output, unsigned input) {
+  FusionOutputs outputs(fusion, plan);
+  const FusionOutputs::Output &o = outputs.all()[output];
+  Value argument = fusion.getBody().front().getArgument(input);
+  if (argument.getType() != o.value.getType() || plan.extent(argument) != o.extent || o.extent == Extent::Single)
+    return false;
+  if (o.extent == Extent::PerColumn)
+    return mayAliasColumns(plan, outputs, o, argument);
+  for (unsigned sweep = o.when.sweep; sweep < plan.numSweeps(); ++sweep)
+    for (unsigned phase = 0; phase < plan.numPhases(sweep); ++phase)
+      if (Availability at{sweep, phase}; o.when < at && outputs.inputsRead(at).contains(argument))
+        return false;
+  return true;
+}
+
+} // namespace mpc::codegen

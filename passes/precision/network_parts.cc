@@ -1,0 +1,108 @@
+#include "passes/precision/network_parts.h"
+
+#include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
+#include "passes/precision/label_slice.h"
+#include "passes/precision/op_precision.h"
+
+using namespace mlir;
+
+namespace mpc {
+
+// Arithmetic and movement between two pieces of matrix work.
+static bool isPointwiseOrReduction(AmpClass ampClass) {
+  return ampClass == AmpClass::Clear || ampClass == AmpClass::Infer || ampClass == AmpClass::Deny;
+}
+
+NetworkParts::NetworkParts(ModuleOp module) {
+  collectNetwork(module);
+  collectDifferentiated(module);
+  collectLabels(module);
+}
+
+// Without any scope (hand-written IR) every function but the training steps themselves is a network.
+void NetworkParts::collectNetwork(ModuleOp module) {
+  bool anyScope = false;
+  module.walk([&](Operation *op) {
+    ScopeAttr scope = scopeOf(op);
+    anyScope |= bool(scope);
+    if (scope && (scope.getNetwork() || !scope.getLevel().empty()))
+      network.insert(op);
+  });
+  if (anyScope)
+    return;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    bool isStep = function.walk([](ValueAndGradOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    if (!isStep)
+      function.walk([&](Operation *op) { network.insert(op); });
+  }
+}
+
+// The value that value_and_grad or backward differentiates, before a scaler multiplies it; null for any other
+// operation.
+static Value valueDifferentiatedBy(Operation *request) {
+  Value loss;
+  if (auto backward = dyn_cast<BackwardOp>(request)) {
+    loss = backward.getLoss();
+  } else if (auto step = dyn_cast<ValueAndGradOp>(request)) {
+    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(step, step.getCalleeAttr());
+    if (!callee || callee.isExternal())
+      return {};
+    auto terminator = dyn_cast<func::ReturnOp>(callee.getBody().front().getTerminator());
+    if (terminator && terminator.getNumOperands() > 0)
+      loss = terminator.getOperand(0);
+  }
+  while (loss && loss.getDefiningOp<ScaleLossOp>())
+    loss = loss.getDefiningOp<ScaleLossOp>().getLoss();
+  return loss;
+}
+
+// A loss written by hand inside the network ends in the differentiated value. The arithmetic that leads to it (square,
+// mean), back to the last matrix work or norm, is f32.
+void NetworkParts::collectDifferentiated(ModuleOp module) {
+  module.walk([&](Operation *request) {
+    Value loss = valueDifferentiatedBy(request);
+    if (!loss)
+      return;
+    SmallVector<std::pair<Operation *, bool>> worklist{{loss.getDefiningOp(), true}};
+    while (!worklist.empty()) {
+      auto [op, givesValue] = worklist.pop_back_val();
+      auto amp = dyn_cast_or_null<AmpOpInterface>(op);
+      if (!amp || !network.contains(op) || isa<CastOp>(op))
+        continue;
+      if (givesValue)
+        differentiatedValue.insert(op);
+      bool replacement = differentiated.insert(op).second;
+      if (!isPointwiseOrReduction(amp.getAmpClass()) || !replacement)
+        continue;
+      // Data movement hands the question on to what it moves.
+      bool moves = has<Property::HandsOnValue>(op);
+      for (Value operand : op->getOperands()) {
+        auto producer = dyn_cast_or_null<AmpOpInterface>(operand.getDefiningOp());
+        if (producer && isAssignable(operand) && isPointwiseOrReduction(producer.getAmpClass()))
+          worklist.push_back({producer, givesValue && moves});
+        else if (producer && givesValue && moves)
+          worklist.push_back({producer, true});
+      }
+    }
+  });
+}
+
+bool NetworkParts::isDifferentiatedBy(Operation *op) const {
+  return llvm::any_of(op->getUses(), [](OpOperand &use) {
+    auto request = dyn_cast<BackwardOp>(use.getOwner());
+    return request && llvm::is_contained(request.getWrt(), use.get());
+  });
+}
+
+// Labels never pass through a low type, whatever the network does to them before its loss.
+void NetworkParts::collectLabels(ModuleOp module) {
+  module.walk([&](AmpOpInterface loss) {
+    if (loss.getAmpClass() != AmpClass::Loss || loss->getNumOperands() < 2)
+      return;
+    llvm::SetVector<Operation *> slice = labelSlice(loss->getOperand(1));
+    labels.insert(slice.begin(), slice.end());
+  });
+}
+
+} // namespace mpc

@@ -1,0 +1,43 @@
+// Finds where in a module levels act, and which operations are part of a loss or its labels.
+#pragma once
+
+#include "compiler/dialect/dialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace mpc {
+
+class NetworkParts {
+public:
+  explicit NetworkParts(mlir::ModuleOp module);
+
+  /// Whether a level acts on \p op. Levels act on operations of networks and of `amp::AutoCast` scopes. Without any
+  /// scope they act on every function that is no training step.
+  bool isInNetwork(mlir::Operation *op) const { return network.contains(op); }
+
+  /// Whether \p op is part of a loss written by hand. It leads to the value that `value_and_grad` or `backward`
+  /// differentiates, and comes after the last matrix work or norm.
+  bool isDifferentiated(mlir::Operation *op) const { return differentiated.contains(op); }
+
+  /// Whether \p op gives the differentiated value itself.
+  bool givesDifferentiatedValue(mlir::Operation *op) const { return differentiatedValue.contains(op); }
+
+  /// Whether `backward` differentiates by a result of the operation. Such a value keeps its type: a cast of it would
+  /// not lead to the loss.
+  bool isDifferentiatedBy(mlir::Operation *op) const;
+
+  /// Whether \p op is what a network does to labels before its loss reads them.
+  bool isLabel(mlir::Operation *op) const { return labels.contains(op); }
+
+private:
+  void collectNetwork(mlir::ModuleOp module);
+  void collectDifferentiated(mlir::ModuleOp module);
+  void collectLabels(mlir::ModuleOp module);
+
+  llvm::DenseSet<mlir::Operation *> network;
+  llvm::DenseSet<mlir::Operation *> differentiated;
+  llvm::DenseSet<mlir::Operation *> differentiatedValue;
+  llvm::DenseSet<mlir::Operation *> labels;
+};
+
+} // namespace mpc

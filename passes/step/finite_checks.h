@@ -1,0 +1,33 @@
+// The finite check of each request of a step.
+#pragma once
+
+#include "passes/step/step_scalers.h"
+
+namespace mpc {
+
+/// The checks of a step, one a request. There are none where losses are not scaled.
+class FiniteChecks {
+public:
+  FiniteChecks(StepEdit &edit, const StepScalers &scalers, MicroSteps &microSteps)
+      : edit(edit), scalers(scalers), microSteps(microSteps) {}
+
+  /// Makes the scale of each request its seed, and checks it.
+  void addChecks();
+
+  llvm::ArrayRef<AllFiniteOp> getChecks() const { return checks; }
+  /// What the check of each request found, in all micro-steps so far.
+  llvm::ArrayRef<Finding> getFindings() const { return findings; }
+  /// The last operation of what \p request and its check add to the step.
+  mlir::Operation *endOf(unsigned request) const;
+
+private:
+  void addCheck(const GradientRequest &asked, unsigned request);
+
+  StepEdit &edit;
+  const StepScalers &scalers;
+  MicroSteps &microSteps;
+  llvm::SmallVector<AllFiniteOp> checks;
+  llvm::SmallVector<Finding> findings;
+};
+
+} // namespace mpc

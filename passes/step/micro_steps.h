@@ -1,0 +1,57 @@
+// Accumulation over micro-steps: one function, run once a micro-step, whose optimizers and scalers act in the last one.
+#pragma once
+
+#include "passes/step/step_edit.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <string>
+
+namespace mpc {
+
+/// What the check of a request finds.
+struct Finding {
+  mlir::Value finite;   ///< whether all that it looks at is finite
+  mlir::Value firstBad; ///< the first position that is not; -1 where there is none
+};
+
+/// The micro-step of a function and the accumulators that outlive it. A step of one micro-step has neither: what its
+/// methods are given they give back, and nothing is added.
+class MicroSteps {
+public:
+  MicroSteps(StepEdit &edit, int64_t count) : edit(edit), count(count) {}
+
+  bool accumulates() const { return count > 1; }
+  /// Adds the number of the micro-step. It precedes the methods below.
+  void addNumber();
+  /// The number of the micro-step, from 0. Null: there is one.
+  mlir::Value getNumber() const { return number; }
+  /// Whether the micro-step is the last one. Null: there is one.
+  mlir::Value getLast() const { return isLast; }
+
+  /// What the checks of \p request found in the micro-steps so far, behind the check that \p found this.
+  Finding soFar(unsigned request, Finding found);
+  /// The mean of gradient \p position of \p request over the micro-steps so far, where the builder stands. \p term is
+  /// the unscaled gradient.
+  mlir::Value meanSoFar(unsigned request, unsigned position, mlir::Value term);
+  /// What state \p old was before the first micro-step.
+  mlir::Value beforeFirst(mlir::Value old);
+  /// \p updated in the last micro-step and \p old before it, where the builder stands.
+  mlir::Value inLast(mlir::Value updated, mlir::Value old);
+
+  /// Returns the accumulators and the number of the next micro-step.
+  void appendResults();
+
+private:
+  struct Accumulator {
+    mlir::Value updated;
+    std::string name;
+  };
+
+  StepEdit &edit;
+  int64_t count;
+  mlir::Value number, isFirst, isLast;
+  llvm::SmallVector<Accumulator> accumulators;
+  llvm::DenseMap<mlir::Value, mlir::Value> backups; ///< what state was before the first micro-step
+};
+
+} // namespace mpc
