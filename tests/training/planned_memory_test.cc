@@ -125,13 +125,13 @@ TEST_P(PlannedMemory, IsWhatAStepHoldsAndASteadyStepAllocatesNothingThatGrows) {
     EXPECT_EQ(small.held, small.planned) << network;
     EXPECT_EQ(large.held, large.planned) << network;
     EXPECT_GT(large.planned, small.planned) << network;
-    // oneDNN makes a table of arguments in each call. Another shape may take another primitive, with an argument more;
-    // the tensors are eight times as large.
-    EXPECT_LT(large.live, small.live + 1024) << network;
+    // The results of the first convolutions have more bytes at a batch of 32.
     EXPECT_LT(large.live, 64 * 1024u) << network;
     // Without AVX-512, oneDNN computes some convolutions as one product an image. Each of these products allocates a
-    // buffer of 16,640 bytes and frees it, so that the sum grows with the batch.
+    // buffer of 16,640 bytes and frees it, so that the sum grows with the batch. Each thread holds one at a time.
     if (!has_avx512) continue;
+    // oneDNN makes a table of arguments in each call. Another shape may take another primitive, with an argument more;
+    // the tensors are eight times as large.
     EXPECT_LT(large.bytes, small.bytes + 1024) << network;
     EXPECT_LT(large.bytes, 64 * 1024u) << network;
   }
