@@ -77,7 +77,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_pt
 std::byte* CpuExecutable::Address(const Value& value) {
   switch (value.storage) {
     case Storage::kState:
-      assert(value.index < entries_.size() && "the program check has bounded the index");
+      assert(static_cast<std::size_t>(value.index) < entries_.size() && "the program check has bounded the index");
       return static_cast<std::byte*>(entries_[value.index]->data());
     case Storage::kInput:
     case Storage::kTemporary:
