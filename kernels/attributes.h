@@ -42,6 +42,7 @@ class Attributes {
     for (const Entry& entry : entries) Set(entry.first, entry.second);
   }
 
+  /// Replaces the value of `name`, or appends it.
   void Set(std::string_view name, AttributeValue value) {
     for (Entry& entry : entries_) {
       if (entry.first == name) {
@@ -56,6 +57,7 @@ class Attributes {
     std::erase_if(entries_, [name](const Entry& entry) { return entry.first == name; });
   }
 
+  /// The value of `name`, or null. The pointer holds until the next change.
   const AttributeValue* Find(std::string_view name) const {
     for (const Entry& entry : entries_) {
       if (entry.first == name) return &entry.second;
@@ -63,6 +65,7 @@ class Attributes {
     return nullptr;
   }
 
+  /// The value of `name`; `fallback` where it is left out or has another type.
   bool GetBool(std::string_view name, bool fallback = false) const { return Get<bool>(name, fallback); }
   std::int64_t GetInt(std::string_view name, std::int64_t fallback = 0) const {
     return Get<std::int64_t>(name, fallback);

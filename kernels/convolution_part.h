@@ -14,7 +14,8 @@ struct ConvolutionPart {
   const TensorSpec& y() const { return convolution.outputs[0]; }
 };
 
-/// The convolution within `spec`, which is conv2d_statistics. Errors: INVALID_ARGUMENT for a window that does not fit.
+/// The convolution within `spec`, which is conv2d_statistics. Errors: INVALID_ARGUMENT for a window that does not fit,
+/// which is checked only where y is unused. An unused y has the operands' type if they agree, else f32.
 absl::StatusOr<ConvolutionPart> ConvolutionPartOf(const KernelSpec& spec);
 
 }  // namespace mpc

@@ -11,13 +11,14 @@
 
 namespace mpc {
 
-/// Merged axes of one kind (kept or reduced), outermost first.
+/// Merged axes of one kind (kept or reduced), outermost first. Axes of extent 1 are left out. Strides are in elements.
 struct AxisList {
   static constexpr int kMaxRank = 8;
   int rank = 0;
   std::int64_t extents[kMaxRank] = {};
   std::int64_t strides[kMaxRank] = {};
 
+  /// The product of the extents; 1 without axes.
   std::int64_t count() const {
     std::int64_t product = 1;
     for (int axis = 0; axis < rank; ++axis) product *= extents[axis];
@@ -32,6 +33,7 @@ struct AxisList {
     }
     return rank > 0 ? offset + index * strides[0] : offset;
   }
+  /// Adds an axis inside the others. There are at most kMaxRank, which is not checked.
   void Push(std::int64_t extent, std::int64_t stride) {
     extents[rank] = extent;
     strides[rank] = stride;
@@ -43,7 +45,7 @@ struct ReducePlan {
   AxisList kept, reduced;  ///< without the inner axis
   std::int64_t inner = 1;  ///< extent of the innermost merged axis, contiguous
   bool inner_reduced = true;
-  float divisor = 1;  ///< elements that meet in one result
+  float divisor = 1;  ///< elements that meet in one result, whatever the reduction; means divide by it
   DType in = DType::kF32, out = DType::kF32;
 };
 

@@ -22,8 +22,8 @@ struct Sweep {
   llvm::SmallVector<unsigned> stores;
   /// Results with a value a column, or a single value, that are stored where the sweep before this one is combined.
   llvm::SmallVector<unsigned> columnStores, singleStores;
-  /// The values that the sweep reads at every element: inputs, and what earlier sweeps stored. An output may share the
-  /// storage of an input if only the output's value is computed from that input later.
+  /// The values that the sweep reads at every element: inputs of the region, and what earlier sweeps stored.
+  /// codegen::mayAlias says which outputs may lie over which of these inputs.
   llvm::SmallVector<mlir::Value> elements;
 
   /// Whether the sweep visits any element.
@@ -44,18 +44,22 @@ struct SweepTiling {
   bool resident = true;
   unsigned vector = 1; ///< elements that lie side by side and are read at once
   unsigned lanes = 1, places = 1;
-  unsigned ahead = 1; ///< rows (flat: vectors) whose loads are under way together
-  unsigned threads = 256;
+  unsigned ahead = 1;      ///< rows (flat: vectors) whose loads are under way together
+  unsigned threads = 256;  ///< threads of a block: 64 to 512
   int64_t columnTiles = 1; ///< blocks side by side along a row
+  /// Blocks one below the other, and the rows that each takes. Flat: all blocks; rowsPerBlock is not used.
   int64_t rowBlocks = 1, rowsPerBlock = 1;
 
+  /// Teams of a block.
   unsigned teams() const { return threads / lanes; }
+  /// Blocks of the launch.
   int64_t blocks() const { return columnTiles * rowBlocks; }
   /// Columns that the places of a team cover.
   int64_t width() const { return int64_t{lanes} * places * vector; }
 };
 
-/// The tiling of a sweep. It follows from the shape and the number of multiprocessors of the target alone.
+/// The tiling of a sweep. It follows from the shape, the element types, what the sweep stores and reduces, and the
+/// target's number of multiprocessors.
 SweepTiling tilingOf(const FusionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors);
 
 } // namespace mpc::codegen

@@ -41,7 +41,7 @@ mlir::Attribute wordAttribute(mlir::MLIRContext *context, llvm::StringRef name, 
 /// The words that the attribute \p name takes; empty: it takes others than words.
 llvm::ArrayRef<std::string_view> wordsOf(llvm::StringRef name);
 
-/// The word of an attribute of the dialect's enums; none for any other attribute.
+/// The word of an attribute of the dialect's enums; none for any other attribute. \p given is not null.
 std::optional<llvm::StringRef> wordOf(mlir::Attribute given);
 
 } // namespace mpc

@@ -26,16 +26,19 @@ namespace mpc::compiler {
 struct ProgramParts {
   const runtime::Device &target;
   const runtime::PlanOptions &options;
-  codegen::GeneratedCode code;
+  codegen::GeneratedCode code; ///< has a call for every FusionOp of the functions
   runtime::Program program = {};
-  /// Offsets among the Program's constants.
+  /// Offsets among the Program's constants, in bytes.
   llvm::DenseMap<mlir::Operation *, std::size_t> constants = llvm::DenseMap<mlir::Operation *, std::size_t>();
+  /// Set before the first FunctionLowering::run(), when the Program's state is known.
   std::optional<runtime::WeightPacker> packer = std::nullopt;
   /// Remarks on what was measured to choose kernels.
   std::vector<std::string> remarks = {};
   std::int64_t allRuns = 0; ///< runs of all sequences in a step
 
-  /// Gives an instruction its workspace, and the Program what was chosen for it.
+  /// Asks the device for the plan of an instruction and returns it. Gives the instruction its workspace, and the
+  /// Program the choice of its kernel. A plan with a `packing` is asked for again once the weight is packed. Errors:
+  /// the device's, behind the scope and the kernel.
   absl::StatusOr<runtime::InstructionPlan> planned(runtime::Instruction &instruction);
 };
 
@@ -58,11 +61,12 @@ public:
   /// sequence is called.
   void placeInArena(mlir::BlockArgument argument) { arenaValues[argument].push_back(ids.lookup(argument)); }
 
-  /// Adds the instructions. Errors: what the device says; more sequences, deeper ones or more runs than a Program has.
+  /// Adds the instructions. Errors: what the device says; a FusionOp without code; an operation whose results nothing
+  /// reads. Errors too: more sequences, deeper ones or more runs than a Program has.
   absl::Status run();
-  /// Adds the copies to what could not be updated in place.
+  /// Adds the copies to what could not be updated in place. They run after the last instruction.
   void addCopies();
-  /// The record of a value: its own shape, the storage of its root.
+  /// The record of a value: its own shape, the storage of its root. The first call adds the record to the Program.
   runtime::ValueId valueId(mlir::Value v);
   /// The same of a result. What leaves the function, or becomes another state, must not change when state is updated in
   /// place. So an old value, or a view of one, is copied before the first instruction.
@@ -70,7 +74,8 @@ public:
   /// The state, or the argument of a sequence, whose new value a result is; none for data.
   std::optional<runtime::ValueId> oldValue(unsigned result);
 
-  /// Gives everything a place in an arena of its own. Returns its bytes.
+  /// Gives all temporaries, and the bound arguments of the step, a place in an arena of its own. Returns the arena's
+  /// bytes. Puts the copies of keptId() in front of the instructions, so it comes last.
   std::size_t plan();
   /// Moves the places by \p offset, what this function calls along with it.
   void moveBy(std::size_t offset);

@@ -17,12 +17,13 @@ struct CellCall {
   const nn::Cell* cell = nullptr;
   std::vector<Tensor> inputs;
   std::vector<Tensor> outputs;
-  std::int64_t first_call_site = 0;  ///< call site of the first random use inside
+  std::int64_t first_call_site = 0;  ///< call site that the first random use inside has, if there is one
   std::size_t number = 0;            ///< counted from 1
-  std::size_t last = 0;              ///< calls `number` to `last` are this call and those inside it
+  std::size_t last = 0;              ///< calls `number` to `last` are this call and those inside it; 0 before its end
   bool replaced = false;             ///< a differentiated call has taken its place
 
-  /// Whether it is a call of `called` on `given` that has not been replaced.
+  /// Whether it is a call of `called` on `given` that has not been replaced. Inputs are compared as values of the graph
+  /// (SameValue), not by their elements.
   bool IsPlainCallOf(const nn::Cell* called, const std::vector<Tensor>& given) const;
 };
 

@@ -18,7 +18,7 @@ struct SaveOptions {
 };
 
 /// Writes every Parameter of `net` (running statistics included) under its dotted path as safetensors. The file is
-/// written beside `path`, synced and renamed. Errors: the path and the reason.
+/// written beside `path`, synced and renamed; its folder must exist. Errors: the path and the reason.
 absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOptions& options = {});
 
 /// The parameters and statistics in a file, by the file's names. The file may be a checkpoint of weights or another
@@ -34,14 +34,16 @@ struct LoadOptions {
 };
 
 struct LoadReport {
-  std::vector<std::string> loaded;      ///< Parameters
-  std::vector<std::string> missing;     ///< Parameters that the file does not have
-  std::vector<std::string> unexpected;  ///< entries that the network does not have
+  std::vector<std::string> loaded;   ///< Parameters, by the network's names
+  std::vector<std::string> missing;  ///< Parameters that the file does not have, by the network's names
+  /// Entries that the network does not have, by the file's names. Those that LoadOptions::names ignores are left out.
+  std::vector<std::string> unexpected;
 };
 
 /// Loads the weights of LoadCheckpoint into `net`. Everything is checked first: on an error, which lists every problem,
 /// the network is as it was. Floating entries of another type are converted to the Parameter's.
 absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::string& path, const LoadOptions& options = {});
+/// As above, from the map that LoadCheckpoint returns.
 absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::map<std::string, Tensor>& parameters,
                                             const LoadOptions& options = {});
 

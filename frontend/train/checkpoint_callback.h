@@ -11,7 +11,7 @@
 namespace mpc {
 
 struct ModelCheckpointOptions {
-  std::string prefix = kCheckpointPrefix;  ///< prefix of file names; no '/'
+  std::string prefix = kCheckpointPrefix;  ///< prefix of file names, not empty; no '/'
   std::string directory = ".";             ///< made if it is missing
   std::int64_t save_checkpoint_steps = 0;  ///< save after every so many steps (global count); 0: not by steps
   /// Save after every so many epochs; 0: not by epochs. Left out: 1, or 0 if steps are given.
@@ -21,16 +21,19 @@ struct ModelCheckpointOptions {
 
 /// Writes "directory/prefix-<global step>.safetensors" as Model::SaveCheckpoint does, at the end of training too.
 /// Stands last in the list of callbacks, so that it saves what the others have changed. A file that cannot be written
-/// ends the run with an error. So does a folder that holds later steps of another run under this prefix.
+/// ends the run with an error. So does a folder that holds later steps of another run under this prefix. Options that
+/// are not valid end it when training begins.
 class ModelCheckpoint : public Callback {
  public:
   explicit ModelCheckpoint(ModelCheckpointOptions options = {});
 
-  /// True for the steps that it saves after.
+  /// True for the steps that `save_checkpoint_steps` saves after. An epoch's last step is not among them.
   bool NeedsState(const RunContext& context) const override;
+  /// Checks options and folder, makes the folder, and removes unfinished files of the prefix.
   void OnTrainBegin(RunContext& context) override;
   void OnStepEnd(RunContext& context) override;
   void OnEpochEnd(RunContext& context) override;
+  /// Saves even if the last step was saved: the position may have moved on to the next epoch.
   void OnTrainEnd(RunContext& context) override;
 
   /// The last file written; empty before the first one.

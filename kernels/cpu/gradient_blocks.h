@@ -11,8 +11,8 @@
 
 namespace mpc::cpu {
 
-/// The operands of a kernel from `first_operand` on, before `end_operand`, laid end to end in blocks of a few thousand
-/// elements.
+/// The operands of a kernel from `first_operand` on, before `end_operand`, laid end to end. A block has at most
+/// 4 * kBlock elements, all of one gradient. Gradients and blocks are counted from 0.
 class GradientBlocks {
  public:
   GradientBlocks(const KernelSpec& spec, std::size_t first_operand, std::size_t end_operand) : blocks_(4 * kBlock) {
@@ -26,10 +26,13 @@ class GradientBlocks {
   std::int64_t count() const { return blocks_.count(); }
   std::int64_t total() const { return blocks_.total(); }
 
+  /// The gradient of a block (`tensor`, 0 for `first_operand`) and the block's elements in it.
   TensorBlocks::Block BlockAt(std::int64_t block) const { return blocks_.BlockAt(block); }
+  /// The storage type of a gradient.
   DType dtype(std::size_t gradient) const { return dtypes_[gradient]; }
 
   /// Calls visit(values, size) for the elements of a block, as f32, a kBlock at a time, until it returns false.
+  /// `gradients` are the addresses of the operands from `first_operand` on.
   template <typename Visit>
   void ForEachPart(std::int64_t block, const void* const* gradients, const Visit& visit) const {
     const TensorBlocks::Block part = BlockAt(block);

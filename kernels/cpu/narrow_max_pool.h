@@ -9,8 +9,11 @@
 
 namespace mpc::cpu {
 
-/// The kernels for this geometry; null where the general ones have to be used.
+/// max_pool2d of 2 to 16 channels, with windows of at most 3 x 3 and without dilation. Null for other geometries, for
+/// longer rows than kMaxRow (row_permutation.h), and on processors without AVX-512.
 std::unique_ptr<Kernel> MakeNarrowMaxPool(const KernelSpec& spec, const PoolGeometry& geometry);
+/// Its gradient, with any number of channels and any padding. Null where windows overlap or dilate, where dy and dx
+/// differ in type, for longer rows than kMaxRow, and without AVX-512.
 std::unique_ptr<Kernel> MakeNarrowMaxPoolGrad(const KernelSpec& spec, const PoolGeometry& geometry);
 
 }  // namespace mpc::cpu

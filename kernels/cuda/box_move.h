@@ -17,8 +17,9 @@ namespace mpc::cuda {
 struct Mover {
   Source from;
   Sink to;
-  int unit;
+  int unit;  ///< elements of a unit: 1 or kVector
 
+  /// Moves the unit that begins at element `from_index` to element `to_index`.
   __device__ __forceinline__ void Move(std::int64_t from_index, std::int64_t to_index) const {
     if (unit == 1) {
       MoveOne(from_index, to_index);
@@ -50,9 +51,9 @@ struct Mover {
 /// A Box between two tensors.
 struct BoxMove {
   Mover mover;
-  std::int64_t from_offset, to_offset;
-  std::int64_t units;
-  PairedOffsets offsets;  ///< offsets in units
+  std::int64_t from_offset, to_offset;  ///< the box's first element in either tensor
+  std::int64_t units;                   ///< units of the whole box
+  PairedOffsets offsets;                ///< from the number of a unit to offsets in elements
 };
 
 /// Boxes that one launch moves: blockIdx.y chooses.
@@ -60,8 +61,10 @@ template <int kBoxes>
 struct BoxMoves {
   BoxMove boxes[kBoxes];
 };
+/// Boxes of one launch where there are several: the parameters of a kernel have 4 KiB.
 inline constexpr int kManyBoxes = 12;
 
+/// Moves the boxes, one a row of the grid. Threads share the units of a box.
 template <int kBoxes>
 __global__ void __launch_bounds__(kMapThreads) MoveBoxesKernel(BoxMoves<kBoxes> moves) {
   const BoxMove& box = moves.boxes[kBoxes == 1 ? 0 : blockIdx.y];
@@ -96,6 +99,7 @@ inline absl::StatusOr<BoxMove> PlanBox(const KernelSpec& spec, const Box& box, D
   return move;
 }
 
+/// Moves `count` boxes, at most kBoxes, in one launch.
 template <int kBoxes>
 absl::Status LaunchMoves(LaunchQueue& queue, const BoxMove* first, int count) {
   BoxMoves<kBoxes> moves{};
@@ -111,7 +115,7 @@ absl::Status LaunchMoves(LaunchQueue& queue, const BoxMove* first, int count) {
   return launch(queue, &MoveBoxesKernel<kBoxes>, shape, moves);
 }
 
-/// Moves the boxes, in as many launches as their parameters need.
+/// Moves the boxes, in as many launches as their parameters need; none for no boxes.
 inline absl::Status MoveBoxes(LaunchQueue& queue, const std::vector<BoxMove>& moves) {
   const int count = static_cast<int>(moves.size());
   if (count == 1) return LaunchMoves<1>(queue, moves.data(), 1);

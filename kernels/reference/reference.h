@@ -26,13 +26,15 @@ Function Find(std::string_view name);
 /// Every operation that has a reference function, sorted.
 std::vector<std::string_view> Names();
 
-/// How results are stored after each operation.
+/// How results are stored after each operation. f64 results are never rounded. Integers and bool are always rounded as
+/// RoundTo does.
 enum class Rounding {
-  /// To f32 to nearest even, f16 and bf16 from there, as kernels do: a narrowing cast may be folded into an operation
-  /// without another bit. Integers are truncated; a cast of one to a low type rounds once.
+  /// To f32 to nearest even, and low types from there, as kernels do. So a narrowing cast may be folded into an
+  /// operation without another bit. A cast of an integer to a low type rounds once.
   kStorage,
-  kLowOnly,  ///< f16 and bf16 only: f32 tensors keep f64 accuracy, the oracle that tolerances are derived against
-  kNone,     ///< floating types keep f64 accuracy: a cast between them changes nothing
+  /// Low types only, from f64 at once. f32 tensors keep f64 accuracy: the oracle that tolerances are derived against.
+  kLowOnly,
+  kNone,  ///< floating types keep f64 accuracy: a cast between them changes nothing
 };
 
 /// Runs one operation and rounds its results. Errors: NOT_FOUND for an operation without a reference function, those
@@ -41,10 +43,10 @@ absl::Status Run(std::string_view name, const Attributes& attributes, absl::Span
                  absl::Span<Tensor> outputs, Rounding rounding = Rounding::kStorage);
 
 /// `value` as storage type `dtype` represents it: rounded once, to nearest even. Integers truncate towards zero and
-/// saturate; of NaN they are 0.
+/// saturate; of NaN they are 0. A bool is 1 for every value but 0.
 double RoundTo(DType dtype, double value);
 
-/// Conversions from and to raw storage (bool takes a byte).
+/// Conversions from and to raw storage, row-major (bool takes a byte). ToStorage rounds as RoundTo does.
 Tensor FromStorage(const TensorSpec& spec, const void* data);
 void ToStorage(const Tensor& tensor, void* data);
 

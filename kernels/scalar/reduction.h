@@ -1,4 +1,5 @@
-// Associative operations of reductions: a value that changes nothing, and what two values are together.
+// Associative operations of reductions. Identity() is a value that changes nothing, and Combine(a, b) is what two
+// values are together. F is float, or a number of the code generator (number.h).
 #pragma once
 
 #include <cstdint>

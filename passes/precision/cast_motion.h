@@ -5,20 +5,21 @@
 
 namespace mpc {
 
-/// low -> f32: every value of the operand is a value of the result.
+/// Floating type to another one that holds all of its values, such as low -> f32.
 bool isWidening(CastOp cast);
 
-/// f32 -> low: rounds.
+/// Floating type to another one, all of whose values it holds, such as f32 -> low: rounds.
 bool isNarrowing(CastOp cast);
 
 /// move(ext(x)) becomes ext(move(x)): the low value moves. The cast moves past data movement and operations that keep
 /// the order of values (relu, max_pool2d, ...), where fewer bytes move. These operations give the same values in either
-/// type. The cast does not move past an operation whose precision the user chose. The casts have no other users. Erases
-/// \p cast where it returns true.
+/// type. A cast or a precision that the user chose stops it, but not at data movement. Every floating operand must be
+/// such a cast without other users. Erases \p cast where it returns true; else nothing changes.
 bool sinkWidening(CastOp cast);
 
 /// trunc(move(x)) becomes move(trunc(x)), past data movement alone: rounding before an operation that compares would
-/// change its ties and the masks of its derivative. Erases \p cast where it returns true.
+/// change its ties and the masks of its derivative. The operand has no other use, and fewer bytes must move. Erases
+/// \p cast where it returns true.
 bool hoistNarrowing(CastOp cast);
 
 /// Whether the operation could read this f32 operand in a low type with the same result. That holds for gradients that
@@ -31,7 +32,7 @@ bool readsAnyFloat(mlir::OpOperand &use);
 bool foldNarrowing(CastOp cast);
 
 /// Says in `mpc.precision` that a cast has been folded into the operation: it reads or writes another type than it was
-/// assigned.
+/// assigned. An operation without `mpc.precision` stays as it is.
 void markFolded(mlir::Operation *op);
 
 } // namespace mpc

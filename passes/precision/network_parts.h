@@ -7,19 +7,21 @@
 
 namespace mpc {
 
+/// Built from a module once. It does not follow later changes of the module, but for isDifferentiatedBy.
 class NetworkParts {
 public:
   explicit NetworkParts(mlir::ModuleOp module);
 
-  /// Whether a level acts on \p op. Levels act on operations of networks and of `amp::AutoCast` scopes. Without any
-  /// scope they act on every function that is no training step.
+  /// Whether a level of mixed precision (O0 to O3, auto) acts on \p op. Levels act on operations of networks and of
+  /// `amp::AutoCast` scopes. Without any scope they act on every function that is no training step.
   bool isInNetwork(mlir::Operation *op) const { return network.contains(op); }
 
   /// Whether \p op is part of a loss written by hand. It leads to the value that `value_and_grad` or `backward`
   /// differentiates, and comes after the last matrix work or norm.
   bool isDifferentiated(mlir::Operation *op) const { return differentiated.contains(op); }
 
-  /// Whether \p op gives the differentiated value itself.
+  /// Whether \p op gives the differentiated value itself. Operations that only hand it on (HandsOnValue) may lie
+  /// between.
   bool givesDifferentiatedValue(mlir::Operation *op) const { return differentiatedValue.contains(op); }
 
   /// Whether `backward` differentiates by a result of the operation. Such a value keeps its type: a cast of it would

@@ -32,16 +32,19 @@ public:
   /// Adds a node and returns its number, from 0. \p lowGain is what the node saves where it is low (negative: costs).
   unsigned addNode(Pin pinned = Pin::None, std::int64_t lowGain = 0);
 
-  /// Adds a value. Consumers may repeat and may hold the producer. \p weight is what one cast of it costs, >= 0.
+  /// Adds a value. Consumers may repeat and may hold the producer, which changes nothing. \p weight is what one cast of
+  /// it costs, >= 0.
   void addValue(unsigned producer, std::span<const unsigned> consumers, std::int64_t weight);
 
-  /// False, and nothing is solved, where weights and gains add up to CostLimit or more.
+  /// Solves for the nodes and values so far. It may be called again after more were added. False, and nothing is
+  /// solved, where weights and gains add up to costLimit or more.
   [[nodiscard]] bool solve();
 
   /// Whether the node is low. Valid after solve() returned true.
   bool isLow(unsigned node) const { return low[node]; }
 
-  /// The weights of the casts plus the gains that were not taken. Valid after solve() returned true.
+  /// The weights of the casts, the positive gains of nodes that are f32, and the sizes of negative gains of nodes that
+  /// are low. Valid after solve() returned true.
   std::int64_t getCost() const { return cost; }
 
   unsigned numNodes() const { return static_cast<unsigned>(nodes.size()); }
@@ -63,7 +66,7 @@ private:
   std::vector<Value> values;
   std::vector<bool> low;
   std::int64_t cost = 0;
-  std::int64_t total = 0; ///< sum of weights and gains, at most CostLimit
+  std::int64_t total = 0; ///< sum of weights and gains, at most costLimit
 };
 
 } // namespace mpc

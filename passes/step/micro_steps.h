@@ -10,8 +10,9 @@ namespace mpc {
 
 /// What the check of a request finds.
 struct Finding {
-  mlir::Value finite;   ///< whether all that it looks at is finite
-  mlir::Value firstBad; ///< the first position that is not; -1 where there is none
+  mlir::Value finite; ///< whether all that it looks at is finite
+  /// The position of the first gradient that is not; -1 where all is finite, -2 where the loss alone is not.
+  mlir::Value firstBad;
 };
 
 /// The micro-step of a function and the accumulators that outlive it. A step of one micro-step has neither: what its
@@ -28,10 +29,12 @@ public:
   /// Whether the micro-step is the last one. Null: there is one.
   mlir::Value getLast() const { return isLast; }
 
-  /// What the checks of \p request found in the micro-steps so far, behind the check that \p found this.
+  /// What the checks of \p request found in the micro-steps so far. \p found is what this micro-step's check finds. Of
+  /// several bad gradients the last position stays. New operations stand behind the one that gives `found.firstBad`.
   Finding soFar(unsigned request, Finding found);
-  /// The mean of gradient \p position of \p request over the micro-steps so far, where the builder stands. \p term is
-  /// the unscaled gradient.
+  /// The sum of gradient \p position of \p request over the micro-steps so far, divided by the number of all
+  /// micro-steps. In the last one it is their mean. It is built where the builder stands. \p term is the unscaled
+  /// gradient.
   mlir::Value meanSoFar(unsigned request, unsigned position, mlir::Value term);
   /// What state \p old was before the first micro-step.
   mlir::Value beforeFirst(mlir::Value old);

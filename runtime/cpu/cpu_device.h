@@ -18,14 +18,17 @@ class CpuDevice : public Device {
  public:
   std::string_view name() const override { return "cpu"; }
   DType native_low_type() const override { return HasAvx512Bf16() ? DType::kBF16 : DType::kF16; }
+  /// The features that kernels are compiled for.
   std::vector<std::string> required_cpu_features() const override { return {"avx2", "fma", "f16c"}; }
 
-  /// Creates the kernel and asks it. The answer holds for the thread count at the time of the call. Where rules choose
-  /// and none of `options` changes them, the choice is not kept in the Program, since the rules give it again.
+  /// Creates the kernel and asks it. The answer holds for the thread count at the time of the call. A choice that rules
+  /// make is not kept in the Program, since they make it again. It is kept where `tune`, `choice_cache` or
+  /// `allow_winograd` is set, or where the Program has a choice already.
   absl::StatusOr<InstructionPlan> Plan(const Program& program, const Instruction& instruction,
                                        const PlanOptions& options = {}) const override;
   absl::Status EndPlanning(const PlanOptions& options) const override { return tuner_.WriteCache(options); }
   bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const override;
+  /// Runs `program` itself. Where kernels here need larger workspaces or other packing, it runs a copy that is fitted.
   absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program, const StateStore& state,
                                                    const LoadOptions& options = {}) const override;
 

@@ -25,6 +25,8 @@ inline constexpr std::string_view kSynthetic = "synthetic";
 /// Bytes of a file, for language models.
 inline constexpr std::string_view kText = "text";
 
+/// The flags of mpc-train, as `mpc-train --help` explains them. Values of sizes, epochs and the optimizer are those
+/// after ParseCommandLine, which fills in defaults.
 struct TrainOptions : DeviceOptions {
   std::string model;
   amp::Options amp;
@@ -34,43 +36,44 @@ struct TrainOptions : DeviceOptions {
   std::int64_t tokens = 0;                        ///< tokens of a row of text, synthetic or not; 0: the network's
   std::int64_t layers = 0, width = 0, heads = 0;  ///< sizes of a language model; 0: the network's
   std::string data_directory;                     ///< empty: where mpc looks by itself
-  std::int64_t epochs = 0;                        ///< 0: evaluates only
+  std::int64_t epochs = 0;                        ///< 0: evaluates only; ParseCommandLine sets the default of the data
   std::int64_t batch_size = 32;
   bool drop_remainder = false;         ///< leaves out the rows of an epoch that fill no batch
   std::int64_t shift = 0;              ///< training images move by up to so many pixels
   std::string optimizer = "momentum";  ///< momentum, sgd, adam, adamw, torch-adamw
-  double learning_rate = 0;
-  double momentum = 0.9;  ///< momentum of optimizers momentum and sgd
-  double weight_decay = 0;
-  double clip_norm = 0;             ///< largest norm of all gradients together; 0: they are not clipped
-  std::string schedule = "cosine";  ///< cosine, constant
+  double learning_rate = 0;            ///< at the start; by default the optimizer's
+  double momentum = 0.9;               ///< momentum of optimizers momentum and sgd
+  double weight_decay = 0;             ///< acts in every optimizer; on text, on matrices and tables alone
+  double clip_norm = 0;                ///< largest norm of all gradients together; 0: they are not clipped
+  /// cosine, constant. A cosine falls to 0, after every epoch; on text to a tenth, after every step. dcgan reads none.
+  std::string schedule = "cosine";
   std::int64_t warmup_steps = 0;    ///< on text, before the cosine
   std::string text_path;            ///< empty: the text that comes with mpc
   std::int64_t validate_every = 0;  ///< steps, on text; 0: after epochs only
   std::int64_t sample_bytes = 0;    ///< bytes of the sample written at the end, on text
-  double temperature = 1;           ///< for the sample
-  std::string prompt = "\n";        ///< for the sample
-  std::int64_t seed = 1;
+  double temperature = 1;           ///< for the sample; 0 takes the likeliest byte
+  std::string prompt = "\n";        ///< for the sample, which goes on from it
+  std::int64_t seed = 1;            ///< seed of initial values, row order, dropout and the sample
   /// One by default: these networks are small, more threads gain little on an idle machine and wait for each other on a
   /// busy one. 0: OMP_NUM_THREADS, else one a core.
   std::int64_t threads = 1;
-  std::string save_path;        ///< a file or a folder of checkpoints; empty: nothing is saved
-  std::int64_t save_every = 0;  ///< steps; 0: after epochs in a folder, at the end in a file
-  std::int64_t keep = 5;        ///< newest files of a folder that stay; 0: all
-  bool resume = false;
-  std::string resume_path;  ///< empty: the newest of `save_path`
-  std::string load_path;
-  std::string emit_path;  ///< writes the Programs there in place of training
-  bool force = false;     ///< writes over a file that is there
-  std::string summary_path;
-  bool diagnose_overflow = false;
-  bool profile_precision = false;
-  std::string profile_path;                        ///< .txt, .json or .svg; empty: the table is printed only
-  std::string trace_path;                          ///< Chrome trace of the steps below; empty: none
+  std::string save_path;           ///< a file or a folder of checkpoints; empty: nothing is saved
+  std::int64_t save_every = 0;     ///< steps; 0: after epochs in a folder, at the end in a file
+  std::int64_t keep = 5;           ///< newest files of a folder that stay; 0: all
+  bool resume = false;             ///< goes on from a checkpoint
+  std::string resume_path;         ///< a file, or a folder for its newest file; empty: `save_path`
+  std::string load_path;           ///< safetensors file of weights to begin from; empty: none
+  std::string emit_path;           ///< a file: the Programs are written there in place of training
+  bool force = false;              ///< `emit_path` may write over a file that is there
+  std::string summary_path;        ///< JSON file of the results; empty: none
+  bool diagnose_overflow = false;  ///< replays the first step of a run of overflows and names its first bad value
+  bool profile_precision = false;  ///< measures which exponents values need and what the low type loses of them
+  std::string profile_path;        ///< file of profile_precision: .txt, .json or .svg; empty: the table is printed only
+  std::string trace_path;          ///< Chrome trace of the steps below; empty: none
   std::int64_t trace_first = 10, trace_last = 12;  ///< steps of this process, counted from 1
-  bool timing = false;
-  bool report = false;
-  bool quiet = false;
+  bool timing = false;                             ///< prints the seconds of the phases and passes of compiling
+  bool report = false;                             ///< prints why each operation of the step has its precision
+  bool quiet = false;                              ///< prints results only, no progress
 };
 
 /// True if --save names a folder of checkpoints: one that exists, or a name that ends in '/'.

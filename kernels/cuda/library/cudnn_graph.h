@@ -25,7 +25,7 @@ class Graph;
 
 namespace mpc::cuda {
 
-/// cuDNN's name of a floating storage type.
+/// cuDNN's name of f32, f16 or bf16. Other types have none here and give FLOAT.
 cudnn_frontend::DataType_t CudnnType(DType dtype);
 
 class CudnnGraph {
@@ -40,8 +40,8 @@ class CudnnGraph {
   ~CudnnGraph();
 
   /// At most `limit` engines, in the order of the heuristic. They keep the numerics contract (f32 sums, equal bits in
-  /// every run, no TF32 unless allowed) and the context's cap on workspace. Errors (UNIMPLEMENTED): cuDNN has no engine
-  /// for this graph.
+  /// every run, no TF32 unless allowed) and the context's cap on workspace. Empty where no engine keeps them. Errors
+  /// (UNIMPLEMENTED): cuDNN's heuristic fails for this graph.
   absl::StatusOr<std::vector<std::string>> Engines(std::size_t limit);
 
   /// Takes `engine`, or the heuristic's best where it is empty. Errors: UNIMPLEMENTED if no engine is left;
@@ -52,12 +52,14 @@ class CudnnGraph {
   /// compiled at run time. Errors (UNIMPLEMENTED): cuDNN refuses it, or the driver's library takes no code.
   absl::Status Build();
 
-  const std::string& engine() const;    ///< the engine of the last Choose
-  std::size_t workspace_bytes() const;  ///< workspace of that engine
-  /// Numerical notes of the chosen engine, as cuDNN spells them without prefix: "TENSOR_CORE".
+  const std::string& engine() const;    ///< the engine of the last Choose; empty before it
+  std::size_t workspace_bytes() const;  ///< workspace of that engine, with room to align it
+  /// Valid after Choose. Numerical notes of the chosen engine, as cuDNN spells them without prefix: "TENSOR_CORE".
   std::vector<std::string> notes() const;
 
-  /// `tensors`: device pointers in the order of their identifiers. Errors: FAILED_PRECONDITION without a handle.
+  /// Enqueues the graph on the queue's stream; valid after Choose. `tensors`: device pointers in the order of their
+  /// identifiers. `workspace` has workspace_bytes() bytes of any alignment. Errors: FAILED_PRECONDITION without a
+  /// handle; INTERNAL where cuDNN refuses.
   absl::Status Run(absl::Span<void* const> tensors, void* workspace, LaunchQueue& queue) const;
 
  private:
