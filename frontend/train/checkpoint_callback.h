@@ -27,7 +27,8 @@ class ModelCheckpoint : public Callback {
  public:
   explicit ModelCheckpoint(ModelCheckpointOptions options = {});
 
-  /// True for the steps that `save_checkpoint_steps` saves after. An epoch's last step is not among them.
+  /// True for the steps that `save_checkpoint_steps` saves after. An epoch's last step is among them only by that
+  /// count.
   bool NeedsState(const RunContext& context) const override;
   /// Checks options and folder, makes the folder, and removes unfinished files of the prefix.
   void OnTrainBegin(RunContext& context) override;

@@ -29,10 +29,11 @@ std::vector<std::string_view> Names();
 /// How results are stored after each operation. f64 results are never rounded. Integers and bool are always rounded as
 /// RoundTo does.
 enum class Rounding {
-  /// To f32 to nearest even, and low types from there, as kernels do. So a narrowing cast may be folded into an
-  /// operation without another bit. A cast of an integer to a low type rounds once.
+  /// To f32 to nearest even, f16 and bf16 from there, as kernels do. So a narrowing cast may be folded into an
+  /// operation without another bit. A cast of an integer to f16 or bf16 rounds once, and so does every f8 result.
   kStorage,
-  /// Low types only, from f64 at once. f32 tensors keep f64 accuracy: the oracle that tolerances are derived against.
+  /// Only f16, bf16 and f8 types, from f64 at once. f32 tensors keep f64 accuracy: the oracle that tolerances are
+  /// derived against.
   kLowOnly,
   kNone,  ///< floating types keep f64 accuracy: a cast between them changes nothing
 };

@@ -18,7 +18,7 @@ class CpuDevice : public Device {
  public:
   std::string_view name() const override { return "cpu"; }
   DType native_low_type() const override { return HasAvx512Bf16() ? DType::kBF16 : DType::kF16; }
-  /// The features that kernels are compiled for.
+  /// What Program::required_cpu_features names where no code is generated.
   std::vector<std::string> required_cpu_features() const override { return {"avx2", "fma", "f16c"}; }
 
   /// Creates the kernel and asks it. The answer holds for the thread count at the time of the call. A choice that rules
