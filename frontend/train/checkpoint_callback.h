@@ -34,7 +34,7 @@ class ModelCheckpoint : public Callback {
   void OnTrainBegin(RunContext& context) override;
   void OnStepEnd(RunContext& context) override;
   void OnEpochEnd(RunContext& context) override;
-  /// Saves even if the last step was saved: the position may have moved on to the next epoch.
+  /// Saves once there was a step, even if that step was saved: the position may have moved on to the next epoch.
   void OnTrainEnd(RunContext& context) override;
 
   /// The last file written; empty before the first one.

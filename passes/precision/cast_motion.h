@@ -23,12 +23,12 @@ bool sinkWidening(CastOp cast);
 bool hoistNarrowing(CastOp cast);
 
 /// Whether the operation could read this f32 operand in a low type with the same result. That holds for gradients that
-/// step operations read, and for arithmetic, which computes in f32 and rounds its result once. It does not hold where
-/// the user chose the precision.
+/// step operations read, and for arithmetic, which computes in f32 and rounds its result once. For arithmetic it does
+/// not hold where the user chose the precision.
 bool readsAnyFloat(mlir::OpOperand &use);
 
 /// trunc(op(x)) becomes op(x) with a low result, where nothing else reads the f32 result: arithmetic rounds once either
-/// way. Erases \p cast where it returns true.
+/// way. Nothing is folded where the user chose the cast or the precision. Erases \p cast where it returns true.
 bool foldNarrowing(CastOp cast);
 
 /// Says in `mpc.precision` that a cast has been folded into the operation: it reads or writes another type than it was

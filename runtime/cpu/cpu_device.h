@@ -28,7 +28,8 @@ class CpuDevice : public Device {
                                        const PlanOptions& options = {}) const override;
   absl::Status EndPlanning(const PlanOptions& options) const override { return tuner_.WriteCache(options); }
   bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const override;
-  /// Runs `program` itself. Where kernels here need larger workspaces or other packing, it runs a copy that is fitted.
+  /// The executable runs `program` itself. Where kernels here need larger workspaces or other packing, it runs a copy
+  /// that is fitted.
   absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program, const StateStore& state,
                                                    const LoadOptions& options = {}) const override;
 

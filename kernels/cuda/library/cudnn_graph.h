@@ -34,7 +34,8 @@ class CudnnGraph {
   /// Tensors in memory have the identifiers 1, 2, ... without gaps.
   using Operations = std::function<void(cudnn_frontend::graph::Graph&)>;
 
-  /// Errors (UNIMPLEMENTED): cuDNN cannot express this graph, with its reason.
+  /// Errors: UNIMPLEMENTED where cuDNN cannot express this graph, with its reason; INTERNAL for gaps in the
+  /// identifiers. Without a handle, those of describing the architecture.
   static absl::StatusOr<std::unique_ptr<CudnnGraph>> Create(const KernelContext& context, DType dtype,
                                                             const Operations& operations);
   ~CudnnGraph();
