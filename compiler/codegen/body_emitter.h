@@ -84,6 +84,7 @@ public:
   llvm::ArrayRef<Float> kept(mlir::Operation *op) const;
   /// Forgets what \p op kept, before its reductions are finished again at another place.
   void forgetKept(mlir::Operation *op) { keptValues.erase(op); }
+  /// Says that functions before this one kept \p count values of \p op, which are loaded again.
   void setFirstKept(mlir::Operation *op, unsigned count) { firstKeptIndices[op] = count; }
   unsigned firstKept(mlir::Operation *op) const { return firstKeptIndices.lookup(op); }
 

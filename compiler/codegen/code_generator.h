@@ -50,9 +50,9 @@ struct CodeOptions {
 /// MPC_CACHE_DIR where it is set ("off": none), else mpc's folder in the user's cache folder.
 std::string defaultCacheDir();
 
-/// The target of code for this processor, and the Nvptx target for "sm_80" and "sm_90". Errors: an unknown
-/// architecture.
+/// The target of code for this processor: level x86-64-v4 where it has that, else x86-64-v3. Errors: a lower level.
 llvm::Expected<CodeTarget> hostTarget();
+/// The Nvptx target for "sm_80" or "sm_90". Errors: another architecture.
 llvm::Expected<CodeTarget> gpuTarget(llvm::StringRef arch);
 /// The processor features that host code for \p target takes, by the names of runtime/cpu/cpu_features.h.
 std::vector<std::string> requiredCpuFeatures(const CodeTarget &target);

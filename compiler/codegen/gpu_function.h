@@ -34,7 +34,9 @@ struct GpuFusion {
   const CodeTarget &target;
   llvm::Module &module;
   FusionCode code;
+  /// The values that each operation's reductions have kept so far, in order.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<KeptValue, 4>> kept;
+  /// The places of the values that kernels so far have left for later sweeps.
   llvm::DenseMap<mlir::Value, StoredValue> stored;
 
   unsigned numInputs() { return fusion->getNumOperands(); }

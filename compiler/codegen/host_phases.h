@@ -17,7 +17,7 @@ struct HostPhase {
     FusionOutputs::Output output;
     std::unique_ptr<HostStream> stream;
   };
-  /// What is prefetched: all of the row below, a half of it, or what lies a little further on.
+  /// What is prefetched: all of the row below, its first or second half, or what lies 8 KiB further on (Ahead).
   enum class Fetch { All, FirstHalf, SecondHalf, Ahead };
 
   unsigned number;

@@ -53,9 +53,9 @@ class FlagSet {
     flags_.back().false_is_absent = flag.placeholder.empty();
   }
 
-  /// Limits the flags `names`, which are declared, to the modes `readers`. A tool gives a bit to each of its modes.
-  /// `dimension` holds the bits of all modes that exclude each other; the bits of other dimensions stay as they are. A
-  /// flag without a limit is read in every mode.
+  /// Says which modes of a tool read the flags `names`, which are declared before. Each mode has a bit. `dimension`
+  /// holds the bits of modes that exclude each other, such as kinds of data. Of these bits, the flags keep those in
+  /// `readers`. Their other bits stay. A flag without a limit is read in every mode.
   void Limit(unsigned dimension, unsigned readers, std::initializer_list<std::string_view> names);
 
   /// The positional arguments. Errors (INVALID_ARGUMENT): an unknown flag, with the nearest ones; a value that is
