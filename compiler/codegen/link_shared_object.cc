@@ -61,7 +61,7 @@ llvm::Expected<runtime::CodeBlob> linkSharedObject(llvm::ArrayRef<runtime::CodeB
   llvm::SmallString<128> folder;
   if (std::error_code code = llvm::sys::fs::createUniqueDirectory("mpc-link", folder))
     return llvm::createStringError(code, "cannot create a temporary folder: " + code.message());
-  llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
+  llvm::scope_exit remove([&] { static_cast<void>(llvm::sys::fs::remove_directories(folder)); });
   auto inFolder = [&](const llvm::Twine &file) { return (folder + "/" + file).str(); };
 
   runtime::CodeBlob result;

@@ -113,12 +113,14 @@ mlir::InFlightDiagnostic resultError(mlir::OpResult result);
 
 } // namespace mpc
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a name that is defined cannot stand in parentheses.
 // Returns the error of a failed Expected, else defines the value.
 #define MPC_ASSIGN_OR_RETURN(Value, Expression)                                                                        \
   auto Value##OrError = (Expression);                                                                                  \
   if (!Value##OrError)                                                                                                 \
     return Value##OrError.takeError();                                                                                 \
   auto Value = std::move(*Value##OrError)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define MPC_RETURN_IF_ERROR(Expression)                                                                                \
   if (llvm::Error Err = (Expression))                                                                                  \

@@ -2,16 +2,18 @@
 
 #include "absl/strings/str_join.h"
 
+#include <string_view>
+
 using namespace mlir;
 
 namespace mpc::compiler {
 
 // "'mpc.conv2d' op expects ..." reads as "conv2d expects ..." to a user who never wrote IR.
 static std::string plainText(std::string text) {
-  constexpr llvm::StringLiteral prefix = "'mpc.", infix = "' op ";
-  if (text.rfind(prefix.data(), 0) != 0)
+  constexpr std::string_view prefix = "'mpc.", infix = "' op ";
+  if (text.rfind(prefix, 0) != 0)
     return text;
-  size_t end = text.find(infix.data());
+  size_t end = text.find(infix);
   if (end == std::string::npos)
     return text;
   std::string op = text.substr(prefix.size(), end - prefix.size());

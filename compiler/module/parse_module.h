@@ -9,6 +9,6 @@
 namespace mpc::compiler {
 
 /// Parses and verifies `text`. Errors: INVALID_ARGUMENT with the parser's or verifier's diagnostics.
-absl::StatusOr<Module> ParseModule(std::string_view text);
+absl::StatusOr<Module> ParseModule(std::string_view text); // NOLINT(readability-identifier-naming): tools call it
 
 } // namespace mpc::compiler

@@ -20,7 +20,7 @@ enum class CastKind {
 };
 
 /// "weight", "input", ...
-const char *CastKindName(CastKind kind); // NOLINT(readability-identifier-naming): tools call it
+const char *CastKindName(CastKind kind);
 
 /// The casts of one kind between two types.
 struct CastGroup {

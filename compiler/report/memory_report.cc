@@ -22,8 +22,8 @@ std::string place(const std::string &op, const std::string &path) {
 /// "forward 1.4 GiB, gradients 97.5 MiB": what there is, in the order of the enumerators.
 std::string uses(const MemoryTable &table) {
   std::vector<std::string> parts;
-  for (const StorageUse use : {StorageUse::kInput, StorageUse::kForward, StorageUse::kBackward, StorageUse::kGradient,
-                               StorageUse::kUpdate, StorageUse::kWorkspace}) {
+  for (const StorageUse use : {StorageUse::Input, StorageUse::Forward, StorageUse::Backward, StorageUse::Gradient,
+                               StorageUse::Update, StorageUse::Workspace}) {
     if (const std::int64_t bytes = table.bytes(use); bytes > 0)
       parts.push_back(absl::StrCat(StorageUseName(use), " ", FormatBytes(bytes)));
   }

@@ -18,17 +18,17 @@ namespace mpc::compiler {
 
 const char *StorageUseName(StorageUse use) {
   switch (use) {
-  case StorageUse::kInput:
+  case StorageUse::Input:
     return "inputs";
-  case StorageUse::kForward:
+  case StorageUse::Forward:
     return "forward";
-  case StorageUse::kBackward:
+  case StorageUse::Backward:
     return "backward";
-  case StorageUse::kGradient:
+  case StorageUse::Gradient:
     return "gradients";
-  case StorageUse::kUpdate:
+  case StorageUse::Update:
     return "update";
-  case StorageUse::kWorkspace:
+  case StorageUse::Workspace:
     return "workspaces";
   }
   return "";
@@ -77,7 +77,7 @@ public:
     if (absl::Status matched = matchOps(); !matched.ok())
       return matched;
     for (const runtime::NamedValue &input : program.inputs)
-      begin(input.value, 0, {StorageUse::kInput, input.name, "", typeOf(input.value), 0, 0, 0});
+      begin(input.value, 0, {StorageUse::Input, input.name, "", typeOf(input.value), 0, 0, 0});
     for (std::size_t index = 0; index < program.step().instructions.size(); ++index)
       visit(index);
     for (const runtime::NamedValue &output : program.outputs)
@@ -143,10 +143,10 @@ private:
 
   StorageUse useOf(Value v, Operation *producer) const {
     if (isParameterGradient(v) && cast<RankedTensorType>(v.getType()).getNumElements() > 1)
-      return StorageUse::kGradient;
+      return StorageUse::Gradient;
     if (facts.isBackward(producer))
-      return StorageUse::kBackward;
-    return facts.isUpdate(producer) ? StorageUse::kUpdate : StorageUse::kForward;
+      return StorageUse::Backward;
+    return facts.isUpdate(producer) ? StorageUse::Update : StorageUse::Forward;
   }
 
   void visit(std::size_t index) {
@@ -158,7 +158,7 @@ private:
       if (!inArena(id))
         continue;
       if (!op) {
-        StorageUse use = runtime::PacksWeight(instruction) ? StorageUse::kWorkspace : StorageUse::kForward;
+        StorageUse use = runtime::PacksWeight(instruction) ? StorageUse::Workspace : StorageUse::Forward;
         begin(id, index, {use, instruction.kernel, instruction.scope, typeOf(id), 0, 0, 0});
         continue;
       }
@@ -168,7 +168,7 @@ private:
     }
     if (instruction.workspace_bytes > 0)
       begin(instruction.workspace_offset, instruction.workspace_bytes, index,
-            {StorageUse::kWorkspace, op ? mnemonicOf(op) : instruction.kernel, instruction.scope, "", 0, 0, 0});
+            {StorageUse::Workspace, op ? mnemonicOf(op) : instruction.kernel, instruction.scope, "", 0, 0, 0});
   }
 
   /// Lives at an instruction, each piece of storage once: what is written over an operand takes its place.
@@ -190,7 +190,7 @@ private:
       std::int64_t bytes = 0, gradients = 0;
       for (std::size_t life : liveAt(index)) {
         bytes += lives[life].bytes;
-        gradients += lives[life].use == StorageUse::kGradient ? lives[life].bytes : 0;
+        gradients += lives[life].use == StorageUse::Gradient ? lives[life].bytes : 0;
       }
       table.activation_bytes = std::max(table.activation_bytes, bytes - gradients);
       if (bytes > table.peak_bytes) {

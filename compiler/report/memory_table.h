@@ -14,12 +14,12 @@ namespace mpc::compiler {
 
 /// What storage in the arena is for.
 enum class StorageUse : std::uint8_t {
-  kInput,
-  kForward,   ///< computed by the forward pass: what is still live in the backward pass was saved for it
-  kBackward,  ///< cotangents, and what is computed again in the backward pass
-  kGradient,  ///< gradients of parameters, which the finite check, clipping and optimizers read
-  kUpdate,    ///< other values of the update
-  kWorkspace, ///< scratch of one instruction
+  Input,
+  Forward,   ///< computed by the forward pass: what is still live in the backward pass was saved for it
+  Backward,  ///< cotangents, and what is computed again in the backward pass
+  Gradient,  ///< gradients of parameters, which the finite check, clipping and optimizers read
+  Update,    ///< other values of the update
+  Workspace, ///< scratch of one instruction
 };
 
 /// "forward", "gradients".
@@ -27,7 +27,7 @@ const char *StorageUseName(StorageUse use);
 
 /// Storage that holds one value, or the values that are written over each other.
 struct MemoryRow {
-  StorageUse use = StorageUse::kForward;
+  StorageUse use = StorageUse::Forward;
   std::string op;   ///< the operation that wrote it: "conv2d"; an input's name
   std::string path; ///< Cell path; empty outside Cells
   std::string type; ///< "32x64x56x56xf16"; empty for a workspace

@@ -45,8 +45,6 @@ struct PrecisionTable {
   double low_matrix_flops() const; ///< operations of the matrix work that reads a 16-bit type
 };
 
-// NOLINTBEGIN(readability-identifier-naming): tools call these, so that they have the names of that zone.
-
 /// The table of function `function`, its regions (`mpc.fusion`) taken apart. Errors: NOT_FOUND where the module has no
 /// such function with a body.
 absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &module, const std::string &function);
@@ -58,5 +56,4 @@ std::vector<std::string> FunctionNames(const Module &module);
 /// a public one where there is any. Errors: NOT_FOUND where there is none.
 absl::StatusOr<std::string> MainFunction(const Module &module);
 
-// NOLINTEND(readability-identifier-naming)
 } // namespace mpc::compiler

@@ -6,7 +6,6 @@
 #include "compiler/module/compile_result.h"
 
 namespace mpc::compiler {
-// NOLINTBEGIN(readability-identifier-naming): tools call these, so that they have the names of that zone.
 
 /// The whole report of a compiled step. It has a row for each operation (Cell, storage types read and written, compute
 /// type, reason). It lists regions with what they save and what was left out, and for a GPU the resources that their
@@ -37,5 +36,4 @@ std::string PrecisionSummary(const CompileResult &result);
 /// Operations, regions, casts and arguments of every function of a module at any stage.
 std::string ModuleReport(const Module &module);
 
-// NOLINTEND(readability-identifier-naming)
 } // namespace mpc::compiler

@@ -39,18 +39,18 @@ std::string FormatFlops(double flops) {
 }
 
 void TextTable::add(std::vector<std::string> row) {
-  widths_.resize(std::max(widths_.size(), row.size()), 0);
+  columnWidths.resize(std::max(columnWidths.size(), row.size()), 0);
   for (std::size_t i = 0; i < row.size(); ++i)
-    widths_[i] = std::max(widths_[i], row[i].size());
-  rows_.push_back(std::move(row));
+    columnWidths[i] = std::max(columnWidths[i], row[i].size());
+  tableRows.push_back(std::move(row));
 }
 
 std::string TextTable::print() const {
   std::string text;
-  for (const std::vector<std::string> &row : rows_) {
+  for (const std::vector<std::string> &row : tableRows) {
     std::string line = " ";
     for (std::size_t i = 0; i < row.size(); ++i)
-      absl::StrAppend(&line, " ", row[i], std::string(widths_[i] - row[i].size() + 1, ' '));
+      absl::StrAppend(&line, " ", row[i], std::string(columnWidths[i] - row[i].size() + 1, ' '));
     line.erase(line.find_last_not_of(' ') + 1);
     absl::StrAppend(&text, line, "\n");
   }

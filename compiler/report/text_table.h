@@ -28,8 +28,8 @@ public:
   std::string print() const;
 
 private:
-  std::vector<std::vector<std::string>> rows_;
-  std::vector<std::size_t> widths_;
+  std::vector<std::vector<std::string>> tableRows;
+  std::vector<std::size_t> columnWidths;
 };
 
 } // namespace mpc::compiler

@@ -356,16 +356,16 @@ TEST(MemoryTable, HoldsWhatIsLiveAtThePeakAndWhatForAndWhereItIsFrom) {
   EXPECT_EQ(table->peak_op, "matmul");
   EXPECT_EQ(table->peak_path, "net/fc");
   EXPECT_EQ(table->peak, 3u);
-  EXPECT_EQ(table->bytes(StorageUse::kInput), 8 * 16 * 4);
-  EXPECT_EQ(table->bytes(StorageUse::kBackward), 8 * 16 * 4);
-  EXPECT_EQ(table->bytes(StorageUse::kGradient), 16 * 16 * 4);
+  EXPECT_EQ(table->bytes(StorageUse::Input), 8 * 16 * 4);
+  EXPECT_EQ(table->bytes(StorageUse::Backward), 8 * 16 * 4);
+  EXPECT_EQ(table->bytes(StorageUse::Gradient), 16 * 16 * 4);
   std::int64_t sum = 0;
   for (const MemoryRow& row : table->rows) sum += row.bytes;
   EXPECT_EQ(sum, table->peak_bytes);
   EXPECT_LE(table->peak_bytes, static_cast<std::int64_t>(result->program.arena_bytes));
   EXPECT_LE(table->activation_bytes, table->peak_bytes);
   const auto gradient = std::find_if(table->rows.begin(), table->rows.end(),
-                                     [](const MemoryRow& row) { return row.use == StorageUse::kGradient; });
+                                     [](const MemoryRow& row) { return row.use == StorageUse::Gradient; });
   ASSERT_NE(gradient, table->rows.end());
   EXPECT_EQ(gradient->op, "matmul");
   EXPECT_EQ(gradient->path, "net/fc");

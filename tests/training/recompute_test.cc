@@ -52,7 +52,7 @@ Outcome Finish(Model& model, LossRecorder& recorder) {
     run.remarks = compiled->remarks;
     const absl::StatusOr<compiler::MemoryTable> table = compiler::TabulateMemory(compiled->program, compiled->final_ir);
     EXPECT_TRUE(table.ok()) << table.status();
-    if (table.ok()) run.forward_bytes = table->bytes(compiler::StorageUse::kForward);
+    if (table.ok()) run.forward_bytes = table->bytes(compiler::StorageUse::Forward);
   }
   return run;
 }
