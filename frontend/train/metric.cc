@@ -1,135 +1,86 @@
 #include "frontend/train/metric.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "absl/types/span.h"
-#include "frontend/graph/class_labels.h"
+#include "frontend/train/class_scores.h"
+#include "frontend/train/confusion_matrix.h"
+#include "frontend/train/error_metrics.h"
+#include "frontend/train/loss_metrics.h"
+#include "frontend/train/mean_iou.h"
+#include "frontend/train/roc_auc.h"
+#include "frontend/train/top_k.h"
 
 namespace mpc {
 namespace {
 
-constexpr char kKnownNames[] = "accuracy (Accuracy, acc), loss (Loss), top_<k>_accuracy (top_<k>)";
-
-absl::Status CheckConcrete(const Tensor& tensor, const char* what) {
-  if (!tensor.status().ok()) return tensor.status();
-  if (tensor.concrete()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("a metric needs concrete ", what, ", got ",
-                                                 tensor.defined() ? "a symbolic tensor" : "an empty tensor"));
+template <typename T>
+std::unique_ptr<Metric> Make() {
+  return std::make_unique<T>();
 }
 
-/// Class indices [N] of sparse or one-hot labels for predictions [N, C]. They are not yet checked against C.
-absl::StatusOr<std::vector<std::int64_t>> ClassIndices(const Tensor& predictions, const Tensor& labels) {
-  const std::int64_t rows = predictions.dim(0);
-  const std::int64_t classes = predictions.dim(1);
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(rows));
-  const bool sparse = !IsFloating(labels.dtype()) && labels.dtype() != DType::kBool && labels.size() == rows &&
-                      (labels.rank() == 1 || (labels.rank() == 2 && labels.dim(1) == 1)) && labels.dim(0) == rows;
-  if (sparse) {
-    const Tensor wide = labels.To(DType::kI64);
-    const absl::Span<const std::int64_t> values = wide.data<std::int64_t>();
-    std::copy(values.begin(), values.end(), indices.begin());
-    return indices;
-  }
-  if (labels.shape() != predictions.shape()) {
-    return absl::InvalidArgumentError(absl::StrCat("labels ", labels.spec().ToString(), " do not match predictions ",
-                                                   predictions.spec().ToString(), ": expected integers [", rows,
-                                                   "] or one-hot rows [", rows, ", ", classes, "]"));
-  }
-  const std::vector<float> values = labels.ToFloats();
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const auto begin = values.begin() + row * classes;
-    indices[static_cast<std::size_t>(row)] = std::max_element(begin, begin + classes) - begin;
-  }
-  return indices;
+struct KnownMetric {
+  std::string_view name;
+  std::vector<std::string_view> other_names;
+  std::unique_ptr<Metric> (*make)();
+};
+
+const std::vector<KnownMetric>& KnownMetrics() {
+  static const auto* const metrics = new std::vector<KnownMetric>{
+      {"accuracy", {"Accuracy", "acc"}, &Make<Accuracy>},
+      {"auc", {"roc_auc", "RocAuc"}, &Make<RocAuc>},
+      {"confusion_matrix", {"ConfusionMatrix"}, &Make<ConfusionMatrix>},
+      {"F1", {"f1"}, &Make<F1>},
+      {"loss", {"Loss"}, &Make<Loss>},
+      {"mae", {"MAE"}, &Make<MAE>},
+      {"mean_iou", {"MeanIoU"}, &Make<MeanIoU>},
+      {"mse", {"MSE"}, &Make<MSE>},
+      {"perplexity", {"Perplexity"}, &Make<Perplexity>},
+      {"precision", {"Precision"}, &Make<Precision>},
+      {"recall", {"Recall"}, &Make<Recall>},
+  };
+  return *metrics;
 }
 
-/// True if fewer than `k` logits are larger than the label's.
-bool IsAmongLargest(absl::Span<const float> logits, std::size_t label, std::int64_t k) {
-  std::int64_t larger = 0;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i])) return false;
-    if (logits[i] > logits[label] || (logits[i] == logits[label] && i < label)) ++larger;
+std::string KnownNames() {
+  std::string names;
+  for (const KnownMetric& known : KnownMetrics()) {
+    absl::StrAppend(&names, known.name, " (", absl::StrJoin(known.other_names, ", "), "), ");
   }
-  return larger < k;
+  return names + "top_<k>_accuracy (top_<k>)";
 }
 
 absl::Status WithName(const std::string& name, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("metric '", name, "': ", status.message()));
 }
 
-absl::Status NoBatch() { return absl::FailedPreconditionError("no batch was seen since Clear"); }
+std::string Names(const std::vector<MetricList::Entry>& entries) {
+  const auto name = [](std::string* text, const MetricList::Entry& entry) { absl::StrAppend(text, entry.first); };
+  return absl::StrCat("{", absl::StrJoin(entries, ", ", name), "}");
+}
 
 }  // namespace
 
-void TopK::Clear() { right_ = rows_ = 0; }
-
-absl::Status TopK::Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) {
-  if (absl::Status status = CheckConcrete(predictions, "predictions"); !status.ok()) return status;
-  if (absl::Status status = CheckConcrete(labels, "labels"); !status.ok()) return status;
-  if (predictions.rank() != 2 || !IsFloating(predictions.dtype())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("predictions are logits [rows, classes], got ", predictions.spec().ToString()));
-  }
-  const std::int64_t rows = predictions.dim(0);
-  const std::int64_t classes = predictions.dim(1);
-  if (k_ < 1 || k_ > classes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("k is ", k_, ", it must be from 1 to the number of classes (", classes, ")"));
-  }
-  absl::StatusOr<std::vector<std::int64_t>> indices = ClassIndices(predictions, labels);
-  if (!indices.ok()) return indices.status();
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t label = (*indices)[static_cast<std::size_t>(row)];
-    if (absl::Status status = internal::CheckLabel(label, row, classes); !status.ok()) return status;
-  }
-  const std::vector<float> logits = predictions.ToFloats();
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const absl::Span<const float> row_logits = absl::MakeConstSpan(logits.data() + row * classes, classes);
-    right_ += IsAmongLargest(row_logits, static_cast<std::size_t>((*indices)[static_cast<std::size_t>(row)]), k_);
-  }
-  rows_ += rows;
-  return absl::OkStatus();
-}
-
-absl::StatusOr<double> TopK::Eval() const {
-  if (rows_ == 0) return NoBatch();
-  return static_cast<double>(right_) / static_cast<double>(rows_);
-}
-
-void Loss::Clear() { sum_ = rows_ = 0; }
-
-absl::Status Loss::Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) {
-  if (absl::Status status = CheckConcrete(loss, "loss"); !status.ok()) return status;
-  if (!IsFloating(loss.dtype()) || loss.size() < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("the loss is floating, got ", loss.spec().ToString()));
-  }
-  double sum = 0;
-  for (float value : loss.ToFloats()) sum += value;
-  const double rows = predictions.concrete() ? static_cast<double>(predictions.dim(0)) : 1.0;
-  sum_ += sum / static_cast<double>(loss.size()) * rows;
-  rows_ += rows;
-  return absl::OkStatus();
-}
-
-absl::StatusOr<double> Loss::Eval() const {
-  if (rows_ == 0) return NoBatch();
-  return sum_ / rows_;
+absl::Status Metric::Merge(const Metric&) {
+  return absl::UnimplementedError(absl::StrCat(Description(), " has no Merge"));
 }
 
 absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(std::string_view name) {
-  if (name == "accuracy" || name == "Accuracy" || name == "acc") return std::make_unique<Accuracy>();
-  if (name == "loss" || name == "Loss") return std::make_unique<Loss>();
+  for (const KnownMetric& known : KnownMetrics()) {
+    const auto& others = known.other_names;
+    if (name == known.name || std::find(others.begin(), others.end(), name) != others.end()) return known.make();
+  }
   absl::string_view text(name.data(), name.size());
   std::int64_t k = 0;
   if (absl::ConsumePrefix(&text, "top_")) {
     absl::ConsumeSuffix(&text, "_accuracy");
     if (absl::SimpleAtoi(text, &k) && k >= 1) return std::make_unique<TopK>(k);
   }
-  return absl::InvalidArgumentError(absl::StrCat("unknown metric '", std::string(name), "'; known are ", kKnownNames));
+  return absl::InvalidArgumentError(absl::StrCat("unknown metric '", std::string(name), "'; known are ", KnownNames()));
 }
 
 MetricList::MetricList(std::initializer_list<MetricRef> metrics) {
@@ -180,6 +131,21 @@ absl::StatusOr<std::vector<std::pair<std::string, double>>> MetricList::Eval() c
     values.emplace_back(name, *value);
   }
   return values;
+}
+
+absl::Status MetricList::Merge(const MetricList& other) const {
+  if (!status_.ok()) return status_;
+  if (!other.status_.ok()) return other.status_;
+  const auto same_name = [](const Entry& a, const Entry& b) { return a.first == b.first; };
+  if (!std::equal(entries_.begin(), entries_.end(), other.entries_.begin(), other.entries_.end(), same_name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("metrics ", Names(entries_), " do not merge with metrics ", Names(other.entries_)));
+  }
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const auto& [name, metric] = entries_[i];
+    if (absl::Status status = metric->Merge(*other.entries_[i].second); !status.ok()) return WithName(name, status);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mpc

@@ -1,7 +1,6 @@
-// What Model::Eval measures: the base class and the ready-made metrics.
+// What Model::Eval measures: the base class of metrics and lists of them.
 #pragma once
 
-#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -26,48 +25,18 @@ class Metric {
   virtual absl::Status Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) = 0;
   /// The value over the batches since Clear. Errors (FAILED_PRECONDITION): there was none.
   virtual absl::StatusOr<double> Eval() const = 0;
+  /// Adds the batches that `other` has seen, as if this metric had seen them too. Several devices evaluate a share of
+  /// the batches each, and their metrics are merged. An error changes nothing. Errors (INVALID_ARGUMENT): `other` is
+  /// another kind of metric or has other options. Errors (UNIMPLEMENTED): the class of a user's own has no Merge.
+  virtual absl::Status Merge(const Metric& other);
+  /// The kind with its options: "TopK(k = 5)". Errors of Merge name metrics so.
+  virtual std::string Description() const { return "a metric"; }
 };
 
-/// Share of rows whose label is among the k largest logits. A row with a NaN logit counts as wrong. Of equal logits the
-/// one with the lower index is larger.
-///
-/// Predictions: floating [N, C]. Labels: integers [N] or [N, 1] in [0, C), or one-hot [N, C] of any type (the largest
-/// entry is the label). Errors (INVALID_ARGUMENT): other shapes, both specs named; a label out of range with its row; k
-/// > C.
-class TopK : public Metric {
- public:
-  explicit TopK(std::int64_t k) : k_(k) {}
-  void Clear() override;
-  absl::Status Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) override;
-  absl::StatusOr<double> Eval() const override;
-
- private:
-  std::int64_t k_;
-  std::int64_t right_ = 0;
-  std::int64_t rows_ = 0;
-};
-
-/// TopK(1).
-class Accuracy : public TopK {
- public:
-  Accuracy() : TopK(1) {}
-};
-
-/// Mean loss over rows. The mean loss of each batch is weighted by the batch's rows: extent 0 of the predictions, or 1
-/// without predictions.
-class Loss : public Metric {
- public:
-  void Clear() override;
-  absl::Status Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) override;
-  absl::StatusOr<double> Eval() const override;
-
- private:
-  double sum_ = 0;
-  double rows_ = 0;
-};
-
-/// Makes a metric by name: "accuracy", "Accuracy", "acc"; "loss", "Loss"; "top_1_accuracy", "top_5_accuracy", any
-/// "top_<k>_accuracy" or "top_<k>". Errors (INVALID_ARGUMENT): another name; the known ones are listed.
+/// Makes a metric with its default options by name: "accuracy" (or "Accuracy", "acc"), "auc" ("roc_auc", "RocAuc"),
+/// "confusion_matrix" ("ConfusionMatrix"), "F1" ("f1"), "loss" ("Loss"), "mae" ("MAE"), "mean_iou" ("MeanIoU"), "mse"
+/// ("MSE"), "perplexity" ("Perplexity"), "precision" ("Precision"), "recall" ("Recall"), and any "top_<k>_accuracy" or
+/// "top_<k>". Errors (INVALID_ARGUMENT): another name; the known ones are listed.
 absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(std::string_view name);
 
 /// One element of a MetricList: a known name, or a name with a metric. A temporary is moved in; a named object is
@@ -108,6 +77,9 @@ class MetricList {
   absl::Status Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) const;
   /// Values in the order of the entries. Errors carry the metric's name.
   absl::StatusOr<std::vector<std::pair<std::string, double>>> Eval() const;
+  /// Merges each metric with the one of `other` in the same place. Errors carry the metric's name. Errors
+  /// (INVALID_ARGUMENT): the lists have other names; then nothing is merged.
+  absl::Status Merge(const MetricList& other) const;
 
  private:
   void Add(const MetricRef& metric);

@@ -1,0 +1,95 @@
+#include "frontend/train/metric_inputs.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace mpc::internal {
+namespace {
+
+/// Index of the largest of `count` values that lie `stride` apart; the first of equal ones.
+std::int64_t Largest(const float* values, std::int64_t count, std::int64_t stride) {
+  std::int64_t largest = 0;
+  for (std::int64_t i = 1; i < count; ++i) {
+    if (values[i * stride] > values[largest * stride]) largest = i;
+  }
+  return largest;
+}
+
+std::string Extents(const Shape& shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
+
+}  // namespace
+
+absl::Status CheckConcrete(const Tensor& tensor, const char* what) {
+  if (!tensor.status().ok()) return tensor.status();
+  if (tensor.concrete()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a metric needs concrete ", what, ", got ",
+                                                 tensor.defined() ? "a symbolic tensor" : "an empty tensor"));
+}
+
+absl::Status NoBatch() { return absl::FailedPreconditionError("no batch was seen since Clear"); }
+
+absl::Status CannotMerge(const Metric& metric, const Metric& other) {
+  return absl::InvalidArgumentError(absl::StrCat(metric.Description(), " does not merge with ", other.Description()));
+}
+
+std::string OrNone(std::optional<std::int64_t> value) { return value.has_value() ? absl::StrCat(*value) : "none"; }
+
+bool AreIntegers(const Tensor& tensor) { return !IsFloating(tensor.dtype()) && tensor.dtype() != DType::kBool; }
+
+std::vector<std::int64_t> ToIntegers(const Tensor& tensor) {
+  const Tensor wide = tensor.To(DType::kI64);
+  const absl::Span<const std::int64_t> values = wide.data<std::int64_t>();
+  return {values.begin(), values.end()};
+}
+
+absl::StatusOr<std::vector<std::int64_t>> ClassIndices(const Tensor& predictions, const Tensor& labels) {
+  const std::int64_t rows = predictions.dim(0);
+  const std::int64_t classes = predictions.dim(1);
+  Shape positions = predictions.shape();
+  positions.erase(positions.begin() + 1);
+  Shape column = positions;
+  column.insert(column.begin() + 1, 1);
+  if (AreIntegers(labels) && (labels.shape() == positions || labels.shape() == column)) return ToIntegers(labels);
+  if (labels.shape() != predictions.shape()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("labels ", labels.spec().ToString(), " do not match predictions ", predictions.spec().ToString(),
+                     ": expected integers ", Extents(positions), " or one-hot rows ", Extents(predictions.shape())));
+  }
+  const std::int64_t inner = NumElements(positions) / std::max<std::int64_t>(1, rows);
+  const std::vector<float> values = labels.ToFloats();
+  std::vector<std::int64_t> indices;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t i = 0; i < inner; ++i) {
+      indices.push_back(Largest(values.data() + row * classes * inner + i, classes, inner));
+    }
+  }
+  return indices;
+}
+
+bool IsBinaryLogits(const Tensor& predictions) {
+  return IsFloating(predictions.dtype()) &&
+         (predictions.rank() == 1 || (predictions.rank() == 2 && predictions.dim(1) == 1));
+}
+
+absl::StatusOr<std::vector<std::int64_t>> BinaryIndices(const Tensor& predictions, const Tensor& labels,
+                                                        std::optional<std::int64_t> ignore_label) {
+  if (labels.size() != predictions.size() || labels.rank() < 1 || labels.dim(0) != predictions.dim(0)) {
+    return absl::InvalidArgumentError(absl::StrCat("labels ", labels.spec().ToString(), " do not match predictions ",
+                                                   predictions.spec().ToString(), ": expected ", predictions.size(),
+                                                   " labels, each 0 or 1"));
+  }
+  std::vector<std::int64_t> indices;
+  for (float value : labels.ToFloats()) {
+    const bool ignored = ignore_label.has_value() && value == static_cast<float>(*ignore_label);
+    if (!ignored && value != 0 && value != 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("label ", value, " in row ", indices.size(), " is neither 0 nor 1"));
+    }
+    indices.push_back(static_cast<std::int64_t>(value));
+  }
+  return indices;
+}
+
+}  // namespace mpc::internal

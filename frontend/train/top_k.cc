@@ -1,0 +1,71 @@
+#include "frontend/train/top_k.h"
+
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "frontend/graph/class_labels.h"
+#include "frontend/train/metric_inputs.h"
+
+namespace mpc {
+namespace {
+
+/// True if fewer than `k` logits are larger than the label's.
+bool IsAmongLargest(absl::Span<const float> logits, std::size_t label, std::int64_t k) {
+  std::int64_t larger = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (std::isnan(logits[i])) return false;
+    if (logits[i] > logits[label] || (logits[i] == logits[label] && i < label)) ++larger;
+  }
+  return larger < k;
+}
+
+}  // namespace
+
+void TopK::Clear() { right_ = rows_ = 0; }
+
+absl::Status TopK::Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) {
+  if (absl::Status status = internal::CheckConcrete(predictions, "predictions"); !status.ok()) return status;
+  if (absl::Status status = internal::CheckConcrete(labels, "labels"); !status.ok()) return status;
+  if (predictions.rank() != 2 || !IsFloating(predictions.dtype())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("predictions are logits [rows, classes], got ", predictions.spec().ToString()));
+  }
+  const std::int64_t rows = predictions.dim(0);
+  const std::int64_t classes = predictions.dim(1);
+  if (k_ < 1 || k_ > classes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("k is ", k_, ", it must be from 1 to the number of classes (", classes, ")"));
+  }
+  absl::StatusOr<std::vector<std::int64_t>> indices = internal::ClassIndices(predictions, labels);
+  if (!indices.ok()) return indices.status();
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t label = (*indices)[static_cast<std::size_t>(row)];
+    if (absl::Status status = internal::CheckLabel(label, row, classes); !status.ok()) return status;
+  }
+  const std::vector<float> logits = predictions.ToFloats();
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const absl::Span<const float> row_logits = absl::MakeConstSpan(logits.data() + row * classes, classes);
+    right_ += IsAmongLargest(row_logits, static_cast<std::size_t>((*indices)[static_cast<std::size_t>(row)]), k_);
+  }
+  rows_ += rows;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> TopK::Eval() const {
+  if (rows_ == 0) return internal::NoBatch();
+  return static_cast<double>(right_) / static_cast<double>(rows_);
+}
+
+absl::Status TopK::Merge(const Metric& other) {
+  const auto* same = dynamic_cast<const TopK*>(&other);
+  if (same == nullptr || same->k_ != k_) return internal::CannotMerge(*this, other);
+  right_ += same->right_;
+  rows_ += same->rows_;
+  return absl::OkStatus();
+}
+
+std::string TopK::Description() const { return absl::StrCat("TopK(k = ", k_, ")"); }
+
+}  // namespace mpc
