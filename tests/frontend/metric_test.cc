@@ -5,9 +5,14 @@
 
 #include <cmath>
 
+#include "frontend/train/loss_metrics.h"
+#include "frontend/train/top_k.h"
+#include "tests/frontend/error_of.h"
+
 namespace mpc {
 namespace {
 
+using testing::ErrorOf;
 using ::testing::HasSubstr;
 
 const Tensor kNoLoss = Tensor::Scalar(0.0f);
@@ -74,11 +79,37 @@ TEST(Loss, WeighsBatchesByTheirRows) {
 }
 
 TEST(MakeMetric, KnowsItsNamesAndListsThem) {
-  for (const char* name :
-       {"accuracy", "Accuracy", "acc", "loss", "Loss", "top_1_accuracy", "top_5_accuracy", "top_3"}) {
+  for (const char* name : {"accuracy",
+                           "Accuracy",
+                           "acc",
+                           "loss",
+                           "Loss",
+                           "top_1_accuracy",
+                           "top_5_accuracy",
+                           "top_3",
+                           "confusion_matrix",
+                           "ConfusionMatrix",
+                           "precision",
+                           "recall",
+                           "F1",
+                           "f1",
+                           "mean_iou",
+                           "auc",
+                           "roc_auc",
+                           "mae",
+                           "MAE",
+                           "mse",
+                           "MSE",
+                           "perplexity",
+                           "Precision",
+                           "Recall",
+                           "MeanIoU",
+                           "RocAuc",
+                           "Perplexity"}) {
     EXPECT_TRUE(MakeMetric(name).ok()) << name;
   }
-  for (const char* name : {"precision", "", "top_", "top_0", "top_x_accuracy"}) {
+  EXPECT_THAT(ErrorOf(MakeMetric("kappa").status()), HasSubstr("perplexity (Perplexity), precision (Precision)"));
+  for (const char* name : {"precison", "", "top_", "top_0", "top_x_accuracy"}) {
     EXPECT_THAT(std::string(MakeMetric(name).status().message()), HasSubstr("known are accuracy")) << name;
   }
 }
@@ -100,6 +131,62 @@ TEST(MetricList, TakesNamesAndObjects) {
 TEST(MetricList, KeepsTheFirstError) {
   EXPECT_THAT(std::string(MetricList({"acuracy", "loss"}).status().message()), HasSubstr("unknown metric 'acuracy'"));
   EXPECT_THAT(std::string(MetricList({"loss", "loss"}).status().message()), HasSubstr("given twice"));
+}
+
+TEST(TopK, MergesWithTheSameKOnly) {
+  const Tensor logits = Tensor::From<float>({1, 2, 0, 5, 4, 3}, {2, 3});
+  TopK whole(2), first(2), second(2);
+  const Tensor a = Tensor::From<std::int32_t>({1, 2}, {2});
+  const Tensor b = Tensor::From<std::int32_t>({2, 1}, {2});
+  for (TopK* metric : {&whole, &first}) ASSERT_TRUE(metric->Update(kNoLoss, logits, a).ok());
+  for (TopK* metric : {&whole, &second}) ASSERT_TRUE(metric->Update(kNoLoss, logits, b).ok());
+  ASSERT_TRUE(first.Merge(second).ok());
+  EXPECT_EQ(*first.Eval(), *whole.Eval());
+  EXPECT_EQ(ErrorOf(first.Merge(TopK(3))), "TopK(k = 2) does not merge with TopK(k = 3)");
+  EXPECT_EQ(ErrorOf(first.Merge(Loss())), "TopK(k = 2) does not merge with Loss");
+  EXPECT_EQ(*first.Eval(), *whole.Eval()) << "a refused merge changes nothing";
+}
+
+TEST(Loss, MergeIsOneEvaluation) {
+  Loss first, second;
+  ASSERT_TRUE(first.Update(Tensor::Scalar(1.0f), Tensor::Zeros({3, 2}), Tensor()).ok());
+  ASSERT_TRUE(second.Update(Tensor::Scalar(5.0f), Tensor::Zeros({1, 2}), Tensor()).ok());
+  ASSERT_TRUE(first.Merge(second).ok());
+  EXPECT_EQ(*first.Eval(), 2.0);
+  EXPECT_EQ(ErrorOf(first.Merge(Accuracy())), "Loss does not merge with TopK(k = 1)");
+}
+
+/// A metric as a user may have written it before there was Merge.
+class CountsBatches : public Metric {
+ public:
+  void Clear() override { batches_ = 0; }
+  absl::Status Update(const Tensor&, const Tensor&, const Tensor&) override {
+    ++batches_;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<double> Eval() const override { return batches_; }
+
+ private:
+  int batches_ = 0;
+};
+
+TEST(Metric, AUsersMetricNeedsNoMerge) {
+  CountsBatches mine;
+  EXPECT_EQ(mine.Merge(mine).code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST(MetricList, MergesMetricByMetric) {
+  const MetricList first = {"accuracy", "loss"};
+  const MetricList second = {"accuracy", "loss"};
+  const Tensor right = Tensor::Zeros({1}, DType::kI32);
+  ASSERT_TRUE(first.Update(Tensor::Scalar(3.0f), Tensor::Zeros({1, 2}), right).ok());
+  ASSERT_TRUE(second.Update(Tensor::Scalar(1.0f), Tensor::Zeros({1, 2}), Tensor::Full({1}, 1, DType::kI32)).ok());
+  ASSERT_TRUE(first.Merge(second).ok());
+  EXPECT_EQ((*first.Eval())[0].second, 0.5);
+  EXPECT_EQ((*first.Eval())[1].second, 2.0);
+  EXPECT_EQ(ErrorOf(first.Merge({"loss"})), "metrics {accuracy, loss} do not merge with metrics {loss}");
+  EXPECT_EQ(ErrorOf(first.Merge({{"accuracy", TopK(2)}, "loss"})),
+            "metric 'accuracy': TopK(k = 1) does not merge with TopK(k = 2)");
 }
 
 }  // namespace
