@@ -187,9 +187,9 @@ absl::Status CompiledStep::BytesOf(const std::vector<Tensor>& inputs,
 }
 
 absl::Status CompiledStep::CheckLabels(const std::vector<Tensor>& inputs) const {
-  for (const auto& [input, classes] : facts_.labels) {
+  for (const auto& [input, classes, ignored] : facts_.labels) {
     if (input >= inputs.size()) continue;
-    if (absl::Status status = internal::CheckLabels(inputs[input], classes); !status.ok()) return status;
+    if (absl::Status status = internal::CheckLabels(inputs[input], classes, ignored); !status.ok()) return status;
   }
   return absl::OkStatus();
 }

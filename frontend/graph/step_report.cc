@@ -35,10 +35,12 @@ void StepReport::AddTap(const std::string& name, const Tensor& value) {
   taps_.emplace_back(unique, value);
 }
 
-void StepReport::ExpectLabels(const Tensor& labels, std::int64_t classes) {
+void StepReport::ExpectLabels(const Tensor& labels, std::int64_t classes, std::optional<std::int64_t> ignored) {
   if (graph_.failed() || !labels.symbolic()) return;
   if (labels.dtype() != DType::kI32 && labels.dtype() != DType::kI64) return;
-  if (const std::optional<std::size_t> input = graph_.FindInput(labels)) labels_.push_back({*input, classes});
+  if (const std::optional<std::size_t> input = graph_.FindInput(labels)) {
+    labels_.push_back({*input, classes, ignored});
+  }
 }
 
 void StepReport::AppendTo(std::vector<compiler::NamedResult>& results) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,10 +14,11 @@
 
 namespace mpc::internal {
 
-/// An input of a step that holds class indices, which lie in [0, classes).
+/// An input of a step that holds class indices, which lie in [0, classes) or are `ignored`.
 struct LabelInput {
   std::size_t input;
   std::int64_t classes;
+  std::optional<std::int64_t> ignored;
 };
 
 /// Records and taps are results of the step. Label inputs are known once it is traced.
@@ -34,8 +36,9 @@ class StepReport {
   /// Returns `value`, which belongs to the step, under `name`. A name that is taken gets a number: "name#2".
   void AddTap(const std::string& name, const Tensor& value);
   /// Notes that `labels` are class indices of a loss, which has no value where one is outside [0, classes). If they are
-  /// an input of the step, as it came in or reshaped, each batch can be checked before it runs.
-  void ExpectLabels(const Tensor& labels, std::int64_t classes);
+  /// an input of the step, as it came in or reshaped, each batch can be checked before it runs. The loss leaves out
+  /// labels that are `ignored`.
+  void ExpectLabels(const Tensor& labels, std::int64_t classes, std::optional<std::int64_t> ignored = std::nullopt);
 
   const std::vector<LabelInput>& labels() const { return labels_; }
   /// Appends records, then taps.

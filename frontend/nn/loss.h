@@ -1,6 +1,7 @@
 // Loss Cells: f32 at every AMP level.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "frontend/graph/cell.h"
@@ -28,6 +29,163 @@ class SoftmaxCrossEntropyWithLogits : public LossBase {
 
  private:
   SoftmaxCrossEntropyOptions options_;
+};
+
+struct CrossEntropyLossOptions {
+  Tensor weight = {};                ///< one factor a class, floating [C]; undefined: 1 for each
+  std::int64_t ignore_index = -100;  ///< positions with this label are left out; it may lie outside the classes
+  std::string reduction = "mean";    ///< none, mean, sum
+  double label_smoothing = 0;        ///< in [0, 1]: the share of the target that is spread evenly over the classes
+};
+
+/// Cross-entropy of softmax(logits) over axis 1. Logits: floating [N, C, d1, ...]. Names and defaults are MindSpore's.
+///
+/// Labels are class indices, integers [N, d1, ...]. A position with label y has the loss
+/// (1 - s) w[y] n[y] + s / C sum over c of w[c] n[c]. Here n is -log p, s the smoothing, and w are the weights.
+/// "none" gives it the shape of the labels. Positions whose label is `ignore_index` have the loss 0 and no gradient.
+/// "mean" divides by the sum of w[y] over the others, which is NaN where there are none.
+///
+/// Or labels are probabilities, floating like the logits. A position with label q has the loss -sum over c of
+/// w[c] t[c] log p[c], where t = (1 - s) q + s / C. Then "mean" divides by the number of positions. `ignore_index` has
+/// no meaning.
+///
+/// A label out of range gives NaN. Where labels are an input of the step, and the reduction is not "none", running the
+/// step fails with its row and label. Errors: other shapes or types; weights that are not C; a smoothing outside [0,
+/// 1].
+class CrossEntropyLoss : public LossBase {
+ public:
+  MPC_CELL(CrossEntropyLoss)
+  explicit CrossEntropyLoss(const CrossEntropyLossOptions& options = {}) : options_(options) {}
+  Tensor Construct(const Tensor& logits, const Tensor& labels);
+
+ private:
+  CrossEntropyLossOptions options_;
+};
+
+struct NLLLossOptions {
+  Tensor weight = {};                ///< one factor a class, floating [C]; undefined: 1 for each
+  std::int64_t ignore_index = -100;  ///< positions with this label are left out; it may lie outside the classes
+  std::string reduction = "mean";    ///< none, mean, sum
+};
+
+/// -w[y] x[y] for log-probabilities x, floating [N, C, d1, ...], and labels y, integers [N, d1, ...]: CrossEntropyLoss
+/// behind log_softmax. Ignored positions, "mean", labels out of range and errors are those of CrossEntropyLoss. A
+/// log-probability of -infinity counts only where it is the label's. Names and defaults are MindSpore's.
+class NLLLoss : public LossBase {
+ public:
+  MPC_CELL(NLLLoss)
+  explicit NLLLoss(const NLLLossOptions& options = {}) : options_(options) {}
+  Tensor Construct(const Tensor& log_probabilities, const Tensor& labels);
+
+ private:
+  NLLLossOptions options_;
+};
+
+struct FocalLossOptions {
+  Tensor weight = {};              ///< one factor a class, floating [C]; undefined: 1 for each
+  double gamma = 2;                ///< >= 0; 0 is cross-entropy
+  std::string reduction = "mean";  ///< none, mean, sum
+};
+
+/// -w[y] (1 - p[y])^gamma log p[y] for p = softmax(logits) over axis 1 (Lin et al., "Focal Loss for Dense Object
+/// Detection", 2017). Logits: floating [N, C, d1, ...]. Names and defaults are MindSpore's.
+///
+/// Labels are class indices, integers [N, d1, ...] or, as in MindSpore, [N, 1, d1, ...]. Then "none" gives [N], the
+/// mean over the positions of a sample. Or labels are floating like the logits. Each class c then has the loss of label
+/// c times its label, and "none" gives [N, C], the mean over positions. "mean" and "sum" are of these values, so that
+/// "mean" divides by C too for floating labels, as in MindSpore. Labels out of range and errors are those of
+/// CrossEntropyLoss.
+class FocalLoss : public LossBase {
+ public:
+  MPC_CELL(FocalLoss)
+  explicit FocalLoss(const FocalLossOptions& options = {}) : options_(options) {}
+  Tensor Construct(const Tensor& logits, const Tensor& labels);
+
+ private:
+  FocalLossOptions options_;
+};
+
+struct L1LossOptions {
+  std::string reduction = "mean";  ///< none, mean, sum
+};
+
+/// |prediction - target|; the derivative is 0 where they are equal. The shapes are equal, where MindSpore broadcasts.
+/// Names and defaults are MindSpore's.
+class L1Loss : public LossBase {
+ public:
+  MPC_CELL(L1Loss)
+  explicit L1Loss(const L1LossOptions& options = {}) : options_(options) {}
+  Tensor Construct(const Tensor& prediction, const Tensor& target);
+
+ private:
+  L1LossOptions options_;
+};
+
+struct HuberLossOptions {
+  std::string reduction = "mean";  ///< none, mean, sum
+  double delta = 1;                ///< > 0
+};
+
+/// d^2 / 2 where d = |prediction - target| is below delta, else delta (d - delta / 2). The shapes are equal, where
+/// MindSpore broadcasts. Names and defaults are MindSpore's.
+class HuberLoss : public LossBase {
+ public:
+  MPC_CELL(HuberLoss)
+  explicit HuberLoss(const HuberLossOptions& options = {}) : options_(options) {}
+  Tensor Construct(const Tensor& prediction, const Tensor& target);
+
+ private:
+  HuberLossOptions options_;
+};
+
+struct SmoothL1LossOptions {
+  double beta = 1;                 ///< > 0
+  std::string reduction = "none";  ///< none, mean, sum
+};
+
+/// d^2 / (2 beta) where d = |prediction - target| is below beta, else d - beta / 2: HuberLoss divided by beta. The
+/// shapes are equal. Names and defaults are MindSpore's.
+class SmoothL1Loss : public LossBase {
+ public:
+  MPC_CELL(SmoothL1Loss)
+  explicit SmoothL1Loss(const SmoothL1LossOptions& options = {}) : options_(options) {}
+  Tensor Construct(const Tensor& prediction, const Tensor& target);
+
+ private:
+  SmoothL1LossOptions options_;
+};
+
+struct KLDivLossOptions {
+  std::string reduction = "mean";  ///< none, mean, batchmean, sum
+};
+
+/// target (log target - x) for log-probabilities x and probabilities of the same shape; 0 where the target is not
+/// greater than 0. "mean" divides by elements, "batchmean" by extent 0. The target has no gradient. Names and defaults
+/// are MindSpore's.
+class KLDivLoss : public LossBase {
+ public:
+  MPC_CELL(KLDivLoss)
+  explicit KLDivLoss(const KLDivLossOptions& options = {}) : options_(options) {}
+  Tensor Construct(const Tensor& log_probabilities, const Tensor& target);
+
+ private:
+  KLDivLossOptions options_;
+};
+
+struct DiceLossOptions {
+  double smooth = 1e-5;  ///< > 0; added to the divisor
+};
+
+/// 1 - 2 sum(p t) / (sum(p^2) + sum(t^2) + smooth) over all elements of probabilities p and labels t of the same shape:
+/// a scalar. Names and defaults are MindSpore's.
+class DiceLoss : public LossBase {
+ public:
+  MPC_CELL(DiceLoss)
+  explicit DiceLoss(const DiceLossOptions& options = {}) : options_(options) {}
+  Tensor Construct(const Tensor& probabilities, const Tensor& labels);
+
+ private:
+  DiceLossOptions options_;
 };
 
 struct MSELossOptions {

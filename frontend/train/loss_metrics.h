@@ -47,7 +47,7 @@ class Perplexity : public Metric {
 
  private:
   PerplexityOptions options_;
-  double sum_ = 0;         ///< of the cross-entropies
+  double sum_ = 0;         ///< sum of the cross-entropies
   std::int64_t rows_ = 0;  ///< rows that were counted
 };
 

@@ -16,10 +16,10 @@ struct MeanIoUOptions {
   friend bool operator==(const MeanIoUOptions&, const MeanIoUOptions&) = default;
 };
 
-/// The mean over classes of TP / (TP + FP + FN), where a class that is neither a label nor a prediction is left out of
-/// the mean. MindSpore has no such metric; the name and the mean are Keras's. Inputs and errors are those of
-/// ConfusionMatrix: images have predictions [N, C, H, W] and labels [N, H, W]. A position with a NaN logit is a false
-/// negative of its label. Merge of parts is exact. Errors of Eval (FAILED_PRECONDITION): no position was counted.
+/// The mean over classes of TP / (TP + FP + FN). A class that is neither a label nor a prediction is left out of it.
+/// MindSpore has no such metric; the name and the mean are Keras's. Inputs and errors are those of ConfusionMatrix:
+/// images have predictions [N, C, H, W] and labels [N, H, W]. A position with a NaN logit is a false negative of its
+/// label. Merge of parts is exact. Errors of Eval (FAILED_PRECONDITION): no position was counted.
 class MeanIoU : public internal::CountingMetric {
  public:
   explicit MeanIoU(const MeanIoUOptions& options = {}) : CountingMetric(options.ignore_label), options_(options) {}

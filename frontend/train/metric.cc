@@ -24,8 +24,8 @@ std::unique_ptr<Metric> Make() {
 }
 
 struct KnownMetric {
-  std::string_view name;
-  std::vector<std::string_view> other_names;
+  std::string name;
+  std::vector<std::string> other_names;
   std::unique_ptr<Metric> (*make)();
 };
 

@@ -33,10 +33,10 @@ class Metric {
   virtual std::string Description() const { return "a metric"; }
 };
 
-/// Makes a metric with its default options by name: "accuracy" (or "Accuracy", "acc"), "auc" ("roc_auc", "RocAuc"),
-/// "confusion_matrix" ("ConfusionMatrix"), "F1" ("f1"), "loss" ("Loss"), "mae" ("MAE"), "mean_iou" ("MeanIoU"), "mse"
-/// ("MSE"), "perplexity" ("Perplexity"), "precision" ("Precision"), "recall" ("Recall"), and any "top_<k>_accuracy" or
-/// "top_<k>". Errors (INVALID_ARGUMENT): another name; the known ones are listed.
+/// Makes a metric with its default options by name: "accuracy", "auc", "confusion_matrix", "F1", "loss", "mae",
+/// "mean_iou", "mse", "perplexity", "precision", "recall", or any "top_<k>_accuracy". The names of the classes are
+/// known too. Further names are "acc", "roc_auc", "f1" and "top_<k>". Errors (INVALID_ARGUMENT): another name; the
+/// known ones are listed.
 absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(std::string_view name);
 
 /// One element of a MetricList: a known name, or a name with a metric. A temporary is moved in; a named object is

@@ -8,7 +8,7 @@
 
 namespace mpc {
 
-/// The probability that a row of class 1 has a larger score than a row of class 0, both drawn at random; equal scores
+/// The probability that a row of class 1 has a larger score than a row of class 0, both drawn at random. Equal scores
 /// count one half. This is the area under the ROC curve. MindSpore computes it in two steps, `ROC` and `auc`.
 ///
 /// Predictions: floating [N] or [N, 1], the score of class 1, or logits [N, 2], whose difference is the score. Labels:

@@ -1,0 +1,66 @@
+// Losses between tensors of one shape.
+#include "absl/strings/str_cat.h"
+#include "frontend/nn/loss.h"
+#include "frontend/nn/loss_inputs.h"
+
+namespace mpc::nn {
+namespace {
+
+using internal::AsF32;
+using internal::LossError;
+using internal::Number;
+using internal::PairError;
+
+/// d^2 / 2 where d is below `delta`, else delta (d - delta / 2), for d = |prediction - target|.
+Tensor Huber(const Tensor& prediction, const Tensor& target, double delta) {
+  const Tensor distance = abs(AsF32(prediction) - AsF32(target));
+  return where(less(distance, Number(delta)), square(distance) * 0.5, (distance - delta / 2) * delta);
+}
+
+}  // namespace
+
+Tensor L1Loss::Construct(const Tensor& prediction, const Tensor& target) {
+  if (const std::string error = PairError(prediction, target); !error.empty()) return LossError(TypeName(), error);
+  return internal::Reduce(TypeName(), abs(AsF32(prediction) - AsF32(target)), options_.reduction);
+}
+
+Tensor HuberLoss::Construct(const Tensor& prediction, const Tensor& target) {
+  if (const std::string error = PairError(prediction, target); !error.empty()) return LossError(TypeName(), error);
+  if (!(options_.delta > 0)) return LossError(TypeName(), absl::StrCat("takes delta > 0, got ", options_.delta));
+  return internal::Reduce(TypeName(), Huber(prediction, target, options_.delta), options_.reduction);
+}
+
+Tensor SmoothL1Loss::Construct(const Tensor& prediction, const Tensor& target) {
+  if (const std::string error = PairError(prediction, target); !error.empty()) return LossError(TypeName(), error);
+  if (!(options_.beta > 0)) return LossError(TypeName(), absl::StrCat("takes beta > 0, got ", options_.beta));
+  return internal::Reduce(TypeName(), Huber(prediction, target, options_.beta) / options_.beta, options_.reduction);
+}
+
+Tensor KLDivLoss::Construct(const Tensor& log_probabilities, const Tensor& target) {
+  std::string error = PairError(log_probabilities, target);
+  const std::string& reduction = options_.reduction;
+  const bool by_batch = reduction == "batchmean";
+  if (error.empty() && by_batch && log_probabilities.rank() < 1) {
+    error = absl::StrCat("with batchmean expects [N, ...], got ", log_probabilities.spec().ToString());
+  }
+  if (error.empty() && !by_batch && reduction != "none" && reduction != "mean" && reduction != "sum") {
+    error = absl::StrCat("does not know the reduction '", reduction, "'; known are none, mean, batchmean, sum");
+  }
+  if (!error.empty()) return LossError(TypeName(), error);
+  const Tensor expected = stop_gradient(AsF32(target));
+  const Tensor positive = greater(expected, Number(0));
+  const Tensor differences = log(where(positive, expected, Number(1))) - AsF32(log_probabilities);
+  const Tensor losses = where(positive, expected * differences, Number(0));
+  if (by_batch) return reduce_sum(losses) / static_cast<double>(log_probabilities.dim(0));
+  return internal::Reduce(TypeName(), losses, reduction);
+}
+
+Tensor DiceLoss::Construct(const Tensor& probabilities, const Tensor& labels) {
+  if (const std::string error = PairError(probabilities, labels); !error.empty()) return LossError(TypeName(), error);
+  if (!(options_.smooth > 0)) return LossError(TypeName(), absl::StrCat("takes smooth > 0, got ", options_.smooth));
+  const Tensor p = AsF32(probabilities);
+  const Tensor t = AsF32(labels);
+  return 1.0 - reduce_sum(p * t) * 2.0 / (reduce_sum(square(p)) + reduce_sum(square(t)) + options_.smooth);
+}
+
+}  // namespace mpc::nn
