@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "tests/frontend/error_of.h"
-#include "tests/training/training_support.h"
+#include "tests/training/probe.h"
 
 namespace mpc {
 namespace {
@@ -371,6 +371,37 @@ TEST(RegressionLosses, LowInputsAreComputedInF32) {
   const Tensor loss = nn::L1Loss()(x, target);
   EXPECT_EQ(loss.dtype(), DType::kF32);
   EXPECT_EQ(loss.Item<float>(), 1 + std::ldexp(1.0f, -11));
+}
+
+/// The loss of the first step of a network whose outputs are `x`, at `level`.
+template <typename Loss>
+double FirstLoss(const testing::Level& level, Loss loss, const Tensor& x, const Tensor& labels) {
+  testing::Probe network(x.dim(1), 1.0);
+  nn::SGD optimizer(network.TrainableParams());
+  Model model(network, loss, optimizer,
+              {.amp_level = level.level, .loss_scale_manager = nullptr, .amp_dtype = level.dtype});
+  testing::LossRecorder recorder;
+  MPC_EXPECT_OK(model.Train(1, testing::Batches({{x, labels}}), {recorder}));
+  return recorder.losses.empty() ? NAN : recorder.losses[0];
+}
+
+// The outputs are exact in f16 and bf16. In low precision the losses would be off by 2^-9 of themselves.
+TEST(Losses, AreF32AtEveryLevel) {
+  const Tensor zeros = Tensor::Zeros({1, 3});
+  const Tensor index = Tensor::From<std::int32_t>({1}, {1});
+  const Tensor ones = Tensor::Full({1, 3}, 1);
+  const Tensor near_ones = Tensor::Full({1, 3}, 1 + 0x1p-20);
+  for (const testing::Level& level : testing::AllLevels()) {
+    SCOPED_TRACE(level.level);
+    const double bound = Bound(3, 2);
+    EXPECT_NEAR(FirstLoss(level, nn::CrossEntropyLoss({.label_smoothing = 0.1}), zeros, index), std::log(3.0), bound);
+    EXPECT_NEAR(FirstLoss(level, nn::FocalLoss(), zeros, index), std::log(3.0) * 4 / 9, bound);
+    EXPECT_EQ(FirstLoss(level, nn::NLLLoss(), ones, index), -1);
+    EXPECT_NEAR(FirstLoss(level, nn::L1Loss(), ones, near_ones), 0x1p-20, Bound(3, 0x1p-20));
+    EXPECT_NEAR(FirstLoss(level, nn::HuberLoss(), ones, near_ones), 0x1p-41, Bound(3, 0x1p-41));
+    EXPECT_NEAR(FirstLoss(level, nn::KLDivLoss(), zeros, ones * 3.0), 3 * std::log(3.0), Bound(3, 4));
+    EXPECT_NEAR(FirstLoss(level, nn::DiceLoss(), ones, ones * 3.0), 0.4, Bound(3, 2));
+  }
 }
 
 TEST(RegressionLosses, ErrorsNameTheCellAndSpecs) {
