@@ -13,7 +13,7 @@
 namespace mpc {
 
 /// How the quotients of several classes become one value.
-enum class Average {
+enum class Average : std::uint8_t {
   kMacro,   ///< the mean of all classes' quotients, those of classes that never occur included
   kMicro,   ///< the sum of the numerators by the sum of the denominators
   kBinary,  ///< the quotient of class 1 of two

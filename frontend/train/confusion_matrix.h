@@ -11,7 +11,7 @@
 namespace mpc {
 
 /// What the entries of a confusion matrix are divided by. MindSpore's words are no_norm, target, prediction and all.
-enum class ConfusionNormalization {
+enum class ConfusionNormalization : std::uint8_t {
   kNone,        ///< by nothing: they are counts
   kTarget,      ///< by the number of positions with the row's label
   kPrediction,  ///< by the number of positions with the column's prediction

@@ -31,17 +31,17 @@ struct KnownMetric {
 
 const std::vector<KnownMetric>& KnownMetrics() {
   static const auto* const metrics = new std::vector<KnownMetric>{
-      {"accuracy", {"Accuracy", "acc"}, &Make<Accuracy>},
-      {"auc", {"roc_auc", "RocAuc"}, &Make<RocAuc>},
-      {"confusion_matrix", {"ConfusionMatrix"}, &Make<ConfusionMatrix>},
-      {"F1", {"f1"}, &Make<F1>},
-      {"loss", {"Loss"}, &Make<Loss>},
-      {"mae", {"MAE"}, &Make<MAE>},
-      {"mean_iou", {"MeanIoU"}, &Make<MeanIoU>},
-      {"mse", {"MSE"}, &Make<MSE>},
-      {"perplexity", {"Perplexity"}, &Make<Perplexity>},
-      {"precision", {"Precision"}, &Make<Precision>},
-      {"recall", {"Recall"}, &Make<Recall>},
+      {.name = "accuracy", .other_names = {"Accuracy", "acc"}, .make = &Make<Accuracy>},
+      {.name = "auc", .other_names = {"roc_auc", "RocAuc"}, .make = &Make<RocAuc>},
+      {.name = "confusion_matrix", .other_names = {"ConfusionMatrix"}, .make = &Make<ConfusionMatrix>},
+      {.name = "F1", .other_names = {"f1"}, .make = &Make<F1>},
+      {.name = "loss", .other_names = {"Loss"}, .make = &Make<Loss>},
+      {.name = "mae", .other_names = {"MAE"}, .make = &Make<MAE>},
+      {.name = "mean_iou", .other_names = {"MeanIoU"}, .make = &Make<MeanIoU>},
+      {.name = "mse", .other_names = {"MSE"}, .make = &Make<MSE>},
+      {.name = "perplexity", .other_names = {"Perplexity"}, .make = &Make<Perplexity>},
+      {.name = "precision", .other_names = {"Precision"}, .make = &Make<Precision>},
+      {.name = "recall", .other_names = {"Recall"}, .make = &Make<Recall>},
   };
   return *metrics;
 }
