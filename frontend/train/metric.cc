@@ -72,7 +72,7 @@ absl::Status Metric::Merge(const Metric&) {
 absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(std::string_view name) {
   for (const KnownMetric& known : KnownMetrics()) {
     const auto& others = known.other_names;
-    if (name == known.name || std::find(others.begin(), others.end(), name) != others.end()) return known.make();
+    if (name == known.name || std::ranges::find(others, name) != others.end()) return known.make();
   }
   absl::string_view text(name.data(), name.size());
   std::int64_t k = 0;
@@ -92,8 +92,7 @@ MetricList::MetricList(const std::vector<MetricRef>& metrics) {
 }
 
 void MetricList::Add(const MetricRef& metric) {
-  const bool repeated =
-      std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.first == metric.name(); });
+  const bool repeated = std::ranges::any_of(entries_, [&](const Entry& entry) { return entry.first == metric.name(); });
   if (repeated) {
     status_.Update(absl::InvalidArgumentError(absl::StrCat("metric '", metric.name(), "' is given twice")));
     return;
@@ -137,7 +136,7 @@ absl::Status MetricList::Merge(const MetricList& other) const {
   if (!status_.ok()) return status_;
   if (!other.status_.ok()) return other.status_;
   const auto same_name = [](const Entry& a, const Entry& b) { return a.first == b.first; };
-  if (!std::equal(entries_.begin(), entries_.end(), other.entries_.begin(), other.entries_.end(), same_name)) {
+  if (!std::ranges::equal(entries_, other.entries_, same_name)) {
     return absl::InvalidArgumentError(
         absl::StrCat("metrics ", Names(entries_), " do not merge with metrics ", Names(other.entries_)));
   }

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<float> SortedNumbers(std::vector<float> scores) {
   std::erase_if(scores, [](float score) { return std::isnan(score); });
-  std::sort(scores.begin(), scores.end());
+  std::ranges::sort(scores);
   return scores;
 }
 
@@ -66,7 +66,7 @@ absl::StatusOr<double> RocAuc::Eval() const {
   std::int64_t halves = 0;
   for (float score : positive_) {
     if (std::isnan(score)) continue;
-    const auto [below, above] = std::equal_range(negative.begin(), negative.end(), score);
+    const auto [below, above] = std::ranges::equal_range(negative, score);
     halves += (below - negative.begin()) + (above - negative.begin());
   }
   return static_cast<double>(halves) / 2 / static_cast<double>(positive_.size()) /
