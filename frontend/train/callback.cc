@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 namespace mpc {
 namespace {
@@ -38,26 +38,6 @@ std::string FormatLoss(double loss) {
   return small ? absl::StrFormat("%.4g", loss) : absl::StrFormat("%.4f", loss);
 }
 
-float RunContext::loss() const {
-  if (!loss_ && read_loss_) loss_ = read_loss_();
-  return loss_.value_or(std::numeric_limits<float>::quiet_NaN());
-}
-
-void RunContext::set_loss(float loss) {
-  loss_ = loss;
-  read_loss_ = nullptr;
-}
-
-void RunContext::set_loss(std::function<float()> read) {
-  loss_.reset();
-  read_loss_ = std::move(read);
-}
-
-absl::Status RunContext::SaveCheckpoint(const std::string& path) const {
-  if (save_ == nullptr) return absl::FailedPreconditionError("there is no Model whose state could be saved");
-  return save_(path);
-}
-
 CallbackList::CallbackList(std::initializer_list<CallbackRef> callbacks) {
   for (const CallbackRef& callback : callbacks) {
     if (callback.get() != nullptr) callbacks_.push_back(callback.get());
@@ -79,6 +59,12 @@ void CallbackList::OnStepBegin(RunContext& context) const {
 }
 void CallbackList::OnStepEnd(RunContext& context) const {
   for (const auto& callback : callbacks_) callback->OnStepEnd(context);
+}
+void CallbackList::OnEvalBegin(RunContext& context) const {
+  for (const auto& callback : callbacks_) callback->OnEvalBegin(context);
+}
+void CallbackList::OnEvalEnd(RunContext& context) const {
+  for (const auto& callback : callbacks_) callback->OnEvalEnd(context);
 }
 void CallbackList::OnEpochEnd(RunContext& context) const {
   for (const auto& callback : callbacks_) callback->OnEpochEnd(context);
@@ -113,6 +99,13 @@ void LossMonitor::OnStepEnd(RunContext& context) {
 
 void LossMonitor::OnEpochEnd(RunContext& context) {
   if (options_.per_print_times <= 0) Print(context);
+  if (context.eval_results().empty()) return;
+  std::vector<std::string> values;
+  for (const auto& [name, value] : context.eval_results()) {
+    values.push_back(absl::StrCat("'", name, "': ", FormatLoss(value)));
+  }
+  *options_.stream << "Eval result: epoch " << context.epoch << ", metrics: {" << absl::StrJoin(values, ", ") << "}"
+                   << std::endl;
 }
 
 void LossMonitor::Print(const RunContext& context) const {
@@ -123,6 +116,10 @@ void LossMonitor::Print(const RunContext& context) const {
 TimeMonitor::TimeMonitor(std::ostream* stream) : stream_(OrStandardOutput(stream)) {}
 
 void TimeMonitor::OnEpochBegin(RunContext& context) { begin_ = Clock::now(); }
+
+void TimeMonitor::OnEvalBegin(RunContext& context) { eval_begin_ = Clock::now(); }
+
+void TimeMonitor::OnEvalEnd(RunContext& context) { begin_ += Clock::now() - eval_begin_; }
 
 void TimeMonitor::OnEpochEnd(RunContext& context) {
   const double milliseconds = Milliseconds(Clock::now() - begin_);

@@ -1,9 +1,8 @@
-// What a user hooks into training: the base class, its view of the run, and the ready-made callbacks.
+// What a user hooks into training: the base class and the callbacks that print.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
@@ -12,72 +11,21 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "frontend/graph/tensor.h"
+#include "frontend/train/run_context.h"
 #include "frontend/train/shared_or_borrowed.h"
 #include "frontend/train/step_timing.h"
 
 namespace mpc {
 
-/// Where a run of `Model::Train` stands. Fields describe the step that has just begun or ended.
-class RunContext {
- public:
-  std::int64_t epochs = 0;         ///< epochs asked for in this call of Train
-  std::int64_t epoch = 0;          ///< current epoch, from 1; restarts at 1 with every call of Train that is no resume
-  std::int64_t step_in_epoch = 0;  ///< current step of the epoch, from 1; at OnEpochBegin those done before a resume
-  std::int64_t steps_per_epoch = 0;     ///< 0 where the data set cannot tell
-  std::int64_t global_step = 0;         ///< steps since the Model was made, from 1, skipped ones included
-  bool overflow = false;                ///< this step's gradients were not finite
-  float loss_scale = 1.0f;              ///< after this step
-  std::int64_t skipped_steps = 0;       ///< steps skipped for overflow since the Model was made
-  std::optional<double> gradient_norm;  ///< with ModelOptions::record_gradient_norm
-  std::optional<double> learning_rate;  ///< with ModelOptions::record_learning_rate
-
-  /// Unscaled loss of the last finished step. Reading it may wait for the device. NaN before the first step.
-  float loss() const;
-  void set_loss(float loss);
-  /// `read` computes the loss; it is called at most once, when loss() is.
-  void set_loss(std::function<float()> read);
-
-  /// What mpc::Tap named `name` in the last finished step; undefined if it named nothing so.
-  Tensor Tap(const std::string& name) const { return tap_ == nullptr ? Tensor() : tap_(name); }
-  void set_tap(std::function<Tensor(const std::string&)> tap) { tap_ = std::move(tap); }
-  /// The columns of the step that begins or has ended; null outside steps.
-  const std::vector<Tensor>* batch() const { return batch_; }
-  void set_batch(const std::vector<Tensor>* batch) { batch_ = batch; }
-
-  /// Ends the run after this step: the hooks OnEpochEnd and OnTrainEnd still run. Where the device runs ahead the steps
-  /// that it has begun end first, with their hooks; see Callback::NeedsState.
-  void RequestStop() { stop_requested_ = true; }
-  bool stop_requested() const { return stop_requested_; }
-
-  /// Writes the state of training to a file, as Model::SaveCheckpoint does. Errors (FAILED_PRECONDITION): nothing
-  /// trains.
-  absl::Status SaveCheckpoint(const std::string& path) const;
-  void set_save(std::function<absl::Status(const std::string&)> save) { save_ = std::move(save); }
-  /// Ends the run with an error, which Train returns; the first one is kept. No later hook runs.
-  void Fail(const absl::Status& status) { failure_.Update(status); }
-  const absl::Status& failure() const { return failure_; }
-  /// Destroys `object` when the run is over, however it ends: what a callback must give back even after an error.
-  void KeepUntilEnd(std::shared_ptr<void> object) { kept_.push_back(std::move(object)); }
-
- private:
-  mutable std::function<float()> read_loss_;
-  mutable std::optional<float> loss_;
-  bool stop_requested_ = false;
-  std::function<Tensor(const std::string&)> tap_;
-  const std::vector<Tensor>* batch_ = nullptr;
-  std::function<absl::Status(const std::string&)> save_;
-  absl::Status failure_;
-  std::vector<std::shared_ptr<void>> kept_;
-};
-
 /// Hooks of a run. Each does nothing unless overridden.
+///
+/// Model::Fit evaluates between the last OnStepEnd of an epoch and its OnEpochEnd, so that OnEpochEnd finds the
+/// results.
 ///
 /// The CPU runs a step from OnStepBegin to OnStepEnd. A GPU runs ahead: OnStepEnd of a step comes when the next launch
 /// has been started. It comes in order, with that step's own records (loss, overflow, loss scale, taps, batch, step
-/// numbers). What a hook writes to the state acts from the next launch on. Before OnEpochEnd and OnTrainEnd every step
-/// has ended.
+/// numbers). What a hook writes to the state acts from the next launch on. Before OnEvalBegin, OnEpochEnd and
+/// OnTrainEnd every step has ended.
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -96,6 +44,10 @@ class Callback {
   virtual void OnEpochBegin(RunContext& context) {}
   virtual void OnStepBegin(RunContext& context) {}
   virtual void OnStepEnd(RunContext& context) {}
+  /// Before an evaluation of Model::Fit. The context is that of the epoch's last step.
+  virtual void OnEvalBegin(RunContext& context) {}
+  /// After it: RunContext::eval_results holds what it measured.
+  virtual void OnEvalEnd(RunContext& context) {}
   virtual void OnEpochEnd(RunContext& context) {}
   virtual void OnTrainEnd(RunContext& context) {}
 };
@@ -130,6 +82,8 @@ class CallbackList {
   void OnEpochBegin(RunContext& context) const;
   void OnStepBegin(RunContext& context) const;
   void OnStepEnd(RunContext& context) const;
+  void OnEvalBegin(RunContext& context) const;
+  void OnEvalEnd(RunContext& context) const;
   void OnEpochEnd(RunContext& context) const;
   void OnTrainEnd(RunContext& context) const;
   bool NeedsState(const RunContext& context) const;
@@ -149,7 +103,8 @@ struct LossMonitorOptions {
   std::ostream* stream = nullptr;  ///< std::cout if null
 };
 
-/// Prints "epoch: 1 step: 32, loss is 2.3012": epoch and step number from 1, the loss as FormatLoss writes it.
+/// Prints "epoch: 1 step: 32, loss is 2.3012": epoch and step number from 1, the loss as FormatLoss writes it. After an
+/// evaluation of Model::Fit also "Eval result: epoch 1, metrics: {'eval_accuracy': 0.9306, 'eval_loss': 0.2140}".
 class LossMonitor : public Callback {
  public:
   /// Once an epoch, what MindSpore prints when a whole epoch runs on the device.
@@ -166,18 +121,21 @@ class LossMonitor : public Callback {
   LossMonitorOptions options_;
 };
 
-/// Prints "Train epoch time: 123.456 ms, per step time: 3.858 ms" after every epoch.
+/// Prints "Train epoch time: 123.456 ms, per step time: 3.858 ms" after every epoch. Evaluation is left out of both.
 class TimeMonitor : public Callback {
  public:
   /// Writes to std::cout if `stream` is null.
   explicit TimeMonitor(std::ostream* stream = nullptr);
 
   void OnEpochBegin(RunContext& context) override;
+  void OnEvalBegin(RunContext& context) override;
+  void OnEvalEnd(RunContext& context) override;
   void OnEpochEnd(RunContext& context) override;
 
  private:
   std::ostream* stream_;
   std::chrono::steady_clock::time_point begin_;
+  std::chrono::steady_clock::time_point eval_begin_;
 };
 
 struct ProgressBarOptions {

@@ -109,41 +109,6 @@ void Model::UseStep(nn::CellFunction step, nn::TrainingStep& cell) {
 
 const absl::Status& Model::status() const { return impl_->status; }
 
-absl::StatusOr<std::map<std::string, double>> Model::Eval(const data::Dataset& dataset) {
-  Impl& self = *impl_;
-  if (!self.status.ok()) return self.status;
-  if (!self.loss.defined()) {
-    return absl::FailedPreconditionError(self.user_step == nullptr ? "Eval needs a Model with a loss"
-                                                                   : "Eval needs a loss: Model(step, loss, options)");
-  }
-  const int arity = self.network.arity() >= 0 ? self.network.arity() + 1 : -1;
-  if (absl::Status status = self.CheckColumns(dataset, arity, "evaluation (the network's inputs and a label)");
-      !status.ok()) {
-    return status;
-  }
-  const InferenceMode inference(*self.network.cell());
-  StepOptions options = self.CommonOptions("eval_step");
-  options.input_names = dataset.column_names();
-  options.output_names = {"loss", "predictions"};
-  self.options.metrics.Clear();
-  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(0);
-  if (!rows.ok()) return rows.status();
-  data::Row row;
-  for (;;) {
-    absl::StatusOr<bool> more = (*rows)->Next(&row);
-    if (!more.ok()) return more.status();
-    if (!*more) break;
-    absl::StatusOr<CompiledStep*> program = self.Program(self.network.cell(), self.EvalFunction(), row, options);
-    if (!program.ok()) return program.status();
-    if (absl::Status status = (*program)->Run(row); !status.ok()) return status;
-    absl::Status status = self.options.metrics.Update((*program)->Output(0), (*program)->Output(1), row.back());
-    if (!status.ok()) return status;
-  }
-  absl::StatusOr<std::vector<std::pair<std::string, double>>> values = self.options.metrics.Eval();
-  if (!values.ok()) return values.status();
-  return std::map<std::string, double>(values->begin(), values->end());
-}
-
 absl::StatusOr<std::vector<Tensor>> Model::PredictAll(const std::vector<Tensor>& inputs) {
   Impl& self = *impl_;
   if (!self.status.ok()) return self.status;

@@ -21,6 +21,7 @@
 #include "frontend/nn/train_step.h"
 #include "frontend/state/checkpoint_metadata.h"
 #include "frontend/train/callback.h"
+#include "frontend/train/fit_options.h"
 #include "frontend/train/metric.h"
 #include "runtime/executable.h"
 #include "runtime/program_file.h"
@@ -110,6 +111,14 @@ class Model {
   /// callback reports. Also: a data set of another size than that of an epoch to be continued; what the device failed
   /// with, naming the step. On an error the state is that of the last complete step.
   absl::Status Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks = {});
+
+  /// Trains as Train does and evaluates in between, on one pass of `valid`. Evaluation comes after an epoch's last
+  /// step and before its OnEpochEnd: by default after every epoch. It measures the Model's metrics and the mean loss.
+  /// RunContext::eval_results has them: "eval_loss", "eval_accuracy". Losses and state of training are the same bits as
+  /// without it. An epoch that a callback stops is not evaluated. Errors: those of Train and of Eval, the latter with
+  /// their epoch; a `valid_frequency` below 1.
+  absl::Status Fit(std::int64_t epochs, const data::Dataset& train, const data::Dataset& valid,
+                   const FitOptions& options = {}, const CallbackList& callbacks = {});
 
   /// The metrics over one pass of `dataset`, by name.
   absl::StatusOr<std::map<std::string, double>> Eval(const data::Dataset& dataset);

@@ -21,23 +21,57 @@ namespace internal {
 /// say something else; what amp::ResolveOptions refuses; a manager out of range.
 absl::StatusOr<amp::Precision> ResolveModelOptions(const ModelOptions& options);
 
-/// Puts the Cell into inference for a while.
+/// Puts the Cell and its sub-cells into inference for a while. Afterwards each has its own mode again.
 class InferenceMode {
  public:
-  explicit InferenceMode(nn::Cell& cell) : cell_(cell), was_training_(cell.training()) { cell_.SetTrain(false); }
-  ~InferenceMode() { cell_.SetTrain(was_training_); }
+  explicit InferenceMode(nn::Cell& cell) {
+    Modes(before_).Visit("", cell);
+    cell.SetTrain(false);
+  }
+  ~InferenceMode() {
+    // A Cell's mode is set after those above it, which reach it too.
+    for (const auto& [cell, training] : before_) {
+      if (cell->training() != training) cell->SetTrain(training);
+    }
+  }
   InferenceMode(const InferenceMode&) = delete;
   InferenceMode& operator=(const InferenceMode&) = delete;
 
  private:
-  nn::Cell& cell_;
-  bool was_training_;
+  using CellModes = std::vector<std::pair<nn::Cell*, bool>>;
+  /// Notes the modes of Cells, each before those below it.
+  class Modes : public nn::internal::MemberVisitor {
+   public:
+    explicit Modes(CellModes& modes) : modes_(modes) {}
+    void Visit(const std::string& name, nn::Cell& cell) override {
+      modes_.emplace_back(&cell, cell.training());
+      cell.VisitMembers(*this);
+    }
+    void Visit(const std::string& name, Parameter& parameter) override {}
+
+   private:
+    CellModes& modes_;
+  };
+
+  CellModes before_;
 };
 
 }  // namespace internal
 
 struct Model::Impl {
   class TrainingRun;
+  class Trained;
+  /// What Fit evaluates between epochs.
+  struct Validation {
+    /// `given`: the Model's metrics. The loss joins them where it is missing.
+    Validation(const data::Dataset& dataset, const MetricList& given, FitOptions options);
+    /// The names of the results, sorted.
+    std::vector<std::string> names() const;
+
+    const data::Dataset& dataset;
+    FitOptions options;
+    MetricList metrics;
+  };
 
   absl::Status status;
   nn::CellFunction network;
@@ -72,7 +106,8 @@ struct Model::Impl {
   int assignment_version = 0;  ///< counts changes of `assignment`: part of the key of a Program
   std::int64_t global_step = 0;
   TrainPosition position;
-  bool continues = false;  ///< the next Train goes on at `position`
+  bool continues = false;   ///< the next Train goes on at `position`
+  bool may_resume = false;  ///< OnTrainBegin runs: a callback may choose where the run begins
   /// What the last checkpoint says; compiling compares its choices.
   internal::CheckpointMetadata resumed;
   std::vector<Parameter> traced_state;  ///< state of a step of the user's own that was traced but not compiled
@@ -127,6 +162,19 @@ struct Model::Impl {
   std::vector<nn::Optimizer*> optimizers() const;
   /// What amp::Initialize gave the Cells and the optimizer. Errors: a level that ModelOptions gives as well.
   absl::Status UseSession();
+
+  /// Model::Train and, with a validation, Model::Fit. `model` owns this.
+  absl::Status Train(Model& model, std::int64_t epochs, const data::Dataset& dataset, const Validation* validation,
+                     const CallbackList& callbacks);
+  /// Errors: what keeps `dataset` from Train.
+  absl::Status CheckTraining(std::int64_t epochs, const data::Dataset& dataset);
+  /// Errors: no loss; columns that the network and the loss do not take.
+  absl::Status CheckEvaluation(const data::Dataset& dataset) const;
+  /// The metrics over one pass of `dataset`. Nothing of training changes.
+  absl::StatusOr<std::map<std::string, double>> Evaluate(const data::Dataset& dataset, const MetricList& metrics);
+  /// Evaluates and tells the callbacks and the context.
+  absl::Status Validate(const Validation& validation, const CallbackList& callbacks, RunContext& context);
+  static std::unique_ptr<TrainedModel> MakeTrained(Model& model, std::int64_t steps_per_epoch);
 
   /// Errors: a parameter without an optimizer, an optimizer that does not fit the loss scale.
   absl::Status CheckTrainable() const;

@@ -31,9 +31,11 @@ bool Match(const std::vector<Tensor>& tensors, const std::vector<TensorSpec>& sp
 /// state, a step is finished before the next one begins.
 class Model::Impl::TrainingRun {
  public:
-  TrainingRun(Impl& model, const data::Dataset& dataset, const CallbackList& callbacks, RunContext& context)
+  TrainingRun(Impl& model, const data::Dataset& dataset, const Validation* validation, const CallbackList& callbacks,
+              RunContext& context)
       : model_(model),
         dataset_(dataset),
+        validation_(validation),
         callbacks_(callbacks),
         context_(context),
         options_(model.TrainOptions(dataset.column_names())) {}
@@ -86,6 +88,7 @@ class Model::Impl::TrainingRun {
 
   Impl& model_;
   const data::Dataset& dataset_;
+  const Validation* validation_;  ///< null: nothing is evaluated
   const CallbackList& callbacks_;
   RunContext& context_;
   StepOptions options_;
@@ -108,8 +111,10 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
   begun_in_epoch_ = context_.step_in_epoch = model_.position.step_in_epoch;
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = model_.OpenEpoch(dataset_);
   if (!rows.ok()) return rows.status();
+  context_.set_eval_results({});
   callbacks_.OnEpochBegin(context_);
   absl::Status status = context_.failure();
+  bool complete = false;
   while (status.ok() && !context_.stop_requested()) {
     Step step;
     step.timing.data_begin = std::chrono::steady_clock::now();
@@ -121,11 +126,15 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
     }
     status = Flush();
     status.Update(more.status());
-    if (status.ok()) model_.position.CompleteEpoch();
+    complete = status.ok();
+    if (complete) model_.position.CompleteEpoch();
     break;
   }
   // A stop asked for in OnStepBegin finds a step that was begun.
   if (status.ok()) status = Flush();
+  const bool validates =
+      complete && validation_ != nullptr && validation_->options.valid_frequency.Includes(context_.epoch);
+  if (status.ok() && validates) status = model_.Validate(*validation_, callbacks_, context_);
   if (status.ok()) callbacks_.OnEpochEnd(context_);
   status.Update(context_.failure());
   return status;
@@ -325,52 +334,61 @@ absl::Status Model::Impl::TrainingRun::StepFailed(const Step& step, const absl::
                                                   " step ", step.step_in_epoch, "): ", status.message()));
 }
 
-absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks) {
-  Impl& self = *impl_;
-  if (!self.status.ok()) return self.status;
-  if (!self.step.defined()) {
+absl::Status Model::Impl::CheckTraining(std::int64_t epochs, const data::Dataset& dataset) {
+  if (!step.defined()) {
     return absl::FailedPreconditionError(
         "Train needs an optimizer (and a loss), or a training step derived from nn::TrainingStep");
   }
   if (epochs < 1) return absl::InvalidArgumentError(absl::StrCat("epochs must be at least 1, got ", epochs));
-  const bool own = self.own_step != nullptr;
+  const bool own = own_step != nullptr;
   if (own) {
     // Freezing and unfreezing may have changed what is trainable.
-    if (absl::Status status = self.CheckTrainable(); !status.ok()) return status;
-    const std::vector<Parameter>& trained = self.optimizer->parameters();
+    if (absl::Status trainable = CheckTrainable(); !trainable.ok()) return trainable;
+    const std::vector<Parameter>& trained = optimizer->parameters();
     if (std::none_of(trained.begin(), trained.end(), [](const Parameter& each) { return each.requires_grad(); }) &&
-        self.said.insert("frozen").second) {
+        said.insert("frozen").second) {
       std::cerr << "remark: every parameter of the optimizer is frozen: training changes none\n";
     }
   }
-  const int arity = own && self.network.arity() >= 0 ? self.network.arity() + 1 : self.step.arity();
-  if (absl::Status status =
-          self.CheckColumns(dataset, arity, own ? "training (the network's inputs and a label)" : "the training step");
-      !status.ok()) {
-    return status;
-  }
+  const int arity = own && network.arity() >= 0 ? network.arity() + 1 : step.arity();
+  return CheckColumns(dataset, arity, own ? "training (the network's inputs and a label)" : "the training step");
+}
+
+absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::Dataset& dataset,
+                                const Validation* validation, const CallbackList& callbacks) {
+  if (absl::Status checked = CheckTraining(epochs, dataset); !checked.ok()) return checked;
   absl::StatusOr<std::int64_t> steps = dataset.size();
   if (!steps.ok()) return steps.status();
-  if (absl::Status status = self.BeginRun(epochs, *steps); !status.ok()) return status;
-  self.step.cell()->SetTrain(true);
+  if (absl::Status begun = BeginRun(epochs, *steps); !begun.ok()) return begun;
+  step.cell()->SetTrain(true);
 
   RunContext context;
   context.epochs = epochs;
   context.steps_per_epoch = *steps;
-  context.global_step = self.global_step;
-  context.epoch = self.position.run_epoch;
-  context.set_save([this](const std::string& path) { return SaveCheckpoint(path); });
+  context.global_step = global_step;
+  context.epoch = position.run_epoch;
+  context.set_save([&model](const std::string& path) { return model.SaveCheckpoint(path); });
+  const std::unique_ptr<TrainedModel> trained = MakeTrained(model, *steps);
+  context.set_trained(trained.get());
+  if (validation != nullptr) context.set_eval_names(validation->names());
+  may_resume = true;
   callbacks.OnTrainBegin(context);
+  may_resume = false;
   absl::Status failure = context.failure();
-  Impl::TrainingRun run(self, dataset, callbacks, context);
-  while (self.position.run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();
+  TrainingRun run(*this, dataset, validation, callbacks, context);
+  while (position.run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();
   if (failure.ok() && run.micro_steps_left() > 0) {
-    std::cerr << "remark: the last " << run.micro_steps_left() << " of " << self.options.accumulation_steps
+    std::cerr << "remark: the last " << run.micro_steps_left() << " of " << options.accumulation_steps
               << " batches of a step have no step yet: their gradients are kept for the next call of Train\n";
   }
   if (failure.ok()) callbacks.OnTrainEnd(context);
   failure.Update(context.failure());
   return failure;
+}
+
+absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks) {
+  if (!impl_->status.ok()) return impl_->status;
+  return impl_->Train(*this, epochs, dataset, nullptr, callbacks);
 }
 
 }  // namespace mpc

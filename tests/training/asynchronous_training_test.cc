@@ -250,6 +250,24 @@ TEST_P(StepsPerLaunch, EvaluationBetweenEpochsSeesTheWholeEpoch) {
   EXPECT_EQ(losses({}), losses(Cuda()));
 }
 
+TEST_P(StepsPerLaunch, FitEvaluatesTheWholeEpochAndLeavesTheSameBits) {
+  class Results : public Callback {
+   public:
+    void OnEpochEnd(RunContext& context) override { losses.push_back(context.eval_results().at("eval_loss")); }
+    std::vector<double> losses;
+  };
+  const RunResult alone = TrainOn({}, ShuffledBatches(kSteps));
+  const auto fit = [&](const ContextOptions& options) {
+    const OnDevice device(options);
+    Training<ConvNorm> training({"O2", DType::kF16}, kScale);
+    Results results;
+    MPC_EXPECT_OK(training.model->Fit(2, ShuffledBatches(kSteps), GoodBatches({2, 6, 6}, 3), {}, {results}));
+    EXPECT_EQ(Differences(alone.state, StateOf(*training.model)), std::vector<std::string>{});
+    return results.losses;
+  };
+  EXPECT_EQ(fit({}), fit(Cuda()));
+}
+
 TEST_P(StepsPerLaunch, TimedStepsLeaveTheSameBits) {
   class Timer : public Callback {
    public:

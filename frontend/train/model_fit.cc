@@ -1,0 +1,191 @@
+// Model::Eval and Model::Fit, and what callbacks may change of a Model that trains.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/train/model_impl.h"
+
+namespace mpc {
+
+using internal::CompiledStep;
+using internal::InferenceMode;
+using internal::StepOptions;
+
+namespace {
+
+constexpr char kEvalPrefix[] = "eval_";
+
+}  // namespace
+
+bool ValidFrequency::Includes(std::int64_t epoch) const {
+  if (!listed_) return epoch % every_ == 0;
+  return std::find(epochs_.begin(), epochs_.end(), epoch) != epochs_.end();
+}
+
+absl::Status ValidFrequency::Validate() const {
+  if (!listed_) {
+    return every_ >= 1 ? absl::OkStatus()
+                       : absl::InvalidArgumentError(absl::StrCat("valid_frequency must be at least 1, got ", every_));
+  }
+  if (!epochs_.empty() && *std::min_element(epochs_.begin(), epochs_.end()) >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("valid_frequency lists epochs, which are at least 1, got {", absl::StrJoin(epochs_, ", "), "}"));
+}
+
+absl::Status Model::Impl::CheckEvaluation(const data::Dataset& dataset) const {
+  if (!loss.defined()) {
+    return absl::FailedPreconditionError(user_step == nullptr ? "Eval needs a Model with a loss"
+                                                              : "Eval needs a loss: Model(step, loss, options)");
+  }
+  const int arity = network.arity() >= 0 ? network.arity() + 1 : -1;
+  return CheckColumns(dataset, arity, "evaluation (the network's inputs and a label)");
+}
+
+absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::Dataset& dataset,
+                                                                    const MetricList& metrics) {
+  if (absl::Status checked = CheckEvaluation(dataset); !checked.ok()) return checked;
+  const InferenceMode inference(*network.cell());
+  StepOptions step_options = CommonOptions("eval_step");
+  step_options.input_names = dataset.column_names();
+  step_options.output_names = {"loss", "predictions"};
+  metrics.Clear();
+  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(0);
+  if (!rows.ok()) return rows.status();
+  data::Row row;
+  for (;;) {
+    absl::StatusOr<bool> more = (*rows)->Next(&row);
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+    absl::StatusOr<CompiledStep*> program = Program(network.cell(), EvalFunction(), row, step_options);
+    if (!program.ok()) return program.status();
+    if (absl::Status ran = (*program)->Run(row); !ran.ok()) return ran;
+    absl::Status updated = metrics.Update((*program)->Output(0), (*program)->Output(1), row.back());
+    if (!updated.ok()) return updated;
+  }
+  absl::StatusOr<std::vector<std::pair<std::string, double>>> values = metrics.Eval();
+  if (!values.ok()) return values.status();
+  return std::map<std::string, double>(values->begin(), values->end());
+}
+
+absl::StatusOr<std::map<std::string, double>> Model::Eval(const data::Dataset& dataset) {
+  if (!impl_->status.ok()) return impl_->status;
+  return impl_->Evaluate(dataset, impl_->options.metrics);
+}
+
+Model::Impl::Validation::Validation(const data::Dataset& dataset, const MetricList& given, FitOptions options)
+    : dataset(dataset), options(std::move(options)) {
+  // The loss is measured whether the Model has the metric or not, as MindSpore does.
+  std::vector<MetricRef> refs;
+  bool has_loss = false;
+  for (const auto& [name, metric] : given.entries()) {
+    refs.emplace_back(name, metric);
+    has_loss |= name == "loss";
+  }
+  if (!has_loss) refs.emplace_back("loss");
+  metrics = MetricList(refs);
+}
+
+std::vector<std::string> Model::Impl::Validation::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, metric] : metrics.entries()) names.push_back(kEvalPrefix + name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::Status Model::Impl::Validate(const Validation& validation, const CallbackList& callbacks, RunContext& context) {
+  // A later run of another Program could take away what it is read from.
+  context.loss();
+  callbacks.OnEvalBegin(context);
+  if (!context.failure().ok()) return context.failure();
+  absl::StatusOr<std::map<std::string, double>> values = Evaluate(validation.dataset, validation.metrics);
+  if (!values.ok()) {
+    return absl::Status(values.status().code(),
+                        absl::StrCat("evaluation after epoch ", context.epoch, ": ", values.status().message()));
+  }
+  std::map<std::string, double> results;
+  for (const auto& [name, value] : *values) results[kEvalPrefix + name] = value;
+  context.set_eval_results(std::move(results));
+  callbacks.OnEvalEnd(context);
+  return context.failure();
+}
+
+absl::Status Model::Fit(std::int64_t epochs, const data::Dataset& train, const data::Dataset& valid,
+                        const FitOptions& options, const CallbackList& callbacks) {
+  Impl& self = *impl_;
+  if (!self.status.ok()) return self.status;
+  if (absl::Status status = options.valid_frequency.Validate(); !status.ok()) return status;
+  if (absl::Status status = self.CheckEvaluation(valid); !status.ok()) return status;
+  const Impl::Validation validation(valid, self.options.metrics, options);
+  return self.Train(*this, epochs, train, &validation, callbacks);
+}
+
+/// What callbacks reach of a Model in Train.
+class Model::Impl::Trained : public TrainedModel {
+ public:
+  Trained(Model& model, std::int64_t steps_per_epoch) : model_(model), steps_per_epoch_(steps_per_epoch) {}
+
+  absl::StatusOr<Weights> CopyWeights() const override {
+    Weights weights;
+    for (const auto& [name, parameter] : model_.impl_->root()->ParametersAndNames()) {
+      absl::StatusOr<Tensor> value = parameter.Value();
+      if (!value.ok()) return value.status();
+      weights.emplace_back(name, *std::move(value));
+    }
+    return weights;
+  }
+
+  absl::Status SetWeights(const Weights& weights) override {
+    for (const auto& [name, value] : weights) {
+      if (absl::Status set = model_.impl_->root()->SetParameter(name, value); !set.ok()) return set;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<RateGroup>> LearningRates() const override {
+    std::vector<RateGroup> groups;
+    for (const nn::Optimizer* optimizer : model_.impl_->optimizers()) {
+      for (std::size_t group = 0; group < optimizer->num_groups(); ++group) {
+        groups.push_back({absl::StrCat(optimizer->TypeName(), " group ", group), {}});
+        const absl::StatusOr<double> rate = optimizer->learning_rate(group);
+        if (rate.ok()) {
+          groups.back().learning_rate = *rate;
+        } else if (rate.status().code() != absl::StatusCode::kFailedPrecondition) {
+          return rate.status();
+        }
+      }
+    }
+    return groups;
+  }
+
+  absl::Status SetLearningRate(std::size_t group, double learning_rate) override {
+    std::size_t before = 0;
+    for (nn::Optimizer* optimizer : model_.impl_->optimizers()) {
+      if (group < before + optimizer->num_groups()) return optimizer->SetLearningRate(group - before, learning_rate);
+      before += optimizer->num_groups();
+    }
+    return absl::InvalidArgumentError(absl::StrCat("no group ", group, " of learning rates, there are ", before));
+  }
+
+  absl::Status Resume(const std::string& path, RunContext& context) override {
+    Impl& self = *model_.impl_;
+    if (!self.may_resume) {
+      return absl::FailedPreconditionError(absl::StrCat(path, " is resumed from in OnTrainBegin only"));
+    }
+    absl::StatusOr<ResumeReport> report = model_.LoadCheckpoint(path);
+    if (!report.ok()) return report.status();
+    if (absl::Status begun = self.BeginRun(context.epochs, steps_per_epoch_); !begun.ok()) return begun;
+    context.global_step = self.global_step;
+    context.epoch = self.position.run_epoch;
+    return absl::OkStatus();
+  }
+
+ private:
+  Model& model_;
+  std::int64_t steps_per_epoch_;
+};
+
+std::unique_ptr<TrainedModel> Model::Impl::MakeTrained(Model& model, std::int64_t steps_per_epoch) {
+  return std::make_unique<Trained>(model, steps_per_epoch);
+}
+
+}  // namespace mpc

@@ -1,0 +1,201 @@
+// Model::Fit: when it evaluates, what callbacks see of it, and that training does not notice.
+#include <gmock/gmock.h>
+
+#include "tests/frontend/temporary_folder.h"
+#include "tests/training/resume_support.h"
+#include "tests/training/training_support.h"
+
+namespace mpc::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Shape kImages = {2, 6, 6};
+
+/// Writes down the hooks with epoch and step, and what evaluation has measured by then.
+class Hooks : public Callback {
+ public:
+  void OnEpochBegin(RunContext& context) override { Add("epoch", context); }
+  void OnStepEnd(RunContext& context) override {
+    Add("step", context);
+    if (context.global_step == stop_at) context.RequestStop();
+  }
+  void OnEvalBegin(RunContext& context) override { Add("eval", context); }
+  void OnEvalEnd(RunContext& context) override { Add("eval end", context); }
+  void OnEpochEnd(RunContext& context) override {
+    Add("epoch end", context);
+    results.push_back(context.eval_results());
+    losses.push_back(context.loss());
+  }
+  void OnTrainEnd(RunContext& context) override { names = context.eval_names(); }
+
+  std::vector<std::string> events, names;
+  std::vector<std::map<std::string, double>> results;
+  std::vector<float> losses;
+  std::int64_t stop_at = -1;
+
+ private:
+  void Add(const std::string& hook, const RunContext& context) {
+    const std::string seen = context.eval_results().empty() ? "" : " seen";
+    events.push_back(hook + " " + std::to_string(context.epoch) + "." + std::to_string(context.step_in_epoch) + seen);
+  }
+};
+
+class FitLevels : public ::testing::TestWithParam<Level> {};
+
+TEST_P(FitLevels, EvaluationChangesNoBitOfTraining) {
+  const data::Dataset batches = ShuffledBatches(3);
+  Training<ConvNorm> alone(GetParam());
+  LossRecorder expected;
+  MPC_ASSERT_OK(alone.model->Train(3, batches, {expected}));
+  Training<ConvNorm> evaluated(GetParam());
+  LossRecorder losses;
+  // Its last batch is smaller: two more Programs.
+  std::vector<data::Row> rows = {MakeBatch(kImages, 8, 50), MakeBatch(kImages, 3, 51)};
+  MPC_ASSERT_OK(evaluated.model->Fit(3, batches, Batches(std::move(rows)), {}, {losses}));
+  EXPECT_EQ(losses.losses, expected.losses);
+  EXPECT_THAT(Differences(StateOf(*alone.model), StateOf(*evaluated.model)), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, FitLevels, ::testing::ValuesIn(AllLevels()), LevelName);
+
+TEST(Fit, EvaluatesTheTrainingSetItself) {
+  Training<ConvNorm> alone({"O0", {}});
+  LossRecorder expected, losses;
+  MPC_ASSERT_OK(alone.model->Train(2, ShuffledBatches(3), {expected}));
+  Training<ConvNorm> evaluated({"O0", {}});
+  const data::Dataset batches = ShuffledBatches(3);
+  MPC_ASSERT_OK(evaluated.model->Fit(2, batches, batches, {}, {losses}));
+  EXPECT_EQ(losses.losses, expected.losses);
+}
+
+TEST(Fit, CallbacksFindTheResultsAtTheEndOfTheEpoch) {
+  Training<ConvNorm> training({"O2", DType::kF16});
+  Hooks hooks;
+  LossRecorder losses;
+  const data::Dataset valid = GoodBatches(kImages, 2);
+  MPC_ASSERT_OK(training.model->Fit(2, GoodBatches(kImages, 2), valid, {}, {hooks, losses}));
+  EXPECT_THAT(hooks.events,
+              ElementsAre("epoch 1.0", "step 1.1", "step 1.2", "eval 1.2", "eval end 1.2 seen", "epoch end 1.2 seen",
+                          "epoch 2.0", "step 2.1", "step 2.2", "eval 2.2", "eval end 2.2 seen", "epoch end 2.2 seen"));
+  EXPECT_THAT(hooks.names, ElementsAre("eval_accuracy", "eval_loss"));
+  // The loss of the context is still that of training.
+  EXPECT_THAT(hooks.losses, ElementsAre(losses.losses[1], losses.losses[3]));
+  ASSERT_EQ(hooks.results.size(), 2u);
+  EXPECT_EQ(hooks.results[1].size(), 2u);
+  EXPECT_GT(hooks.results[1].at("eval_loss"), 0);
+  absl::StatusOr<std::map<std::string, double>> after = training.model->Eval(valid);
+  MPC_ASSERT_OK(after.status());
+  EXPECT_EQ(hooks.results[1].at("eval_accuracy"), after->at("accuracy"));
+}
+
+TEST(Fit, FrequencyIsANumberOrAListOfEpochs) {
+  const auto evaluated = [](const FitOptions& options) {
+    Training<ConvNorm> training({"O0", {}});
+    Hooks hooks;
+    MPC_EXPECT_OK(training.model->Fit(4, GoodBatches(kImages, 1), GoodBatches(kImages, 1), options, {hooks}));
+    std::vector<int> epochs;
+    for (std::size_t i = 0; i < hooks.results.size(); ++i) {
+      if (!hooks.results[i].empty()) epochs.push_back(static_cast<int>(i) + 1);
+    }
+    return epochs;
+  };
+  EXPECT_THAT(evaluated({}), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(evaluated({.valid_frequency = 2}), ElementsAre(2, 4));
+  EXPECT_THAT(evaluated({.valid_frequency = {1, 4, 9}}), ElementsAre(1, 4));
+}
+
+TEST(Fit, AStoppedEpochIsNotEvaluated) {
+  Training<ConvNorm> training({"O0", {}});
+  Hooks hooks;
+  hooks.stop_at = 1;
+  MPC_ASSERT_OK(training.model->Fit(2, GoodBatches(kImages, 2), GoodBatches(kImages, 1), {}, {hooks}));
+  EXPECT_THAT(hooks.events, ElementsAre("epoch 1.0", "step 1.1", "epoch end 1.1"));
+}
+
+TEST(Fit, RefusesByNameBeforeItTrains) {
+  Training<ConvNorm> training({"O0", {}});
+  const data::Dataset batches = GoodBatches(kImages, 1);
+  const auto error = [&](const data::Dataset& valid, const FitOptions& options) {
+    return std::string(training.model->Fit(1, batches, valid, options).message());
+  };
+  EXPECT_EQ(error(batches, {.valid_frequency = 0}), "valid_frequency must be at least 1, got 0");
+  EXPECT_EQ(error(batches, {.valid_frequency = {2, 0}}),
+            "valid_frequency lists epochs, which are at least 1, got {2, 0}");
+  EXPECT_THAT(error(data::GeneratorDataset({{Values({8, 2, 6, 6})}}, {"data"}), {}),
+              HasSubstr("evaluation (the network's inputs and a label) takes 2 columns, the data set has 1 (data)"));
+  EXPECT_EQ(training.model->global_step(), 0);
+  Model without_loss(*training.network);
+  EXPECT_EQ(without_loss.Fit(1, batches, batches).message(), "Eval needs a Model with a loss");
+}
+
+TEST(Fit, AnErrorOfEvaluationNamesItsEpoch) {
+  Training<ConvNorm> training({"O0", {}});
+  const data::Dataset wrong = Batches({MakeBatch(kImages, 8, 0, 5)});
+  const absl::Status status = training.model->Fit(3, GoodBatches(kImages, 1), wrong, {.valid_frequency = 2});
+  EXPECT_THAT(std::string(status.message()), HasSubstr("evaluation after epoch 2: "));
+  EXPECT_EQ(training.model->global_step(), 2);
+}
+
+/// Freezes the normalisation when training begins.
+class FreezeNorm : public Callback {
+ public:
+  explicit FreezeNorm(ConvNorm& network) : network_(network) {}
+  void OnTrainBegin(RunContext& context) override { network_.norm.SetTrain(false); }
+
+ private:
+  ConvNorm& network_;
+};
+
+TEST(Fit, ACellThatStaysInInferenceStaysThere) {
+  Training<ConvNorm> alone({"O0", {}});
+  LossRecorder expected, losses;
+  MPC_ASSERT_OK(alone.model->Train(2, ShuffledBatches(2), {FreezeNorm(*alone.network), expected}));
+  Training<ConvNorm> evaluated({"O0", {}});
+  MPC_ASSERT_OK(evaluated.model->Fit(2, ShuffledBatches(2), GoodBatches(kImages, 1), {},
+                                     {FreezeNorm(*evaluated.network), losses}));
+  EXPECT_EQ(losses.losses, expected.losses);
+  EXPECT_FALSE(evaluated.network->norm.training());
+  EXPECT_TRUE(evaluated.network->drop.training());
+}
+
+/// Reads and changes the Model through the context.
+class Changes : public Callback {
+ public:
+  void OnEpochEnd(RunContext& context) override {
+    TrainedModel& model = *context.trained();
+    if (context.epoch == 1) {
+      absl::StatusOr<TrainedModel::Weights> copied = model.CopyWeights();
+      MPC_EXPECT_OK(copied.status());
+      if (copied.ok()) weights = *std::move(copied);
+      const absl::StatusOr<std::vector<TrainedModel::RateGroup>> groups = model.LearningRates();
+      MPC_EXPECT_OK(groups.status());
+      if (groups.ok()) rates = *groups;
+      MPC_EXPECT_OK(model.SetLearningRate(0, 0.25));
+      EXPECT_THAT(std::string(model.SetLearningRate(1, 0.25).message()), HasSubstr("no group 1"));
+    } else {
+      MPC_EXPECT_OK(model.SetWeights(weights));
+    }
+    EXPECT_THAT(std::string(model.Resume("elsewhere", context).message()), HasSubstr("in OnTrainBegin only"));
+  }
+  TrainedModel::Weights weights;
+  std::vector<TrainedModel::RateGroup> rates;
+};
+
+TEST(Fit, CallbacksReachWeightsAndLearningRates) {
+  Training<ConvNorm> once({"O2", DType::kF16});
+  MPC_ASSERT_OK(once.model->Train(1, ShuffledBatches(3)));
+  Training<ConvNorm> training({"O2", DType::kF16});
+  Changes changes;
+  MPC_ASSERT_OK(training.model->Train(2, ShuffledBatches(3), {changes}));
+  ASSERT_EQ(changes.rates.size(), 1u);
+  EXPECT_EQ(changes.rates[0].name, "Momentum group 0");
+  EXPECT_FLOAT_EQ(static_cast<float>(changes.rates[0].learning_rate.value_or(0)), 0.05f);
+  EXPECT_EQ(training.optimizer->learning_rate().value_or(0), 0.25);
+  EXPECT_THAT(Differences(ParametersOf(*once.network), ParametersOf(*training.network)), IsEmpty());
+}
+
+}  // namespace
+}  // namespace mpc::testing
