@@ -9,7 +9,9 @@
 
 namespace mpc {
 
-ModelCheckpoint::ModelCheckpoint(ModelCheckpointOptions options) : options_(std::move(options)) {
+ModelCheckpoint::ModelCheckpoint(ModelCheckpointOptions options)
+    : options_(std::move(options)),
+      monitor_({.owner = "ModelCheckpoint", .monitor = options_.monitor, .mode = options_.mode}) {
   if (!options_.save_checkpoint_epochs.has_value()) {
     options_.save_checkpoint_epochs = options_.save_checkpoint_steps > 0 ? 0 : 1;
   }
@@ -26,12 +28,18 @@ absl::Status ModelCheckpoint::Check() const {
         "got ", options_.save_checkpoint_steps, ", ", *options_.save_checkpoint_epochs, " and ",
         options_.keep_checkpoint_max));
   }
+  if (options_.save_best_only && (options_.save_checkpoint_steps > 0 || *options_.save_checkpoint_epochs == 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ModelCheckpoint: save_best_only saves at the end of epochs, got save_checkpoint_steps = ",
+        options_.save_checkpoint_steps, " and save_checkpoint_epochs = ", *options_.save_checkpoint_epochs));
+  }
   return absl::OkStatus();
 }
 
 void ModelCheckpoint::OnTrainBegin(RunContext& context) {
   last_step_ = context.global_step;
   context.Fail(Check());
+  if (options_.save_best_only) context.Fail(monitor_.Begin(context));
   if (!context.failure().ok()) return;
   std::error_code error;
   std::filesystem::create_directories(options_.directory, error);
@@ -64,14 +72,21 @@ void ModelCheckpoint::OnStepEnd(RunContext& context) {
   if (stepped && every > 0 && context.global_step % every == 0) Save(context);
 }
 
-void ModelCheckpoint::OnEpochEnd(RunContext& context) {
+bool ModelCheckpoint::IsToBeSaved(const RunContext& context) {
   const std::int64_t every = *options_.save_checkpoint_epochs;
-  if (every > 0 && context.epoch % every == 0) Save(context);
+  if (every <= 0 || context.epoch % every != 0) return false;
+  if (!options_.save_best_only) return true;
+  const std::optional<double> value = monitor_.ValueAt(context);
+  return value.has_value() && monitor_.Improves(*value);
+}
+
+void ModelCheckpoint::OnEpochEnd(RunContext& context) {
+  if (IsToBeSaved(context)) Save(context);
 }
 
 void ModelCheckpoint::OnTrainEnd(RunContext& context) {
   // Saved again even if this step was: since then the position may have moved on to the next epoch.
-  if (context.global_step > 0) Save(context);
+  if (context.global_step > 0 && !options_.save_best_only) Save(context);
 }
 
 void ModelCheckpoint::Save(RunContext& context) {

@@ -7,6 +7,7 @@
 
 #include "frontend/state/checkpoint_folder.h"
 #include "frontend/train/callback.h"
+#include "frontend/train/monitor.h"
 
 namespace mpc {
 
@@ -17,12 +18,19 @@ struct ModelCheckpointOptions {
   /// Save after every so many epochs; 0: not by epochs. Left out: 1, or 0 if steps are given.
   std::optional<std::int64_t> save_checkpoint_epochs;
   std::int64_t keep_checkpoint_max = 5;  ///< number of newest files that stay; 0: all
+  /// Save only after epochs whose monitored value is better than all before it, and not at the end of training. The
+  /// newest file is then the best. Takes no `save_checkpoint_steps`. MindSpore has none of these three.
+  bool save_best_only = false;
+  std::string monitor = "eval_loss";  ///< what to compare; see EarlyStoppingOptions
+  std::string mode = "auto";          ///< see EarlyStoppingOptions
 };
 
 /// Writes "directory/prefix-<global step>.safetensors" as Model::SaveCheckpoint does, at the end of training too.
 /// Stands last in the list of callbacks, so that it saves what the others have changed. A file that cannot be written
 /// ends the run with an error. So does a folder that holds later steps of another run under this prefix. Options that
 /// are not valid end it when training begins.
+/// ends the run with an error. So does a folder that holds later steps of another run under this prefix. A resumed run
+/// begins without a best value.
 class ModelCheckpoint : public Callback {
  public:
   explicit ModelCheckpoint(ModelCheckpointOptions options = {});
@@ -42,9 +50,12 @@ class ModelCheckpoint : public Callback {
 
  private:
   void Save(RunContext& context);
+  /// Whether the epoch that ends is one to save.
+  bool IsToBeSaved(const RunContext& context);
   absl::Status Check() const;
 
   ModelCheckpointOptions options_;
+  internal::Monitor monitor_;
   std::string latest_;
   std::int64_t last_step_ = 0;
 };

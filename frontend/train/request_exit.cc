@@ -81,7 +81,7 @@ void OnRequestExit::OnEpochEnd(RunContext& context) { Check(context); }
 void OnRequestExit::Check(RunContext& context) {
   if (signal_ != 0 || requested == 0) return;
   signal_ = requested;
-  context.RequestStop();
+  context.Interrupt();
 }
 
 void OnRequestExit::OnTrainEnd(RunContext& context) {

@@ -19,7 +19,7 @@ struct OnRequestExitOptions {
 ///     absl::Status trained = model.Train(10, train_set, {LossMonitor(), on_exit});
 ///     if (trained.ok() && on_exit.signal() != 0) return 128 + on_exit.signal();
 ///
-/// Train then ends as after RunContext::RequestStop: the hooks OnEpochEnd and OnTrainEnd run and it returns OK, or what
+/// Train then ends as after RunContext::Interrupt: the hooks OnEpochEnd and OnTrainEnd run and it returns OK, or what
 /// saving failed with. A second signal, of either kind, ends the process at once, as it does without this callback.
 ///
 /// The handlers are the process's. They are set when Train begins; when it returns, with an error too, those from

@@ -86,6 +86,9 @@ class RunContext {
   /// that it has begun end first, with their hooks; see Callback::NeedsState.
   void RequestStop() { stop_requested_ = true; }
   bool stop_requested() const { return stop_requested_; }
+  /// RequestStop by something outside of training, such as a signal: the run is to be continued another time.
+  void Interrupt() { stop_requested_ = interrupted_ = true; }
+  bool interrupted() const { return interrupted_; }
 
   /// Writes the state of training to a file, as Model::SaveCheckpoint does. Errors (FAILED_PRECONDITION): nothing
   /// trains.
@@ -101,6 +104,7 @@ class RunContext {
   mutable std::function<float()> read_loss_;
   mutable std::optional<float> loss_;
   bool stop_requested_ = false;
+  bool interrupted_ = false;
   std::function<Tensor(const std::string&)> tap_;
   const std::vector<Tensor>* batch_ = nullptr;
   std::map<std::string, double> eval_results_;

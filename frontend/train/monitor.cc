@@ -1,0 +1,77 @@
+#include "frontend/train/monitor.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+
+namespace mpc::internal {
+namespace {
+
+constexpr char kTrainingLoss[] = "loss";
+constexpr char kEvalPrefix[] = "eval_";
+
+/// Quantities of which less is better at "auto": MindSpore's list.
+constexpr std::array<std::string_view, 7> kSmallerIsBetter = {
+    "hausdorff_distance", "mae", "mse", "loss", "perplexity", "mean_surface_distance", "root_mean_square_distance"};
+
+bool LargerIsBetter(const MonitorOptions& options) {
+  if (options.mode != "auto") return options.mode == "max";
+  const std::string_view name = std::string_view(options.monitor);
+  const std::string_view metric = name.substr(name.rfind(kEvalPrefix, 0) == 0 ? sizeof(kEvalPrefix) - 1 : 0);
+  return std::find(kSmallerIsBetter.begin(), kSmallerIsBetter.end(), metric) == kSmallerIsBetter.end();
+}
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+Monitor::Monitor(MonitorOptions options) : options_(std::move(options)), larger_is_better_(LargerIsBetter(options_)) {}
+
+std::string Monitor::ResultName(const RunContext& context) const {
+  // A metric may go by its own name, as MindSpore's do.
+  return Contains(context.eval_names(), options_.monitor) ? options_.monitor : kEvalPrefix + options_.monitor;
+}
+
+absl::Status Monitor::Begin(const RunContext& context) {
+  best_.reset();
+  if (options_.mode != "auto" && options_.mode != "min" && options_.mode != "max") {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options_.owner, ": mode must be \"auto\", \"min\" or \"max\", got \"", options_.mode, "\""));
+  }
+  if (!std::isfinite(options_.min_delta) || options_.min_delta < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options_.owner, ": min_delta must be finite and not negative, got ", options_.min_delta));
+  }
+  if (options_.monitor == kTrainingLoss || Contains(context.eval_names(), ResultName(context))) return absl::OkStatus();
+  std::vector<std::string> known = {kTrainingLoss};
+  known.insert(known.end(), context.eval_names().begin(), context.eval_names().end());
+  return absl::InvalidArgumentError(absl::StrCat(
+      options_.owner, ": there is no '", options_.monitor, "' to monitor; there is ", absl::StrJoin(known, ", "),
+      context.eval_names().empty() ? "; Model::Fit evaluates, Model::Train does not" : ""));
+}
+
+std::optional<double> Monitor::ValueAt(const RunContext& context) const {
+  if (options_.monitor == kTrainingLoss) return context.loss();
+  const auto found = context.eval_results().find(ResultName(context));
+  return found == context.eval_results().end() ? std::nullopt : std::optional<double>(found->second);
+}
+
+bool Monitor::IsBetter(double value, double than) const {
+  return larger_is_better_ ? value > than + options_.min_delta : value < than - options_.min_delta;
+}
+
+bool Monitor::Improves(double value) {
+  if (std::isnan(value) || (best_.has_value() && !IsBetter(value, *best_))) return false;
+  best_ = value;
+  return true;
+}
+
+}  // namespace mpc::internal

@@ -1,0 +1,45 @@
+// A quantity that a callback watches from epoch to epoch, and what counts as better. Not part of the public API.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "frontend/train/run_context.h"
+
+namespace mpc::internal {
+
+/// Options that callbacks which watch a quantity share.
+struct MonitorOptions {
+  std::string owner;  ///< name of the callback, for errors
+  std::string monitor;
+  std::string mode;
+  double min_delta = 0;
+};
+
+class Monitor {
+ public:
+  explicit Monitor(MonitorOptions options);
+
+  /// Forgets the best value. Errors (INVALID_ARGUMENT): a mode that is none of "auto", "min" and "max"; a `min_delta`
+  /// that is negative or not finite; a quantity that this run does not have, with those that it has.
+  absl::Status Begin(const RunContext& context);
+  /// The quantity at the end of an epoch; empty where the epoch was not evaluated.
+  std::optional<double> ValueAt(const RunContext& context) const;
+  /// Whether `value` is better than `than` by more than min_delta. NaN is never better.
+  bool IsBetter(double value, double than) const;
+  /// Whether `value` is better than every one before it; it is then the best. The first one is, unless it is NaN.
+  bool Improves(double value);
+  /// The best value since Begin; empty before the first.
+  const std::optional<double>& best() const { return best_; }
+
+ private:
+  /// The quantity's name among the results of an evaluation.
+  std::string ResultName(const RunContext& context) const;
+
+  MonitorOptions options_;
+  bool larger_is_better_;
+  std::optional<double> best_;
+};
+
+}  // namespace mpc::internal
