@@ -15,15 +15,15 @@ struct BackupAndRestoreOptions {
 };
 
 /// Backs up the state of training at the end of epochs. Where there is a backup when a run begins, the run goes on at
-/// it, bit for bit as after Model::LoadCheckpoint. (MindSpore's gives the network its parameters back and trains all
-/// epochs.) So a program that is killed and started again ends where it would have ended:
+/// it, bit for bit as after Model::LoadCheckpoint. A program that is killed and started again ends where it would have
+/// ended. (MindSpore's gives the network its parameters back and trains all epochs.)
 ///
 ///     absl::Status trained = model.Fit(10, train_set, valid_set, {}, {BackupAndRestore({.backup_dir = "backup"})});
 ///
-/// A run that OnRequestExit interrupts is backed up where it stands, and that backup stays. That of a run that ends with
-/// an error stays too. Stands before callbacks that read the number of the step when training begins, such as
-/// ModelCheckpoint. Errors end the run: a bad option; a folder that cannot be made; what saving and resuming report, for
-/// a damaged backup too.
+/// A run that OnRequestExit interrupts is backed up where it stands, and that backup stays. That of a run that ends
+/// with an error stays too. Stands before callbacks that read the number of the step when training begins, such as
+/// ModelCheckpoint. Errors end the run: a bad option; a folder that cannot be made; what saving and resuming report,
+/// for a damaged backup too.
 class BackupAndRestore : public Callback {
  public:
   explicit BackupAndRestore(BackupAndRestoreOptions options);

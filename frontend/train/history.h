@@ -16,8 +16,9 @@ namespace mpc {
 ///     absl::Status trained = model.Fit(10, train_set, valid_set, {}, {history});
 ///     double best = *std::max_element(history.of("eval_accuracy").begin(), history.of("eval_accuracy").end());
 ///
-/// The quantities are "loss" (of the epoch's last step, MindSpore's "net_output"), "loss_scale", "skipped_steps", the
-/// results of evaluation ("eval_loss", ...), and "gradient_norm" and "learning_rate" where the Model records them.
+/// The quantities are "loss", "loss_scale", "skipped_steps" and the results of evaluation ("eval_loss", ...). Where the
+/// Model records them, "gradient_norm" and "learning_rate" are there too. "loss" is that of the epoch's last step,
+/// which MindSpore calls "net_output".
 class History : public Callback {
  public:
   /// The epochs that ended, in order. A new run begins a new history.

@@ -21,8 +21,8 @@ class Monitor {
  public:
   explicit Monitor(MonitorOptions options);
 
-  /// Forgets the best value. Errors (INVALID_ARGUMENT): a mode that is none of "auto", "min" and "max"; a `min_delta`
-  /// that is negative or not finite; a quantity that this run does not have, with those that it has.
+  /// Forgets the best value. Errors (INVALID_ARGUMENT): a mode other than "auto", "min" and "max"; a `min_delta` that
+  /// is negative or not finite. Also: a quantity that this run does not have; those that it has are listed.
   absl::Status Begin(const RunContext& context);
   /// The quantity at the end of an epoch; empty where the epoch was not evaluated.
   std::optional<double> ValueAt(const RunContext& context) const;

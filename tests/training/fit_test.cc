@@ -47,10 +47,11 @@ class FitLevels : public ::testing::TestWithParam<Level> {};
 
 TEST_P(FitLevels, EvaluationChangesNoBitOfTraining) {
   const data::Dataset batches = ShuffledBatches(3);
-  Training<ConvNorm> alone(GetParam());
+  const DynamicLossScaleManager scale({.init_loss_scale = 1024, .scale_window = 4});
+  Training<ConvNorm> alone(GetParam(), scale);
   LossRecorder expected;
   MPC_ASSERT_OK(alone.model->Train(3, batches, {expected}));
-  Training<ConvNorm> evaluated(GetParam());
+  Training<ConvNorm> evaluated(GetParam(), scale);
   LossRecorder losses;
   // Its last batch is smaller: two more Programs.
   std::vector<data::Row> rows = {MakeBatch(kImages, 8, 50), MakeBatch(kImages, 3, 51)};
@@ -195,6 +196,70 @@ TEST(Fit, CallbacksReachWeightsAndLearningRates) {
   EXPECT_FLOAT_EQ(static_cast<float>(changes.rates[0].learning_rate.value_or(0)), 0.05f);
   EXPECT_EQ(training.optimizer->learning_rate().value_or(0), 0.25);
   EXPECT_THAT(Differences(ParametersOf(*once.network), ParametersOf(*training.network)), IsEmpty());
+}
+
+TEST(Fit, EarlyStoppingGivesTheBestWeightsBack) {
+  Training<ConvNorm> once({"O2", DType::kF16});
+  MPC_ASSERT_OK(once.model->Train(1, ShuffledBatches(3)));
+  Training<ConvNorm> training({"O2", DType::kF16});
+  // No later epoch is better by so much.
+  EarlyStopping stopping({.min_delta = 100, .patience = 2, .restore_best_weights = true});
+  History history;
+  MPC_ASSERT_OK(training.model->Fit(9, ShuffledBatches(3), GoodBatches(kImages, 1), {}, {stopping, history}));
+  EXPECT_EQ(stopping.stopped_epoch(), 3);
+  EXPECT_EQ(stopping.best_epoch(), 1);
+  EXPECT_EQ(stopping.best(), history.of("eval_loss").at(0));
+  EXPECT_EQ(training.model->global_step(), 9);
+  EXPECT_THAT(Differences(ParametersOf(*once.network), ParametersOf(*training.network)), IsEmpty());
+}
+
+/// Ends the run with an error after a step, as a crash would.
+class FailAt : public Callback {
+ public:
+  explicit FailAt(std::int64_t step) : step_(step) {}
+  void OnStepEnd(RunContext& context) override {
+    if (context.global_step == step_) context.Fail(absl::InternalError("power"));
+  }
+
+ private:
+  std::int64_t step_;
+};
+
+TEST(Fit, ABackedUpRunEndsWhereItWouldHaveEnded) {
+  const TemporaryFolder folder;
+  const data::Dataset batches = ShuffledBatches(3), valid = GoodBatches(kImages, 1);
+  Training<ConvNorm> whole({"O2", DType::kF16});
+  MPC_ASSERT_OK(whole.model->Fit(3, batches, valid));
+  BackupAndRestore keeper({.backup_dir = folder.path()});
+  Training<ConvNorm> crashed({"O2", DType::kF16});
+  EXPECT_EQ(crashed.model->Fit(3, batches, valid, {}, {keeper, FailAt(8)}).message(), "power");
+  Training<ConvNorm> restarted({"O2", DType::kF16});
+  Hooks hooks;
+  // An interruption in the middle of an epoch, then the rest.
+  MPC_ASSERT_OK(restarted.model->Fit(3, batches, valid, {},
+                                     {keeper,
+                                      LambdaCallback({.on_train_step_end =
+                                                          [](RunContext& context) {
+                                                            if (context.global_step == 8) context.Interrupt();
+                                                          }}),
+                                      hooks}));
+  EXPECT_TRUE(keeper.restored());
+  EXPECT_THAT(hooks.events, ElementsAre("epoch 3.0", "step 3.1", "step 3.2", "epoch end 3.2"));
+  Training<ConvNorm> last({"O2", DType::kF16});
+  MPC_ASSERT_OK(last.model->Fit(3, batches, valid, {}, {keeper}));
+  EXPECT_THAT(Differences(StateOf(*whole.model), StateOf(*last.model)), IsEmpty());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Fit, RatesFallOnAPlateauAndSchedulesAreRefused) {
+  Training<ConvNorm> training({"O0", {}});
+  const data::Dataset batches = GoodBatches(kImages, 1);
+  MPC_ASSERT_OK(training.model->Fit(3, batches, batches, {},
+                                    {ReduceLROnPlateau({.factor = 0.5, .patience = 1, .min_delta = 100})}));
+  EXPECT_FLOAT_EQ(static_cast<float>(training.optimizer->learning_rate().value_or(0)), 0.0125f);
+  Training<ConvNorm> scheduled({"O0", {}}, {}, {.learning_rate = nn::StepDecay({})});
+  EXPECT_EQ(scheduled.model->Fit(1, batches, batches, {}, {ReduceLROnPlateau()}).message(),
+            "ReduceLROnPlateau: a schedule computes the learning rate of Momentum group 0");
 }
 
 }  // namespace

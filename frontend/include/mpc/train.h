@@ -22,3 +22,5 @@
 #include "frontend/train/request_exit.h"
 #include "frontend/train/roc_auc.h"
 #include "frontend/train/top_k.h"
+#include "frontend/train/tensorboard_logger.h"
+#include "frontend/train/text_loggers.h"
