@@ -1,7 +1,5 @@
 #include "frontend/train/callback.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -19,17 +17,6 @@ using Clock = std::chrono::steady_clock;
 double Milliseconds(Clock::duration duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
 std::ostream* OrStandardOutput(std::ostream* stream) { return stream != nullptr ? stream : &std::cout; }
-
-bool IsTerminal(const std::ostream* stream) {
-  if (stream == &std::cout) return isatty(STDOUT_FILENO) == 1;
-  if (stream == &std::cerr) return isatty(STDERR_FILENO) == 1;
-  return false;
-}
-
-std::string FormatRate(const RunContext& context, Clock::time_point epoch_begin) {
-  const double seconds = Milliseconds(Clock::now() - epoch_begin) / 1e3;
-  return absl::StrFormat("%.0f steps/s", static_cast<double>(context.step_in_epoch) / std::max(seconds, 1e-9));
-}
 
 }  // namespace
 
@@ -126,53 +113,6 @@ void TimeMonitor::OnEpochEnd(RunContext& context) {
   const double steps = static_cast<double>(std::max<std::int64_t>(context.step_in_epoch, 1));
   *stream_ << absl::StrFormat("Train epoch time: %.3f ms, per step time: %.3f ms", milliseconds, milliseconds / steps)
            << std::endl;
-}
-
-ProgressBar::ProgressBar(ProgressBarOptions options)
-    : stream_(OrStandardOutput(options.stream)),
-      terminal_(options.terminal.value_or(IsTerminal(stream_))),
-      refresh_(options.refresh) {}
-
-void ProgressBar::OnEpochBegin(RunContext& context) {
-  epoch_begin_ = Clock::now();
-  last_drawn_ = Clock::time_point();
-}
-
-void ProgressBar::OnStepEnd(RunContext& context) {
-  if (!terminal_ || Clock::now() - last_drawn_ < refresh_) return;
-  Draw(context);
-  last_drawn_ = Clock::now();
-}
-
-void ProgressBar::OnEpochEnd(RunContext& context) {
-  if (terminal_) {
-    Draw(context);
-    *stream_ << std::endl;
-    drawn_width_ = 0;
-    return;
-  }
-  *stream_ << "epoch " << context.epoch << "/" << context.epochs << ": " << context.step_in_epoch << " steps, loss "
-           << FormatLoss(context.loss()) << ", " << FormatRate(context, epoch_begin_) << std::endl;
-}
-
-void ProgressBar::Draw(const RunContext& context) {
-  std::string line = absl::StrCat("epoch ", context.epoch, "/", context.epochs, " ");
-  if (context.steps_per_epoch > 0) {
-    constexpr std::int64_t kWidth = 30;
-    const std::int64_t filled = std::min(kWidth, kWidth * context.step_in_epoch / context.steps_per_epoch);
-    std::string bar(static_cast<std::size_t>(filled), '=');
-    if (filled < kWidth) bar.push_back('>');
-    bar.resize(kWidth, ' ');
-    absl::StrAppend(&line, "[", bar, "] ", context.step_in_epoch, "/", context.steps_per_epoch);
-  } else {
-    absl::StrAppend(&line, "step ", context.step_in_epoch);
-  }
-  absl::StrAppend(&line, " loss ", FormatLoss(context.loss()), ", ", FormatRate(context, epoch_begin_));
-  // Spaces erase the rest of a longer line before it.
-  const std::size_t width = line.size();
-  if (width < drawn_width_) line.append(drawn_width_ - width, ' ');
-  drawn_width_ = width;
-  *stream_ << '\r' << line << std::flush;
 }
 
 }  // namespace mpc

@@ -143,27 +143,50 @@ struct ProgressBarOptions {
   /// Whether the stream is a terminal. Not given: std::cout and std::cerr are asked, other streams are not.
   std::optional<bool> terminal;
   std::chrono::milliseconds refresh = std::chrono::milliseconds(100);  ///< shortest time between two drawings
+  /// Width of the terminal, >= 1. Not given: std::cout and std::cerr are asked before each drawing.
+  std::optional<int> columns;
 };
 
-/// On a terminal one line that is drawn again: "epoch 1/10 [=====>    ] 23/45 loss 0.4321, 812 steps/s". Elsewhere one
-/// line after every epoch: "epoch 1/10: 45 steps, loss 0.4321, 812 steps/s".
+/// On a terminal one line that is drawn again, with the time that the whole run has left:
+///
+///     epoch 1/10 [=====>    ] 23/45 loss 0.4321, scale 65536, 812 steps/s, 0:23 left
+///
+/// The bar shrinks and the line is cut where the terminal is narrow. Elsewhere one line after every epoch: "epoch 1/10:
+/// 45 steps, loss 0.4321, 812 steps/s". The loss scale is left out where it is 1. Results of Model::Fit stand at the
+/// end of an epoch's line, by name. Steps a second leave evaluation out, the time left has it in.
 class ProgressBar : public Callback {
  public:
   explicit ProgressBar(ProgressBarOptions options = {});
 
+  void OnTrainBegin(RunContext& context) override;
   void OnEpochBegin(RunContext& context) override;
   void OnStepEnd(RunContext& context) override;
+  void OnEvalBegin(RunContext& context) override;
+  void OnEvalEnd(RunContext& context) override;
   void OnEpochEnd(RunContext& context) override;
 
  private:
-  void Draw(const RunContext& context);
+  using Clock = std::chrono::steady_clock;
 
-  std::ostream* stream_;
+  void Draw(const RunContext& context, const std::string& ending = {});
+  /// Ends a line that has been drawn.
+  void EndLine();
+  /// "loss 0.4321, scale 65536, 812 steps/s" as of now.
+  std::string Numbers(const RunContext& context) const;
+  /// ", 0:23 left"; empty where that is not known or nothing is left.
+  std::string TimeLeft(const RunContext& context) const;
+  /// Columns that the line may take; 0: any number.
+  std::size_t Columns() const;
+
+  ProgressBarOptions options_;
   bool terminal_;
-  std::chrono::milliseconds refresh_;
-  std::chrono::steady_clock::time_point epoch_begin_;
-  std::chrono::steady_clock::time_point last_drawn_;
-  std::size_t drawn_width_ = 0;
+  Clock::time_point epoch_begin_;           ///< moved on by evaluation
+  std::int64_t steps_before_ = 0;           ///< steps of the epoch that another run has done
+  Clock::time_point eval_begin_;            ///< of the evaluation that runs
+  std::optional<Clock::time_point> timed_;  ///< when the first step of the run ended
+  std::int64_t steps_timed_ = 0;            ///< steps after that one
+  Clock::time_point last_drawn_;
+  std::size_t drawn_width_ = 0;  ///< 0: no line stands open
 };
 
 }  // namespace mpc

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -140,6 +141,102 @@ TEST(ProgressBar, RedrawsItsLineOnATerminal) {
   EXPECT_THAT(output.str(), HasSubstr("\repoch 1/1 [===============>              ] 1/2 loss 1.2500, "));
   EXPECT_THAT(output.str(), HasSubstr("\repoch 1/1 [==============================] 2/2 loss 2.2500, "));
   EXPECT_EQ(output.str().back(), '\n');
+}
+
+/// A bar on a terminal that is drawn at every step.
+ProgressBar TerminalBar(std::ostream& output, std::optional<int> columns = {}) {
+  return ProgressBar(
+      {.stream = &output, .terminal = true, .refresh = std::chrono::milliseconds(0), .columns = columns});
+}
+
+TEST(ProgressBar, SaysTheLossScaleAndTheTimeThatIsLeft) {
+  std::ostringstream output;
+  class Scale : public Callback {
+   public:
+    void OnStepEnd(RunContext& context) override { context.loss_scale = 65536; }
+  };
+  Train({Scale(), TerminalBar(output)}, 2, 2);
+  EXPECT_THAT(output.str(), HasSubstr("\repoch 1/2 [===============>              ] 1/2 loss 1.2500, scale 65536, "));
+  EXPECT_THAT(output.str(), ::testing::ContainsRegex("2/2 loss 2.2500, scale 65536, [0-9]+ steps/s, 0:00 left"));
+  EXPECT_THAT(output.str(), ::testing::ContainsRegex("2/2 loss 4.2500, scale 65536, [0-9]+ steps/s *\n"))
+      << "nothing is left";
+}
+
+TEST(ProgressBar, FitsANarrowTerminal) {
+  for (const int columns : {1, 10, 30, 50, 60, 70, 100}) {
+    SCOPED_TRACE(columns);
+    std::ostringstream output;
+    Train({TerminalBar(output, columns)}, 1, 12);
+    std::istringstream lines(output.str());
+    for (std::string line; std::getline(lines, line, '\r');) {
+      line.erase(std::remove(line.begin(), line.end(), '\n'), line.end());
+      EXPECT_LT(line.size(), static_cast<std::size_t>(columns)) << line;
+    }
+    if (columns == 70) {
+      EXPECT_THAT(output.str(), ::testing::ContainsRegex("epoch 1/1 \\[=+>? *\\] 6/12 loss 6.2500"));
+    }
+    if (columns == 30) {
+      EXPECT_THAT(output.str(), HasSubstr("epoch 1/1 6/12 loss 6.25"));
+    }
+  }
+}
+
+TEST(ProgressBar, ShowsResultsOfEvaluation) {
+  for (const bool terminal : {false, true}) {
+    std::ostringstream output;
+    ProgressBar bar({.stream = &output, .terminal = terminal});
+    RunContext context;
+    context.epochs = context.epoch = 1;
+    context.step_in_epoch = context.steps_per_epoch = 4;
+    context.set_loss(0.5f);
+    bar.OnTrainBegin(context);
+    bar.OnEpochBegin(context);
+    bar.OnEvalBegin(context);
+    context.set_eval_results({{"eval_accuracy", 0.75}, {"eval_loss", 0.25}});
+    bar.OnEvalEnd(context);
+    bar.OnEpochEnd(context);
+    EXPECT_THAT(output.str(), HasSubstr(" steps/s, eval_accuracy 0.7500, eval_loss 0.2500\n"));
+    EXPECT_EQ(output.str().find(", evaluating") != std::string::npos, terminal);
+  }
+}
+
+TEST(ProgressBar, ALineOfARunThatFailedIsEnded) {
+  std::ostringstream output;
+  ProgressBar bar = TerminalBar(output);
+  {
+    RunContext context;
+    context.epochs = context.epoch = 1;
+    context.steps_per_epoch = 2;
+    bar.OnTrainBegin(context);
+    bar.OnEpochBegin(context);
+    bar.OnStepEnd(context);
+    EXPECT_NE(output.str().back(), '\n');
+  }
+  EXPECT_EQ(output.str().back(), '\n');
+}
+
+TEST(ProgressBar, StepsOfAnotherRunAreNoneOfItsRate) {
+  std::ostringstream output;
+  ProgressBar bar({.stream = &output});
+  RunContext context;
+  context.epochs = context.epoch = 1;
+  context.step_in_epoch = context.steps_per_epoch = 1000000;
+  bar.OnEpochBegin(context);
+  bar.OnEpochEnd(context);
+  EXPECT_THAT(output.str(), HasSubstr(" 0 steps/s"));
+}
+
+TEST(LossMonitor, PrintsResultsOfEvaluationAsMindSporeDoes) {
+  std::ostringstream output;
+  LossMonitor monitor({.stream = &output});
+  RunContext context;
+  context.epoch = 2;
+  context.set_loss(0.5f);
+  context.set_eval_results({{"eval_accuracy", 0.9306}, {"eval_loss", 2e-5}});
+  monitor.OnEpochEnd(context);
+  EXPECT_EQ(output.str(),
+            "epoch: 2 step: 0, loss is 0.5000\n"
+            "Eval result: epoch 2, metrics: {'eval_accuracy': 0.9306, 'eval_loss': 2e-05}\n");
 }
 
 /// Sends a signal to the process while step `at` runs.
