@@ -182,7 +182,7 @@ class ProgressBar : public Callback {
   bool terminal_;
   Clock::time_point epoch_begin_;           ///< moved on by evaluation
   std::int64_t steps_before_ = 0;           ///< steps of the epoch that another run has done
-  Clock::time_point eval_begin_;            ///< of the evaluation that runs
+  Clock::time_point eval_begin_;            ///< when the evaluation began
   std::optional<Clock::time_point> timed_;  ///< when the first step of the run ended
   std::int64_t steps_timed_ = 0;            ///< steps after that one
   Clock::time_point last_drawn_;
