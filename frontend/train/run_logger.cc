@@ -7,6 +7,7 @@ namespace mpc {
 
 void RunLogger::OnTrainBegin(RunContext& context) {
   last_step_ = context.global_step;
+  last_logged_ = -1;
   if (log_steps_ < 0) {
     context.Fail(absl::InvalidArgumentError(absl::StrCat(name_, ": log_steps must not be negative, got ", log_steps_)));
   }
@@ -20,9 +21,12 @@ void RunLogger::OnStepEnd(RunContext& context) {
   if (stepped && log_steps_ > 0 && context.global_step % log_steps_ == 0) Log(context);
 }
 
-void RunLogger::OnEpochEnd(RunContext& context) { Log(context); }
+void RunLogger::OnEpochEnd(RunContext& context) {
+  if (last_logged_ != context.global_step || !context.eval_results().empty()) Log(context);
+}
 
 void RunLogger::Log(RunContext& context) {
+  last_logged_ = context.global_step;
   if (context.failure().ok()) context.Fail(Write(context, internal::RunScalars(context)));
 }
 

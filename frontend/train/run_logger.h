@@ -14,9 +14,9 @@ namespace mpc {
 /// results of evaluation ("eval_loss", ...). Where the Model records them, "gradient_norm" and "learning_rate" are
 /// there too.
 ///
-/// Numbers are written after every epoch, and after every `log_steps` steps if that is not 0. They are the records of
-/// the step: no step waits for a logger on a device that runs ahead. A file that cannot be written ends the run with an
-/// error.
+/// Numbers are written after every epoch, and after every `log_steps` steps if that is not 0. The end of an epoch that
+/// adds nothing to what its last step has written is left out. Numbers are the records of the step: no step waits for a
+/// logger on a device that runs ahead. A file that cannot be written ends the run with an error.
 class RunLogger : public Callback {
  public:
   void OnTrainBegin(RunContext& context) override;
@@ -43,6 +43,7 @@ class RunLogger : public Callback {
   std::string name_;
   std::int64_t log_steps_;
   std::int64_t last_step_ = 0;
+  std::int64_t last_logged_ = -1;  ///< global step
 };
 
 }  // namespace mpc

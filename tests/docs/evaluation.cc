@@ -26,7 +26,7 @@ int main() {
   nn::Momentum opt(net.TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9});
 
   Model model(net, loss, opt, {.metrics = {"accuracy"}, .amp_level = "O2"});
-  absl::Status trained = model.Fit(4, train_set, valid_set, {}, {LossMonitor()});
+  absl::Status trained = model.Fit(10, train_set, valid_set, {}, {LossMonitor()});
   if (!trained.ok()) return Failed(trained);
 
   trained = model.Fit(4, train_set, valid_set, {.valid_frequency = 2});

@@ -64,6 +64,7 @@ TEST(CSVLogger, WritesARowAnEpoch) {
 TEST(CSVLogger, WritesStepsWhereAsked) {
   const TemporaryFolder folder;
   ASSERT_TRUE(Log({CSVLogger({.filename = folder / "run.csv", .separator = ";", .log_steps = 2})}).ok());
+  // The end of the second epoch adds its results.
   EXPECT_EQ(ReadAll(folder / "run.csv"),
             "epoch;step_in_epoch;global_step;loss;loss_scale;skipped_steps;learning_rate;eval_accuracy;eval_loss\n"
             "1;2;2;0.5;1;0;0.1;;\n"
@@ -71,6 +72,15 @@ TEST(CSVLogger, WritesStepsWhereAsked) {
             "2;1;4;0.25;1;0;0.1;;\n"
             "2;3;6;0.16666667;1;0;0.1;;\n"
             "2;3;6;0.16666667;1;0;0.1;0.75;inf\n");
+}
+
+TEST(CSVLogger, AnEpochThatAddsNothingIsLeftOut) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(Log({CSVLogger({.filename = folder / "run.csv", .log_steps = 3})}).ok());
+  EXPECT_EQ(ReadAll(folder / "run.csv"), std::string(kHeader) +
+                                             "1,3,3,0.33333334,1,0,0.1,,\n"
+                                             "2,3,6,0.16666667,1,0,0.1,,\n"
+                                             "2,3,6,0.16666667,1,0,0.1,0.75,inf\n");
 }
 
 TEST(CSVLogger, AppendsBelowTheSameColumnsOnly) {

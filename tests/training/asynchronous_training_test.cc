@@ -268,6 +268,23 @@ TEST_P(StepsPerLaunch, FitEvaluatesTheWholeEpochAndLeavesTheSameBits) {
   EXPECT_EQ(fit({}), fit(Cuda()));
 }
 
+TEST_P(StepsPerLaunch, LogsAndStopsAreThoseOfTheCpu) {
+  const TemporaryFolder folder;
+  const auto fit = [&](const ContextOptions& options, const std::string& log) {
+    const OnDevice device(options);
+    Training<ConvNorm> training({"O2", DType::kF16}, kScale);
+    // No later epoch is better by so much: the weights of the first one come back.
+    EarlyStopping stopping({.min_delta = 100, .restore_best_weights = true});
+    MPC_EXPECT_OK(training.model->Fit(4, ShuffledBatches(kSteps, 3), GoodBatches({2, 6, 6}, 3), {},
+                                      {stopping, CSVLogger({.filename = folder / log, .log_steps = 2})}));
+    EXPECT_EQ(stopping.stopped_epoch(), 2);
+    return StateOf(*training.model);
+  };
+  EXPECT_EQ(Differences(fit({}, "cpu.csv"), fit(Cuda(), "cuda.csv")), std::vector<std::string>{});
+  EXPECT_EQ(ReadAll(folder / "cpu.csv"), ReadAll(folder / "cuda.csv"));
+  EXPECT_EQ(Count(ReadAll(folder / "cpu.csv"), "\n"), 1 + 7 + 2);
+}
+
 TEST_P(StepsPerLaunch, TimedStepsLeaveTheSameBits) {
   class Timer : public Callback {
    public:
