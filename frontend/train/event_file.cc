@@ -24,7 +24,7 @@ void AppendLittleEndian(Integer value, std::string& out) {
 }
 
 // Protobuf's wire format: a field is its key, the number and the kind of what follows, and the value.
-enum class Wire { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+enum class Wire : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 void AppendVarint(std::uint64_t value, std::string& out) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 7> kSmallerIsBetter = {
 bool LargerIsBetter(const MonitorOptions& options) {
   if (options.mode != "auto") return options.mode == "max";
   const std::string_view name = std::string_view(options.monitor);
-  const std::string_view metric = name.substr(name.rfind(kEvalPrefix, 0) == 0 ? sizeof(kEvalPrefix) - 1 : 0);
+  const std::string_view metric = name.substr(name.starts_with(kEvalPrefix) ? sizeof(kEvalPrefix) - 1 : 0);
   return std::find(kSmallerIsBetter.begin(), kSmallerIsBetter.end(), metric) == kSmallerIsBetter.end();
 }
 

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <memory>
 
@@ -24,7 +25,7 @@ double Seconds(std::chrono::steady_clock::duration duration) { return std::chron
 
 /// "0:23", "12:05", "1:02:03".
 std::string FormatDuration(double seconds) {
-  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  const auto whole = static_cast<std::int64_t>(std::lround(seconds));
   const std::int64_t hours = whole / 3600;
   const std::int64_t minutes = whole / 60 % 60;
   return hours > 0 ? absl::StrFormat("%d:%02d:%02d", hours, minutes, whole % 60)
