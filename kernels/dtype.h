@@ -11,7 +11,8 @@ namespace mpc {
 
 /// Element type of a tensor. `kF64` is for the reference implementation, and for a few scalars (kernels/f64_scalars.h).
 /// Files hold the numbers: a new type comes last.
-enum class DType : std::uint8_t { kF32, kF16, kBF16, kF64, kI32, kI64, kBool, kI8, kF8E4M3FN, kF8E5M2 };
+/// `kU8` is for data of the host, such as pictures: no operation takes it.
+enum class DType : std::uint8_t { kF32, kF16, kBF16, kF64, kI32, kI64, kBool, kI8, kF8E4M3FN, kF8E5M2, kU8 };
 
 /// The properties of an element type. This is the only place that lists them.
 struct DTypeInfo {
@@ -43,9 +44,12 @@ inline constexpr std::array kDTypes = {
     DTypeInfo{"i8", "int8", "I8", "|i1", 1},
     DTypeInfo{"f8E4M3FN", "float8_e4m3fn", "F8_E4M3", "", 1, false, 4, -6, 8, true},
     DTypeInfo{"f8E5M2", "float8_e5m2", "F8_E5M2", "", 1, false, 3, -14, 15, true},
+    DTypeInfo{"u8", "uint8", "U8", "|u1", 1, false, 0, 0, 0, true},
 };
-inline constexpr DType kLastDType = DType::kF8E5M2;
+inline constexpr DType kLastDType = DType::kU8;
 static_assert(kDTypes.size() == static_cast<std::size_t>(kLastDType) + 1);
+/// Programs hold the types up to this one.
+inline constexpr DType kLastProgramDType = DType::kF8E5M2;
 
 /// The properties of a number that is no type, as a damaged Program may hold it: no bytes.
 inline constexpr DTypeInfo kUnknownDType{"unknown", "", "", "", 0};

@@ -108,7 +108,7 @@ class Decoder {
   }
 
   TensorSpec Read(const Spec& spec) {
-    return {Enumerator(spec.dtype(), kLastDType, "element type"), Numbers(spec.shape())};
+    return {Enumerator(spec.dtype(), kLastProgramDType, "element type"), Numbers(spec.shape())};
   }
   runtime::Value Read(const Value& value) {
     return {Read(*value.spec()), Enumerator(value.storage(), Storage::kConstant, "storage"), value.index(),

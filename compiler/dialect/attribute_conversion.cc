@@ -126,6 +126,8 @@ Type toType(MLIRContext *context, DType dtype) {
     return Float8E4M3FNType::get(context);
   case DType::kF8E5M2:
     return Float8E5M2Type::get(context);
+  case DType::kU8:
+    return b.getIntegerType(8, /*isSigned=*/false);
   }
   llvm_unreachable("covered switch");
 }

@@ -138,11 +138,11 @@ private:
   }
 };
 
-/// "f32, f16 or i8": every type of the table.
+/// "f32, f16 or i8": every type that a Program holds.
 std::string elementTypeNames() {
   std::string names;
-  for (const DTypeInfo &info : kDTypes)
-    absl::StrAppend(&names, names.empty() ? "" : &info == &kDTypes.back() ? " or " : ", ", std::string(info.name));
+  for (size_t i = 0, last = static_cast<size_t>(kLastProgramDType); i <= last; ++i)
+    absl::StrAppend(&names, names.empty() ? "" : i == last ? " or " : ", ", std::string(kDTypes[i].name));
   return names;
 }
 

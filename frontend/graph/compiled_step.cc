@@ -72,8 +72,10 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     arguments.push_back(trace.AddInput(inputs[i], NameAt(options.input_names, i, "input")));
   }
-  for (std::size_t i = 0; i < inputs.size() && root != nullptr; ++i) {
-    if (inputs[i].dtype != DType::kF64 && !InfoOf(inputs[i].dtype).cast_only) continue;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    // An operation outside a Cell may be a cast, which takes every type but u8.
+    const bool may_be_cast = root == nullptr && inputs[i].dtype != DType::kU8;
+    if (may_be_cast || (inputs[i].dtype != DType::kF64 && !InfoOf(inputs[i].dtype).cast_only)) continue;
     trace.Fail(absl::StrCat("input '", NameAt(options.input_names, i, "input"), "' is ", inputs[i].ToString(),
                             ", and no kernel computes in ", std::string(DTypeName(inputs[i].dtype)),
                             "; cast it first, as with x.To(DType::kF32)"));

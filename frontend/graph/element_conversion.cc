@@ -41,6 +41,8 @@ void VisitElementType(DType dtype, Visitor&& visit) {
       return visit(static_cast<Float8E4M3FN*>(nullptr));
     case DType::kF8E5M2:
       return visit(static_cast<Float8E5M2*>(nullptr));
+    case DType::kU8:
+      return visit(static_cast<std::uint8_t*>(nullptr));
   }
 }
 

@@ -23,8 +23,8 @@ namespace internal {
 struct TensorNode;
 }  // namespace internal
 
-/// The DType of a C++ element type: float, double, Half, BFloat16, Float8E4M3FN, Float8E5M2, int8_t, int32_t, int64_t,
-/// bool.
+/// The DType of a C++ element type: float, double, Half, BFloat16, Float8E4M3FN, Float8E5M2, int8_t, uint8_t, int32_t,
+/// int64_t, bool.
 template <typename T>
 constexpr DType DTypeOf();
 template <>
@@ -67,6 +67,10 @@ template <>
 constexpr DType DTypeOf<Float8E5M2>() {
   return DType::kF8E5M2;
 }
+template <>
+constexpr DType DTypeOf<std::uint8_t>() {
+  return DType::kU8;
+}
 
 /// A cheap handle: copies share one immutable value.
 ///
@@ -102,8 +106,8 @@ class Tensor {
   static Tensor Zeros(Shape shape, DType dtype = DType::kF32);
   static Tensor Full(Shape shape, double value, DType dtype = DType::kF32);
 
-  /// `Load` reads NumPy's .npy, version 1 or 2: little-endian f2, f4, f8, i4, i8, b1, C order. `Save` writes it beside
-  /// the target, syncs and renames. bf16 and f8 have no NumPy type and are refused.
+  /// `Load` reads NumPy's .npy, version 1 or 2: little-endian f2, f4, f8, i4, i8, and i1, u1, b1, C order. `Save`
+  /// writes it beside the target, syncs and renames. bf16 and f8 have no NumPy type and are refused.
   static absl::StatusOr<Tensor> Load(const std::string& path);
   absl::Status Save(const std::string& path) const;
 

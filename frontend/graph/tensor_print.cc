@@ -46,6 +46,8 @@ std::string ElementToString(const Tensor& tensor, std::int64_t index) {
       return Shortest(static_cast<float>(tensor.data<Float8E4M3FN>()[i]));
     case DType::kF8E5M2:
       return Shortest(static_cast<float>(tensor.data<Float8E5M2>()[i]));
+    case DType::kU8:
+      return Shortest(static_cast<int>(tensor.data<std::uint8_t>()[i]));
   }
   return "?";
 }

@@ -85,6 +85,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCastTo(const KernelSpec& spec) {
     case DType::kF64:
     case DType::kF8E4M3FN:
     case DType::kF8E5M2:
+    case DType::kU8:
       break;
   }
   return UnsupportedTypes(spec);
@@ -112,6 +113,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCast(const KernelSpec& spec) {
     case DType::kF64:
     case DType::kF8E4M3FN:
     case DType::kF8E5M2:
+    case DType::kU8:
       break;
   }
   return UnsupportedTypes(spec);

@@ -123,6 +123,8 @@ double RoundTo(DType dtype, double value) {
     }
     case DType::kF8E5M2:
       return RoundToBinaryFormat(value, 2, -14, 57344.0);
+    case DType::kU8:
+      return Saturate<std::uint8_t>(value);
     case DType::kI32:
       return Saturate<std::int32_t>(value);
     case DType::kI64:
@@ -170,6 +172,9 @@ Tensor FromStorage(const TensorSpec& spec, const void* data) {
       case DType::kF8E5M2:
         value = Load<Float8E5M2>(data, i);
         break;
+      case DType::kU8:
+        value = Load<std::uint8_t>(data, i);
+        break;
     }
   }
   return tensor;
@@ -208,6 +213,9 @@ void ToStorage(const Tensor& tensor, void* data) {
         break;
       case DType::kF8E5M2:
         Store(Float8E5M2(static_cast<float>(value)), data, i);
+        break;
+      case DType::kU8:
+        Store(Saturate<std::uint8_t>(value), data, i);
         break;
     }
   }

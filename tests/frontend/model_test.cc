@@ -343,7 +343,7 @@ TEST(ModelErrors, ImagesOfATypeThatNothingComputesInAreToBeCast) {
     EXPECT_EQ(error(dtype), absl::StrCat("convnorm/conv: conv2d does not take tensor<2x2x6x6x", text,
                                          "> as operand 0; cast it first, as with ops::Cast(x, DType::kF32)"));
   }
-  for (const auto& [dtype, text] : {std::pair(DType::kF64, "f64"), {DType::kF8E5M2, "f8E5M2"}}) {
+  for (const auto& [dtype, text] : {std::pair(DType::kF64, "f64"), {DType::kF8E5M2, "f8E5M2"}, {DType::kU8, "u8"}}) {
     EXPECT_EQ(error(dtype), absl::StrCat("input 'data' is tensor<2x2x6x6x", text, ">, and no kernel computes in ", text,
                                          "; cast it first, as with x.To(DType::kF32)"));
   }

@@ -30,7 +30,8 @@ std::string ErrorOf(const std::string& content) {
 
 TEST(Npy, RoundTripsEveryTypeAndRank) {
   const TemporaryFolder folder;
-  for (DType dtype : {DType::kF32, DType::kF16, DType::kF64, DType::kI8, DType::kI32, DType::kI64, DType::kBool}) {
+  for (DType dtype :
+       {DType::kF32, DType::kF16, DType::kF64, DType::kI8, DType::kU8, DType::kI32, DType::kI64, DType::kBool}) {
     for (const Shape& shape : {Shape{}, Shape{1}, Shape{2, 3}, Shape{0, 4}, Shape{2, 1, 2}}) {
       const Tensor saved = Tensor::Full(shape, 1, dtype);
       ASSERT_TRUE(saved.Save(folder / "t.npy").ok());

@@ -87,6 +87,8 @@ TEST(Tensor, ConversionsRoundToNearestEvenAndSaturateIntegers) {
   EXPECT_THAT(wild.To(DType::kI64).data<std::int64_t>(),
               ElementsAre(0, std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(), -2));
   EXPECT_THAT(wild.To(DType::kBool).data<bool>(), ElementsAre(true, true, true, true));
+  EXPECT_THAT(wild.To(DType::kU8).data<std::uint8_t>(), ElementsAre(0, 255, 0, 0));
+  EXPECT_THAT(Tensor::From<std::uint8_t>({0, 128, 255}, {3}).ToFloats(), ElementsAre(0, 128, 255));
   EXPECT_THAT(Tensor::From<bool>({true, false}, {2}).ToFloats(), ElementsAre(1, 0));
   EXPECT_EQ(Symbolic().To(DType::kF16).status().code(), absl::StatusCode::kFailedPrecondition);
 }

@@ -32,7 +32,8 @@ TEST(DType, IsFoundByEitherName) {
 
 // Files hold the numbers.
 TEST(DType, KeepsItsNumber) {
-  const std::vector<std::string> names = {"f32", "f16", "bf16", "f64", "i32", "i64", "i1", "i8", "f8E4M3FN", "f8E5M2"};
+  const std::vector<std::string> names = {"f32", "f16", "bf16",     "f64",    "i32", "i64",
+                                          "i1",  "i8",  "f8E4M3FN", "f8E5M2", "u8"};
   ASSERT_EQ(names.size(), kDTypes.size());
   for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(DTypeName(Type(i)), names[i]);
 }
