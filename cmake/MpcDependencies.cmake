@@ -9,6 +9,14 @@ set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION "${MPC_DNNL_LIBRAR
                       INTERFACE_INCLUDE_DIRECTORIES "${MPC_DNNL_INCLUDE_DIR}")
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(ZLIB REQUIRED)
+find_package(JPEG REQUIRED)
+find_package(PNG REQUIRED)
+# Debian's libwebp comes without CMake files.
+find_path(MPC_WEBP_INCLUDE_DIR webp/decode.h REQUIRED)
+find_library(MPC_WEBP_LIBRARY webp REQUIRED)
+add_library(WebP::webp UNKNOWN IMPORTED GLOBAL)
+set_target_properties(WebP::webp PROPERTIES IMPORTED_LOCATION "${MPC_WEBP_LIBRARY}"
+                      INTERFACE_INCLUDE_DIRECTORIES "${MPC_WEBP_INCLUDE_DIR}")
 find_package(FlatBuffers REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Threads REQUIRED)

@@ -10,6 +10,7 @@ packages=(
   g++ cmake ninja-build ccache lld-22 python3
   llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   libabsl-dev libdnnl-dev nlohmann-json3-dev zlib1g-dev libflatbuffers-dev flatbuffers-compiler
+  libjpeg62-turbo-dev libpng-dev libwebp-dev
   libgtest-dev libgmock-dev clang-format-14
 )
 # Without these mpc builds and its tests run. tools/tidy skips.
@@ -38,7 +39,8 @@ if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
 setup: this system has no apt. Building mpc needs:
   a C++20 compiler (GCC 12 or later), CMake 3.25 or later, Ninja, Python 3
   LLVM and MLIR 22.1 with headers, CMake files, shared libraries, mlir-tblgen, lit and FileCheck
-  Abseil 20220623, oneDNN 2.6, nlohmann-json 3.11, zlib, FlatBuffers 2.0.8 with flatc, GoogleTest 1.12, an OpenMP runtime
+  Abseil 20220623, oneDNN 2.6, nlohmann-json 3.11, zlib, FlatBuffers 2.0.8 with flatc, GoogleTest 1.12, an OpenMP runtime,
+  libjpeg-turbo 2.1, libpng 1.6, libwebp 1.2
   optional: ccache, lld 22; clang-tidy 22 for tools/tidy; for tests that need them clang-format 14, and numpy and
   safetensors for Python (tools/fetch_python_packages.sh); for the CUDA backend a CUDA toolkit 12.8 or later, cuDNN 9.8
   or later and the headers of cudnn-frontend (tools/fetch_cudnn_frontend.sh)

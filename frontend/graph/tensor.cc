@@ -42,10 +42,11 @@ absl::Status CheckSpec(const TensorSpec& spec) {
   return absl::OkStatus();
 }
 
-Tensor MakeConcrete(TensorSpec spec, runtime::AlignedBuffer data) {
+Tensor MakeConcrete(TensorSpec spec, runtime::AlignedBuffer data, std::string origin) {
   auto node = std::make_shared<TensorNode>();
   node->spec = std::move(spec);
   node->data = std::move(data);
+  node->origin = std::move(origin);
   return Tensor(std::move(node));
 }
 

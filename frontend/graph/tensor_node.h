@@ -1,6 +1,8 @@
 // What a Tensor handle points to. Not part of the public API.
 #pragma once
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "frontend/graph/tensor.h"
 #include "runtime/aligned_buffer.h"
@@ -15,6 +17,7 @@ struct TensorNode {
   runtime::AlignedBuffer data;
   const void* graph = nullptr;
   void* value = nullptr;
+  std::string origin;     ///< the file whose bytes `data` holds, for messages; mostly empty
   std::size_t depth = 0;  ///< depth of the traced function that the value belongs to; 1 is the outermost
 };
 
@@ -26,7 +29,8 @@ bool SameValue(const Tensor& a, const Tensor& b);
 absl::Status CheckSpec(const TensorSpec& spec);
 
 /// A concrete tensor that takes over `data`, which holds exactly spec.bytes() bytes, row-major, bool as 0 or 1.
-Tensor MakeConcrete(TensorSpec spec, runtime::AlignedBuffer data);
+/// `origin` is the file whose bytes these are.
+Tensor MakeConcrete(TensorSpec spec, runtime::AlignedBuffer data, std::string origin = {});
 
 /// A concrete tensor without elements that carries an error in `status()`.
 Tensor MakeInvalid(absl::Status status);

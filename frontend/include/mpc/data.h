@@ -1,8 +1,10 @@
-// Datasets, and the files of data that come with mpc.
+// Datasets, transforms of pictures, and the files of data that come with mpc.
 #pragma once
 
 #include "frontend/data/dataset.h"
 #include "frontend/data/digits.h"
 #include "frontend/data/find_data.h"
+#include "frontend/data/image_folder.h"
 #include "frontend/data/mnist.h"
 #include "frontend/data/text.h"
+#include "frontend/data/vision/vision.h"

@@ -1,0 +1,34 @@
+// The codecs behind vision::Decode. Not part of the public API.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/aligned_buffer.h"
+
+namespace mpc::data::vision::internal {
+
+using EncodedBytes = absl::Span<const std::uint8_t>;
+
+struct DecodedPicture {
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  runtime::AlignedBuffer rgb;  ///< [height, width, 3]
+  int orientation = 1;         ///< of EXIF, 1 .. 8: how the rows are to be turned
+};
+
+/// Each reads the header first, and takes no memory for the pixels where there are more than `max_pixels`. Errors
+/// (INVALID_ARGUMENT) say what is wrong with the picture, without its path.
+absl::StatusOr<DecodedPicture> DecodeJpeg(EncodedBytes encoded, std::int64_t max_pixels);
+absl::StatusOr<DecodedPicture> DecodePng(EncodedBytes encoded, std::int64_t max_pixels);
+absl::StatusOr<DecodedPicture> DecodeWebp(EncodedBytes encoded, std::int64_t max_pixels);
+
+/// The error of a header that announces too much.
+absl::Status CheckPixelCount(std::int64_t height, std::int64_t width, std::int64_t max_pixels);
+
+/// The orientation in EXIF data, which begin at the TIFF header. It is 1 where they have none or are damaged.
+int ExifOrientation(EncodedBytes exif);
+
+}  // namespace mpc::data::vision::internal

@@ -1,0 +1,36 @@
+// Colours that are changed at random.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "frontend/data/dataset.h"
+#include "frontend/graph/tensor.h"
+
+namespace mpc::data::vision {
+
+/// The parameters of MindSpore's RandomColorAdjust, and the seed, which MindSpore has once for all transforms. Each
+/// range is {least, largest}.
+struct RandomColorAdjustOptions {
+  std::array<float, 2> brightness = {1, 1};  ///< factor, at least 0: 0 is black
+  std::array<float, 2> contrast = {1, 1};    ///< factor, at least 0: 0 is the mean grey of the picture
+  std::array<float, 2> saturation = {1, 1};  ///< factor, at least 0: 0 is the picture in grey
+  std::array<float, 2> hue = {0, 0};         ///< part of a turn of the colour circle, from -0.5 to 0.5
+  std::uint64_t seed = 0;
+};
+
+/// MindSpore's vision.RandomColorAdjust for RGB pictures of u8: four changes in a random order, each by a value drawn
+/// uniformly from its range. Order and values are functions of (seed, epoch, row) alone. The first three blend as
+/// Pillow's ImageEnhance does. The hue is turned in HSV without rounding to 8 bits, unlike MindSpore's. Errors
+/// (INVALID_ARGUMENT): ranges that are out of order or out of bounds; another tensor than u8 [height, width, 3].
+class RandomColorAdjust {
+ public:
+  explicit RandomColorAdjust(RandomColorAdjustOptions options = {}) : options_(options) {}
+  absl::StatusOr<Tensor> operator()(const Tensor& image, const RowPosition& position) const;
+
+ private:
+  RandomColorAdjustOptions options_;
+};
+
+}  // namespace mpc::data::vision

@@ -1,0 +1,155 @@
+#include "frontend/data/vision/resampling.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "frontend/graph/tensor_node.h"
+#include "runtime/aligned_buffer.h"
+
+namespace mpc::data::vision::internal {
+namespace {
+
+/// Keys' cubic convolution kernel with parameter `a` (Keys 1981). OpenCV takes -0.75, Pillow -0.5.
+double Cubic(double x, double a) {
+  x = std::abs(x);
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return (((x - 5) * x + 8) * x - 4) * a;
+  return 0;
+}
+
+double Triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
+
+/// Rounds a value of a u8 picture.
+float RoundToU8(float value) { return std::floor(std::clamp(value, 0.0f, 255.0f) + 0.5f); }
+
+template <typename T>
+T ToPixel(float value) {
+  if constexpr (std::is_same_v<T, float>) {
+    return value;
+  } else {
+    return static_cast<T>(RoundToU8(value));
+  }
+}
+
+/// Resamples each row of `source`, [rows, columns.from, channels].
+template <typename T>
+std::vector<float> ResampleRows(absl::Span<const T> source, const Extents& extents, const Taps& columns, bool round) {
+  std::vector<float> result;
+  result.reserve(static_cast<std::size_t>(extents.height * columns.size() * extents.channels));
+  for (std::int64_t y = 0; y < extents.height; ++y) {
+    const T* row = source.data() + y * extents.width * extents.channels;
+    for (std::int64_t x = 0; x < columns.size(); ++x) {
+      const Taps::Place place = columns[x];
+      for (std::int64_t c = 0; c < extents.channels; ++c) {
+        float sum = 0;
+        const T* pixel = row + place.first * extents.channels + c;
+        for (const float weight : place.weights) {
+          sum += weight * static_cast<float>(*pixel);
+          pixel += extents.channels;
+        }
+        result.push_back(round ? RoundToU8(sum) : sum);
+      }
+    }
+  }
+  return result;
+}
+
+template <typename T>
+void ResampleColumns(const std::vector<float>& source, std::int64_t row_size, const Taps& rows, T* target) {
+  std::vector<float> sums(static_cast<std::size_t>(row_size));
+  for (std::int64_t y = 0; y < rows.size(); ++y) {
+    const Taps::Place place = rows[y];
+    std::fill(sums.begin(), sums.end(), 0.0f);
+    const float* row = source.data() + place.first * row_size;
+    for (const float weight : place.weights) {
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += weight * row[i];
+      row += row_size;
+    }
+    for (const float sum : sums) *target++ = ToPixel<T>(sum);
+  }
+}
+
+template <typename T>
+Tensor ResampleAs(const Tensor& image, const Extents& extents, const Taps& rows, const Taps& columns, bool round) {
+  TensorSpec spec = WithExtents(image, rows.size(), columns.size());
+  mpc::runtime::AlignedBuffer buffer(spec.bytes());
+  const std::vector<float> narrow = ResampleRows(image.data<T>(), extents, columns, round);
+  ResampleColumns(narrow, columns.size() * extents.channels, rows, reinterpret_cast<T*>(buffer.data()));
+  return mpc::internal::MakeConcrete(std::move(spec), std::move(buffer));
+}
+
+}  // namespace
+
+std::vector<double> CubicWeights(double fraction) {
+  constexpr double kOpenCv = -0.75;
+  std::vector<double> weights;
+  for (int i = -1; i <= 2; ++i) weights.push_back(Cubic(fraction - i, kOpenCv));
+  return weights;
+}
+
+Taps::Taps(std::int64_t from, std::int64_t to, Inter interpolation, bool antialias) {
+  const double scale = static_cast<double>(from) / static_cast<double>(to);
+  for (std::int64_t place = 0; place < to; ++place) {
+    const double centre = (static_cast<double>(place) + 0.5) * scale;
+    if (interpolation == Inter::kNearest) {
+      const double position = antialias ? centre : static_cast<double>(place) * scale;
+      Add(std::min(static_cast<std::int64_t>(position), from - 1), std::array{1.0});
+    } else if (!antialias) {
+      const double left = std::floor(centre - 0.5);
+      const double fraction = centre - 0.5 - left;
+      const auto first = static_cast<std::int64_t>(left);
+      if (interpolation == Inter::kBilinear) {
+        AddRepeatingEdges(from, first, std::array{1 - fraction, fraction});
+      } else {
+        AddRepeatingEdges(from, first - 1, CubicWeights(fraction));
+      }
+    } else {
+      constexpr double kPillow = -0.5;
+      const double stretch = std::max(scale, 1.0);
+      const double support = (interpolation == Inter::kBilinear ? 1 : 2) * stretch;
+      const auto first = std::max(static_cast<std::int64_t>(centre - support + 0.5), std::int64_t{0});
+      const auto last = std::min(static_cast<std::int64_t>(centre + support + 0.5), from);
+      std::vector<double> weights;
+      for (std::int64_t source = first; source < last; ++source) {
+        const double distance = (static_cast<double>(source) + 0.5 - centre) / stretch;
+        weights.push_back(interpolation == Inter::kBilinear ? Triangle(distance) : Cubic(distance, kPillow));
+      }
+      double sum = 0;
+      for (const double weight : weights) sum += weight;
+      for (double& weight : weights) weight /= sum;
+      Add(first, weights);
+    }
+  }
+}
+
+Taps::Place Taps::operator[](std::int64_t place) const {
+  const auto index = static_cast<std::size_t>(place);
+  return {first_[index], absl::MakeConstSpan(weights_).subspan(begin_[index], begin_[index + 1] - begin_[index])};
+}
+
+void Taps::Add(std::int64_t first, absl::Span<const double> weights) {
+  first_.push_back(first);
+  weights_.insert(weights_.end(), weights.begin(), weights.end());
+  begin_.push_back(weights_.size());
+}
+
+void Taps::AddRepeatingEdges(std::int64_t from, std::int64_t first, absl::Span<const double> weights) {
+  const std::int64_t begin = std::clamp(first, std::int64_t{0}, from - 1);
+  const std::int64_t end = std::clamp(first + static_cast<std::int64_t>(weights.size()) - 1, std::int64_t{0}, from - 1);
+  std::vector<double> inside(static_cast<std::size_t>(end - begin + 1), 0.0);
+  for (const double weight : weights) {
+    inside[static_cast<std::size_t>(std::clamp(first++, begin, end) - begin)] += weight;
+  }
+  Add(begin, inside);
+}
+
+Tensor Resample(const Tensor& image, const Extents& extents, const Box& size, Inter interpolation, bool antialias) {
+  const Taps rows(extents.height, size.height, interpolation, antialias);
+  const Taps columns(extents.width, size.width, interpolation, antialias);
+  if (image.dtype() == DType::kF32) return ResampleAs<float>(image, extents, rows, columns, /*round=*/false);
+  return ResampleAs<std::uint8_t>(image, extents, rows, columns, antialias);
+}
+
+}  // namespace mpc::data::vision::internal

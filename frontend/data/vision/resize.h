@@ -1,0 +1,36 @@
+// Pictures of another size.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/graph/tensor.h"
+
+namespace mpc::data::vision {
+
+/// How a pixel is computed of its neighbours: three of mindspore.dataset.vision.Inter's values.
+enum class Inter { kNearest, kBilinear, kBicubic };
+
+/// MindSpore's Resize has no antialias. Its bilinear and bicubic pictures are OpenCV's.
+struct ResizeOptions {
+  /// False: as MindSpore and OpenCV, a pixel is computed of 1, 4 or 16 neighbours whatever the sizes are. True: as
+  /// Pillow, the filter widens where a picture becomes smaller, so that every pixel counts.
+  bool antialias = false;
+};
+
+/// MindSpore's vision.Resize for pictures of u8 or f32. `size` is {height, width}, or one value for the shorter edge,
+/// where the longer one keeps the ratio and is rounded down. Results of u8 differ from OpenCV's, or with antialias
+/// Pillow's, by at most one level. Errors (INVALID_ARGUMENT): a size below 1; what is no picture.
+class Resize {
+ public:
+  explicit Resize(std::vector<std::int32_t> size, Inter interpolation = Inter::kBilinear, ResizeOptions options = {});
+  absl::StatusOr<Tensor> operator()(const Tensor& image) const;
+
+ private:
+  std::vector<std::int32_t> size_;
+  Inter interpolation_;
+  ResizeOptions options_;
+};
+
+}  // namespace mpc::data::vision

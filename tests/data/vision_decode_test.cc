@@ -1,0 +1,134 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/data/vision/codecs.h"
+#include "frontend/data/vision/decode.h"
+#include "tests/data/vision_goldens.h"
+
+namespace mpc::data {
+namespace {
+
+using ::mpc::testing::ReadAll;
+using ::testing::HasSubstr;
+using vision::Decode;
+
+std::string ErrorOf(const std::string& content, const vision::DecodeOptions& options = {}) {
+  const absl::Status status = Decode(options)(Bytes(content)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  return std::string(status.message());
+}
+
+Difference DecodedDifference(const std::string& name, const std::string& extension) {
+  const absl::StatusOr<Tensor> decoded = Decode()(Bytes(ReadAll(GoldenPath(name + extension))));
+  EXPECT_TRUE(decoded.ok()) << name << ": " << decoded.status();
+  return decoded.ok() ? DifferenceOf(*decoded, Golden(name)) : Difference{256, 256};
+}
+
+TEST(Decode, PngIsExact) {
+  for (const char* name :
+       {"png_rgb", "png_grey", "png_bits", "png_alpha", "png_palette", "png_transparent", "png_16"}) {
+    EXPECT_EQ(DecodedDifference(name, ".png").largest, 0) << name;
+  }
+}
+
+TEST(Decode, JpegIsPillowsWithinTwoLevels) {
+  for (const char* name : {"jpeg_420", "jpeg_444", "jpeg_progressive", "jpeg_grey", "jpeg_cmyk", "jpeg_exif"}) {
+    const Difference difference = DecodedDifference(name, ".jpg");
+    EXPECT_LE(difference.largest, 2) << name;
+    EXPECT_LE(difference.mean, 0.1) << name;
+  }
+}
+
+TEST(Decode, LosslessWebpIsExactAndLossyIsPillowsWithinTwoLevels) {
+  EXPECT_EQ(DecodedDifference("webp_lossless", ".webp").largest, 0);
+  EXPECT_EQ(DecodedDifference("webp_exif", ".webp").largest, 0);
+  EXPECT_LE(DecodedDifference("webp_lossy", ".webp").largest, 2);
+}
+
+TEST(Decode, TurnsRowsAsEachExifOrientationSays) {
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    EXPECT_EQ(DecodedDifference(absl::StrCat("exif_", orientation), ".png").largest, 0) << orientation;
+  }
+}
+
+TEST(Decode, OrientationIsReadInBothByteOrdersAndDamageIsUpright) {
+  const auto orientation = [](std::string_view exif) {
+    return vision::internal::ExifOrientation({reinterpret_cast<const std::uint8_t*>(exif.data()), exif.size()});
+  };
+  using std::string_view_literals::operator""sv;
+  constexpr std::string_view kLittle = "II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv;
+  constexpr std::string_view kBig = "MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0"sv;
+  EXPECT_EQ(orientation(kLittle), 6);
+  EXPECT_EQ(orientation(kBig), 6);
+  for (std::size_t size = 0; size < 19; ++size) EXPECT_EQ(orientation(kLittle.substr(0, size)), 1) << size;
+  for (std::size_t size = 0; size < 20; ++size) EXPECT_EQ(orientation(kBig.substr(0, size)), 1) << size;
+  EXPECT_EQ(orientation("II*\0\xff\xff\xff\xff\x01\0"sv), 1);
+}
+
+TEST(Decode, TruncatedPicturesAreErrors) {
+  for (const char* name : {"jpeg_420.jpg", "jpeg_progressive.jpg", "png_rgb.png", "png_palette.png",
+                           "webp_lossless.webp", "webp_lossy.webp"}) {
+    const std::string whole = ReadAll(GoldenPath(name));
+    ASSERT_GT(whole.size(), 100u);
+    for (const std::size_t size : {whole.size() - 3, whole.size() / 2, std::size_t{20}}) {
+      EXPECT_THAT(ErrorOf(whole.substr(0, size)), HasSubstr("is truncated or damaged")) << name << " " << size;
+    }
+  }
+}
+
+TEST(Decode, DamagedPicturesAreErrors) {
+  std::string png = ReadAll(GoldenPath("png_rgb.png"));
+  png[png.size() / 2] = static_cast<char>(~png[png.size() / 2]);
+  EXPECT_THAT(ErrorOf(png), HasSubstr("the PNG is truncated or damaged: "));
+  std::string jpeg = ReadAll(GoldenPath("jpeg_420.jpg"));
+  jpeg.replace(jpeg.size() * 3 / 4, 8, "\xff\xd9\xff\xd9\xff\xd9\xff\xd9");
+  EXPECT_THAT(ErrorOf(jpeg), HasSubstr("the JPEG is truncated or damaged: "));
+}
+
+TEST(Decode, EveryDamagedByteIsAnErrorOrAPicture) {
+  for (const char* name : {"exif_6.png", "jpeg_exif.jpg", "webp_exif.webp"}) {
+    const std::string whole = ReadAll(GoldenPath(name));
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      std::string damaged = whole;
+      damaged[i] = static_cast<char>(~damaged[i]);
+      const absl::StatusOr<Tensor> decoded = Decode({.max_pixels = 1'000'000})(Bytes(damaged));
+      if (decoded.ok()) {
+        EXPECT_EQ(decoded->rank(), 3);
+      } else {
+        EXPECT_EQ(decoded.status().code(), absl::StatusCode::kInvalidArgument) << name << " " << i;
+      }
+    }
+  }
+}
+
+TEST(Decode, RefusesAHeaderThatAnnouncesTooManyPixels) {
+  // 45 x 31 pixels.
+  for (const char* name : {"png_rgb.png", "jpeg_420.jpg", "webp_lossy.webp"}) {
+    const std::string whole = ReadAll(GoldenPath(name));
+    EXPECT_TRUE(Decode({.max_pixels = 1395})(Bytes(whole)).ok());
+    EXPECT_THAT(ErrorOf(whole, {.max_pixels = 1394}),
+                HasSubstr("the picture announces 45 x 31 pixels, more than max_pixels = 1394"));
+  }
+  // A JPEG of 65,500 x 65,500 pixels by its header would take 12 GiB.
+  std::string jpeg = ReadAll(GoldenPath("jpeg_420.jpg"));
+  const std::size_t frame = jpeg.find("\xff\xc0");
+  ASSERT_NE(frame, std::string::npos);
+  jpeg.replace(frame + 5, 4, "\xff\xdc\xff\xdc");
+  EXPECT_THAT(ErrorOf(jpeg), HasSubstr("the picture announces 65500 x 65500 pixels, more than max_pixels = 178956970"));
+}
+
+TEST(Decode, WhatIsNoPictureIsAnError) {
+  EXPECT_THAT(ErrorOf("GIF89a, which is another format"), HasSubstr("no JPEG, PNG or WebP picture"));
+  EXPECT_THAT(ErrorOf(""), HasSubstr("the picture is empty"));
+  const absl::Status status = Decode()(Tensor::Zeros({4, 4, 3}, DType::kU8)).status();
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("Decode takes the bytes of a picture, u8 [bytes], got tensor<4x4x3xu8>"));
+}
+
+}  // namespace
+}  // namespace mpc::data

@@ -1,0 +1,126 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/data/vision/resize.h"
+#include "frontend/data/vision/rotation.h"
+#include "tests/data/vision_goldens.h"
+
+namespace mpc::data {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using vision::Inter;
+using vision::RandomRotation;
+using vision::Resize;
+
+const std::map<std::string, Inter> kInterpolations = {
+    {"nearest", Inter::kNearest}, {"bilinear", Inter::kBilinear}, {"bicubic", Inter::kBicubic}};
+const std::map<std::string, std::vector<std::int32_t>> kSizes = {
+    {"up", {40, 56}}, {"down", {13, 10}}, {"mixed", {40, 17}}};
+
+void ExpectGoldens(const std::string& library, bool antialias) {
+  const Tensor photo = Golden("photo");
+  for (const auto& [name, interpolation] : kInterpolations) {
+    for (const auto& [size_name, size] : kSizes) {
+      const std::string golden = absl::StrCat("resize_", library, "_", name, "_", size_name);
+      const absl::StatusOr<Tensor> resized = Resize(size, interpolation, {.antialias = antialias})(photo);
+      ASSERT_TRUE(resized.ok()) << resized.status();
+      // Nearest copies pixels. The others round weights and sums in another order.
+      EXPECT_LE(DifferenceOf(*resized, Golden(golden)).largest, name == "nearest" ? 0 : 1) << golden;
+    }
+  }
+}
+
+TEST(Resize, IsOpenCvsWithinALevel) { ExpectGoldens("opencv", /*antialias=*/false); }
+
+TEST(Resize, WithAntialiasIsPillowsWithinALevel) { ExpectGoldens("pillow", /*antialias=*/true); }
+
+TEST(Resize, OneValueIsTheShorterEdge) {
+  const Tensor photo = Golden("photo");  // 31 x 45
+  EXPECT_THAT((*Resize({16})(photo)).shape(), ElementsAre(16, 23, 3));
+  const Tensor upright = Tensor::Zeros({45, 31, 3}, DType::kU8);
+  EXPECT_THAT((*Resize({62})(upright)).shape(), ElementsAre(90, 62, 3));
+}
+
+TEST(Resize, FloatsAreNotRoundedAndGreyPicturesStayGrey) {
+  const Tensor ramp = Tensor::From<float>({0, 1, 0, 1}, {2, 2});
+  // Places -1/4 (the edge), 1/4, 3/4 and 5/4 (the edge) of the two columns.
+  EXPECT_THAT((*Resize({1, 4})(ramp)).data<float>(), ElementsAre(0, 0.25f, 0.75f, 1));
+  EXPECT_THAT((*Resize({1, 4})(ramp)).shape(), ElementsAre(1, 4));
+}
+
+TEST(Resize, OfTheSameSizeIsThePicture) {
+  const Tensor photo = Golden("photo");
+  for (const auto& [name, interpolation] : kInterpolations) {
+    for (const bool antialias : {false, true}) {
+      const Tensor same = *Resize({31, 45}, interpolation, {.antialias = antialias})(photo);
+      EXPECT_EQ(DifferenceOf(same, photo).largest, 0) << name << " " << antialias;
+    }
+  }
+}
+
+TEST(Resize, AnExtentOfOneResizes) {
+  const Tensor pixel = Tensor::From<std::uint8_t>({7}, {1, 1, 1});
+  for (const auto& [name, interpolation] : kInterpolations) {
+    for (const bool antialias : {false, true}) {
+      const Tensor large = *Resize({2, 2}, interpolation, {.antialias = antialias})(pixel);
+      EXPECT_THAT(large.data<std::uint8_t>(), ElementsAre(7, 7, 7, 7)) << name << " " << antialias;
+    }
+  }
+}
+
+TEST(Resize, ErrorsSayWhatIsTaken) {
+  const Tensor photo = Golden("photo");
+  const auto error = [](const Resize& resize, const Tensor& image) {
+    const absl::Status status = resize(image).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error(Resize({0, 4}), photo), HasSubstr("each at least 1; got {0, 4}"));
+  EXPECT_THAT(error(Resize({1, 2, 3}), photo), HasSubstr("got {1, 2, 3}"));
+  EXPECT_THAT(error(Resize({4}), Tensor::Zeros({9}, DType::kU8)), HasSubstr("decode it first, with vision::Decode"));
+  EXPECT_THAT(error(Resize({4}), Tensor::Zeros({4, 0, 3}, DType::kU8)), HasSubstr("Resize takes a picture"));
+  EXPECT_THAT(error(Resize({4}), Tensor::Zeros({4, 4, 3}, DType::kI32)), HasSubstr("pixels of u8 or f32"));
+}
+
+Tensor Rotated(float degrees, vision::RandomRotationOptions options) {
+  return *RandomRotation({degrees, degrees}, std::move(options))(Golden("photo"), {});
+}
+
+TEST(RandomRotation, IsPillowsWithinALevel) {
+  EXPECT_EQ(DifferenceOf(Rotated(30, {}), Golden("rotate_nearest")).largest, 0);
+  EXPECT_LE(
+      DifferenceOf(Rotated(-17, {.resample = Inter::kBilinear, .fill_value = {9, 8, 7}}), Golden("rotate_bilinear"))
+          .largest,
+      1);
+  EXPECT_LE(
+      DifferenceOf(Rotated(30, {.resample = Inter::kBilinear, .expand = true}), Golden("rotate_expanded")).largest, 1);
+  EXPECT_EQ(DifferenceOf(Rotated(30, {.center = {5, 9}}), Golden("rotate_centered")).largest, 0);
+  EXPECT_EQ(DifferenceOf(Rotated(90, {.expand = true}), Golden("rotate_right")).largest, 0);
+}
+
+TEST(RandomRotation, AFullTurnIsThePicture) {
+  for (const auto& [name, interpolation] : kInterpolations) {
+    EXPECT_EQ(DifferenceOf(Rotated(360, {.resample = interpolation}), Golden("photo")).largest, 0) << name;
+  }
+}
+
+TEST(RandomRotation, ErrorsSayWhatIsTaken) {
+  const auto error = [](const RandomRotation& rotation) {
+    return std::string(rotation(Golden("photo"), {}).status().message());
+  };
+  EXPECT_THAT(error(RandomRotation({-1})),
+              HasSubstr("degrees is {least, largest}, or one value of at least 0; got {-1}"));
+  EXPECT_THAT(error(RandomRotation({5, 4})), HasSubstr("got {5, 4}"));
+  EXPECT_THAT(error(RandomRotation({5}, {.expand = true, .center = {1, 2}})), HasSubstr("center is {x, y}, or empty"));
+  EXPECT_THAT(error(RandomRotation({5}, {.fill_value = {1, 2}})), HasSubstr("fill_value has 2 values"));
+}
+
+}  // namespace
+}  // namespace mpc::data
