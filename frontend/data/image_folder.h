@@ -19,9 +19,9 @@ struct ImageFolderOptions {
 /// class). Classes are the folders of `dataset_dir` in the order of their names, and pictures stand in the order of
 /// class and name. Files are read when their row is. What begins with a dot is skipped.
 ///
-/// Errors (in the data set's status, each with a path): no such folder (NOT_FOUND); and INVALID_ARGUMENT: no class
-/// folder or only one; a class folder without pictures; a file or folder in a class folder that is no picture; a
-/// picture beside the class folders. Other files beside them are left alone.
+/// Errors (in the data set's status, each with a path): no such folder (NOT_FOUND). Folders of another form are
+/// INVALID_ARGUMENT: no class folder or only one, or a class folder without pictures. So are a file or folder in a
+/// class folder that is no picture, and a picture beside the class folders. Other files beside them are left alone.
 class ImageFolderDataset : public Dataset {
  public:
   explicit ImageFolderDataset(const std::string& dataset_dir, const ImageFolderOptions& options = {});

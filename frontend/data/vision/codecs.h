@@ -16,7 +16,7 @@ struct DecodedPicture {
   std::int64_t height = 0;
   std::int64_t width = 0;
   runtime::AlignedBuffer rgb;  ///< [height, width, 3]
-  int orientation = 1;         ///< of EXIF, 1 .. 8: how the rows are to be turned
+  int orientation = 1;         ///< EXIF's number, 1 .. 8, for how the rows are to be turned
 };
 
 /// Each reads the header first, and takes no memory for the pixels where there are more than `max_pixels`. Errors
