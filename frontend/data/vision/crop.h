@@ -57,7 +57,8 @@ struct RandomResizedCropOptions {
 
 /// MindSpore's vision.RandomResizedCrop: a part of a random area (uniform) and ratio (uniform in its logarithm),
 /// resized to `size`. The part is a function of (seed, epoch, row) alone. Errors (INVALID_ARGUMENT): ranges that are
-/// not positive and in order; max_attempts out of range; a size below 1; what is no picture of u8 or f32.
+/// not positive and in order, max_attempts out of range, a size below 1. What is no picture of u8 or f32 is an error
+/// too.
 class RandomResizedCrop {
  public:
   explicit RandomResizedCrop(std::vector<std::int32_t> size, RandomResizedCropOptions options = {});
