@@ -25,7 +25,7 @@ constexpr char kMetadataKey[] = "__metadata__";
 /// In the order in which the Python library writes tensors.
 constexpr std::array kWritingOrder = {DType::kI64,  DType::kF64, DType::kF32,      DType::kI32,
                                       DType::kBF16, DType::kF16, DType::kF8E4M3FN, DType::kF8E5M2,
-                                      DType::kU8,   DType::kI8,  DType::kBool};
+                                      DType::kI8,   DType::kU8,  DType::kBool};
 static_assert(kWritingOrder.size() == kDTypes.size());
 
 std::size_t PlaceOf(DType dtype) {
