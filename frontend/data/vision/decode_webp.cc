@@ -1,5 +1,6 @@
 #include <webp/decode.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 

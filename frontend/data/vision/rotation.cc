@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <numbers>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
