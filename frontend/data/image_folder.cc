@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<fs::path>> EntriesOf(const fs::path& folder) {
     return error == std::errc::no_such_file_or_directory ? absl::NotFoundError(message)
                                                          : absl::InvalidArgumentError(message);
   }
-  std::sort(entries.begin(), entries.end());
+  std::ranges::sort(entries);
   return entries;
 }
 
@@ -49,8 +49,8 @@ bool IsFolder(const fs::path& path) {
 
 bool HasPictureName(const fs::path& path, const std::vector<std::string>& extensions) {
   const std::string extension = absl::AsciiStrToLower(path.extension().string());
-  return std::any_of(extensions.begin(), extensions.end(),
-                     [&](const std::string& known) { return absl::AsciiStrToLower(known) == extension; });
+  return std::ranges::any_of(extensions,
+                             [&](const std::string& known) { return absl::AsciiStrToLower(known) == extension; });
 }
 
 absl::Status AddPictures(const fs::path& folder, std::int32_t label, const std::vector<std::string>& extensions,

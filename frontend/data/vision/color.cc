@@ -17,7 +17,7 @@ namespace {
 
 using Pixels = absl::Span<std::uint8_t>;
 
-std::uint8_t Rounded(float value) { return static_cast<std::uint8_t>(std::clamp(value, 0.0f, 255.0f) + 0.5f); }
+std::uint8_t Rounded(float value) { return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f))); }
 
 /// Grey of ITU-R 601, rounded as Pillow rounds it.
 std::uint8_t GreyOf(const std::uint8_t* pixel) {
@@ -37,8 +37,8 @@ void AdjustContrast(Pixels pixels, float factor) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < pixels.size(); i += 3) sum += GreyOf(&pixels[i]);
   const std::uint64_t count = pixels.size() / 3;
-  const auto mean = static_cast<float>((sum + count / 2) / count);
-  for (std::uint8_t& value : pixels) value = Blend(value, mean, factor);
+  const std::uint64_t mean = (sum + count / 2) / count;
+  for (std::uint8_t& value : pixels) value = Blend(value, static_cast<float>(mean), factor);
 }
 
 void AdjustSaturation(Pixels pixels, float factor) {
@@ -88,10 +88,30 @@ struct Adjustment {
 };
 
 constexpr std::array kAdjustments = {
-    Adjustment{"brightness", &RandomColorAdjustOptions::brightness, 0, INFINITY, 1, AdjustBrightness},
-    Adjustment{"contrast", &RandomColorAdjustOptions::contrast, 0, INFINITY, 1, AdjustContrast},
-    Adjustment{"saturation", &RandomColorAdjustOptions::saturation, 0, INFINITY, 1, AdjustSaturation},
-    Adjustment{"hue", &RandomColorAdjustOptions::hue, -0.5f, 0.5f, 0, AdjustHue},
+    Adjustment{.name = "brightness",
+               .range = &RandomColorAdjustOptions::brightness,
+               .least = 0,
+               .largest = INFINITY,
+               .unchanged = 1,
+               .apply = AdjustBrightness},
+    Adjustment{.name = "contrast",
+               .range = &RandomColorAdjustOptions::contrast,
+               .least = 0,
+               .largest = INFINITY,
+               .unchanged = 1,
+               .apply = AdjustContrast},
+    Adjustment{.name = "saturation",
+               .range = &RandomColorAdjustOptions::saturation,
+               .least = 0,
+               .largest = INFINITY,
+               .unchanged = 1,
+               .apply = AdjustSaturation},
+    Adjustment{.name = "hue",
+               .range = &RandomColorAdjustOptions::hue,
+               .least = -0.5f,
+               .largest = 0.5f,
+               .unchanged = 0,
+               .apply = AdjustHue},
 };
 
 }  // namespace

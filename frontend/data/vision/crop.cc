@@ -107,7 +107,7 @@ absl::StatusOr<Tensor> RandomCrop::operator()(const Tensor& image, const RowPosi
     margins->left += std::max(columns, std::int64_t{0});
     margins->right += std::max(columns, std::int64_t{0});
   }
-  const bool black = std::all_of(options_.fill_value.begin(), options_.fill_value.end(), [](int v) { return v == 0; });
+  const bool black = std::ranges::all_of(options_.fill_value, [](int v) { return v == 0; });
   absl::StatusOr<Tensor> padded = internal::WithBorder(
       image, *margins, black ? std::vector<std::uint8_t>{0} : options_.fill_value, options_.padding_mode, "RandomCrop");
   if (!padded.ok()) return padded;

@@ -16,6 +16,8 @@
 namespace mpc::data::vision::internal {
 namespace {
 
+// NOLINTBEGIN(modernize-avoid-setjmp-longjmp): C code would not pass an exception on.
+
 constexpr char kExifPrefix[] = "Exif\0";  // and the zero that ends it
 constexpr std::size_t kExifPrefixBytes = sizeof(kExifPrefix);
 
@@ -117,6 +119,8 @@ void InksToRgb(const std::vector<std::uint8_t>& inks, bool inverted, std::uint8_
     for (std::size_t c = 0; c < 3; ++c) rgb[3 * x + c] = static_cast<std::uint8_t>((light(c) * light(3) + 127) / 255);
   }
 }
+
+// NOLINTEND(modernize-avoid-setjmp-longjmp)
 
 }  // namespace
 

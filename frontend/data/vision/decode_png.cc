@@ -14,6 +14,8 @@
 namespace mpc::data::vision::internal {
 namespace {
 
+// NOLINTBEGIN(modernize-avoid-setjmp-longjmp): C code would not pass an exception on.
+
 class PngReader {
  public:
   explicit PngReader(EncodedBytes encoded) : unread_(encoded) {
@@ -85,6 +87,8 @@ class PngReader {
   png_infop info_ = nullptr;
   char message_[160] = "libpng could not start";
 };
+
+// NOLINTEND(modernize-avoid-setjmp-longjmp)
 
 }  // namespace
 

@@ -35,12 +35,13 @@ int Orientation(EncodedBytes encoded) {
   return 1;
 }
 
+absl::Status Damage() { return absl::InvalidArgumentError("the WebP is truncated or damaged"); }
+
 }  // namespace
 
 absl::StatusOr<DecodedPicture> DecodeWebp(EncodedBytes encoded, std::int64_t max_pixels) {
-  const absl::Status damage = absl::InvalidArgumentError("the WebP is truncated or damaged");
   WebPBitstreamFeatures features;
-  if (WebPGetFeatures(encoded.data(), encoded.size(), &features) != VP8_STATUS_OK) return damage;
+  if (WebPGetFeatures(encoded.data(), encoded.size(), &features) != VP8_STATUS_OK) return Damage();
   if (features.has_animation != 0) return absl::InvalidArgumentError("the WebP is an animation, which is no picture");
   DecodedPicture picture{.height = features.height, .width = features.width, .orientation = Orientation(encoded)};
   if (absl::Status status = CheckPixelCount(picture.height, picture.width, max_pixels); !status.ok()) return status;
@@ -48,7 +49,7 @@ absl::StatusOr<DecodedPicture> DecodeWebp(EncodedBytes encoded, std::int64_t max
   const std::uint8_t* rows =
       WebPDecodeRGBInto(encoded.data(), encoded.size(), reinterpret_cast<std::uint8_t*>(picture.rgb.data()),
                         picture.rgb.size(), features.width * 3);
-  if (rows == nullptr) return damage;
+  if (rows == nullptr) return Damage();
   return picture;
 }
 

@@ -21,7 +21,7 @@ absl::StatusOr<Extents> ExtentsOf(const Tensor& image, const char* transform) {
         absl::StrCat(transform, " takes a picture [height, width, channels] or [height, width], got ",
                      image.spec().ToString(), image.rank() == 1 ? "; decode it first, with vision::Decode" : ""));
   }
-  return Extents{image.dim(0), image.dim(1), image.rank() == 3 ? image.dim(2) : 1};
+  return Extents{.height = image.dim(0), .width = image.dim(1), .channels = image.rank() == 3 ? image.dim(2) : 1};
 }
 
 absl::StatusOr<Extents> PixelExtentsOf(const Tensor& image, const char* transform) {

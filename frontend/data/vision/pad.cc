@@ -34,13 +34,14 @@ std::vector<std::int64_t> SourcePlaces(std::int64_t before, std::int64_t extent,
 
 absl::StatusOr<Margins> MarginsOf(const std::vector<std::int32_t>& padding, const char* transform) {
   const std::size_t count = padding.size();
-  const bool negative = std::any_of(padding.begin(), padding.end(), [](std::int32_t value) { return value < 0; });
+  const bool negative = std::ranges::any_of(padding, [](std::int32_t value) { return value < 0; });
   if (negative || (count != 1 && count != 2 && count != 4)) {
     return absl::InvalidArgumentError(absl::StrCat(
         transform, ": padding is one value, {left and right, top and bottom} or {left, top, right, bottom}, each at ",
         "least 0; got {", absl::StrJoin(padding, ", "), "}"));
   }
-  return Margins{padding[0], padding[1 % count], padding[2 % count], padding[3 % count]};
+  return Margins{
+      .left = padding[0], .top = padding[1 % count], .right = padding[2 % count], .bottom = padding[3 % count]};
 }
 
 absl::StatusOr<std::vector<std::byte>> FillPixel(const Tensor& image, const std::vector<std::uint8_t>& fill_value,

@@ -73,7 +73,7 @@ class Sampler {
     if constexpr (std::is_same_v<T, float>) {
       return static_cast<float>(value);
     } else {
-      return static_cast<T>(std::clamp(value, 0.0, 255.0) + 0.5);
+      return static_cast<T>(std::lround(std::clamp(value, 0.0, 255.0)));
     }
   }
   std::vector<double> Weights(double fraction) const {
@@ -129,7 +129,7 @@ Extents ExpandedExtents(const Extents& extents, const Turn& turn) {
     const auto [least, largest] = std::minmax_element(places.begin(), places.end());
     return static_cast<std::int64_t>(std::ceil(*largest) - std::floor(*least));
   };
-  return {span(ys), span(xs), extents.channels};
+  return {.height = span(ys), .width = span(xs), .channels = extents.channels};
 }
 
 }  // namespace
@@ -158,7 +158,7 @@ absl::StatusOr<Tensor> RandomRotation::operator()(const Tensor& image, const Row
   if (absl::Status status = CheckOptions(); !status.ok()) return status;
   const absl::StatusOr<Extents> extents = internal::PixelExtentsOf(image, "RandomRotation");
   if (!extents.ok()) return extents.status();
-  const bool black = std::all_of(options_.fill_value.begin(), options_.fill_value.end(), [](int v) { return v == 0; });
+  const bool black = std::ranges::all_of(options_.fill_value, [](int v) { return v == 0; });
   const absl::StatusOr<std::vector<std::byte>> fill =
       internal::FillPixel(image, black ? std::vector<std::uint8_t>{0} : options_.fill_value, "RandomRotation");
   if (!fill.ok()) return fill.status();
