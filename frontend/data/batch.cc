@@ -98,6 +98,11 @@ absl::Status BatchTooLarge(std::int64_t batch_size, std::int64_t rows) {
                                                  " rows): with drop_remainder no batch is left"));
 }
 
+absl::StatusOr<std::int64_t> BatchesOf(std::int64_t rows, std::int64_t batch_size, bool drop_remainder) {
+  if (drop_remainder && rows < batch_size) return BatchTooLarge(batch_size, rows);
+  return rows / batch_size + (!drop_remainder && rows % batch_size != 0 ? 1 : 0);
+}
+
 absl::StatusOr<std::unique_ptr<DatasetIterator>> BatchNode::NewIterator(std::int64_t epoch) const {
   absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewIterator(epoch);
   if (!input.ok()) return input.status();
@@ -107,8 +112,7 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> BatchNode::NewIterator(std::int
 absl::StatusOr<std::int64_t> BatchNode::size() const {
   absl::StatusOr<std::int64_t> rows = input_->size();
   if (!rows.ok()) return rows.status();
-  if (drop_remainder_ && *rows < batch_size_) return BatchTooLarge(batch_size_, *rows);
-  return *rows / batch_size_ + (!drop_remainder_ && *rows % batch_size_ != 0 ? 1 : 0);
+  return BatchesOf(*rows, batch_size_, drop_remainder_);
 }
 
 }  // namespace mpc::data::internal

@@ -1,4 +1,5 @@
-// Data pipelines: a source of rows, then Map, Shuffle, Batch, Repeat, Prefetch.
+// Data pipelines: a source of rows, then Map, Filter, Shuffle, Batch and the other stages. The stages have MindSpore's
+// names. Split by seed and Prefetch have no counterpart there.
 #pragma once
 
 #include <atomic>
@@ -15,24 +16,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "frontend/data/dataset_node.h"
+#include "frontend/data/map_operation.h"
 #include "frontend/data/named_rows.h"
+#include "frontend/data/pad_info.h"
+#include "frontend/data/sampler.h"
 #include "frontend/graph/tensor.h"
 
 namespace mpc::data {
-
-/// Changes one column of one row (one sample before Batch, one batch after it). A function that returns a plain Tensor
-/// fits. With Prefetch it is called on another thread.
-using MapFunction = std::function<absl::StatusOr<Tensor>(const Tensor&)>;
-
-/// The position of a row in the input of a Map.
-struct RowPosition {
-  std::int64_t epoch = 0;
-  std::int64_t row = 0;  ///< index within the epoch
-};
-
-/// Like MapFunction, for a change that depends on the position. Random augmentation that draws from (seed, position)
-/// gives the same rows again when training resumes within an epoch.
-using PositionMapFunction = std::function<absl::StatusOr<Tensor>(const Tensor&, const RowPosition&)>;
 
 /// A cheap handle: copies share one pipeline, and each method returns a new one that reads from this.
 ///
@@ -52,10 +42,34 @@ class Dataset {
   /// Rows of an epoch: batches after Batch. A pipeline over a generator function is run once to count them.
   absl::StatusOr<std::int64_t> size() const;
 
-  /// Applies `function` to column `column`. Errors of the function carry the column and the row.
-  Dataset Map(MapFunction function, std::string_view column) const;
-  /// The result has no random access: a later Shuffle holds its rows in memory.
-  Dataset Map(PositionMapFunction function, std::string_view column) const;
+  /// Applies operations in order to the input columns of each row, which become the output columns. Errors and
+  /// exceptions of an operation carry the columns and the row, and arrive in the order of rows. The rows are the same
+  /// with any number of workers. If an operation reads its position, the result has no random access: a later Shuffle
+  /// holds its rows in memory. Errors: unknown columns; an operation of one tensor that is first over several columns.
+  Dataset Map(const MapOperations& operations, const InputColumns& input_columns, const MapOptions& options = {}) const;
+  /// Keeps the rows for which `predicate` is true of the input columns, which are all columns if none is named. The
+  /// result has no random access, and its size is counted by a run of epoch 0. An epoch without rows is an error.
+  Dataset Filter(const RowPredicate& predicate, const InputColumns& input_columns = ColumnNames()) const;
+  /// The first `count` rows of each epoch, or all where there are fewer; -1: all. Another count below 1 is an error.
+  Dataset Take(std::int64_t count = -1) const;
+  /// All but the first `count` >= 0 rows of each epoch. An epoch without rows is an error.
+  Dataset Skip(std::int64_t count) const;
+  /// Rows side by side: the columns of this data set, then those of the others. An epoch ends with the shortest of
+  /// them. Errors: two columns of one name.
+  Dataset Zip(const std::vector<Dataset>& others) const;
+  /// The rows of this data set, then those of the others. Errors: other column names, or another order of them.
+  Dataset Concat(const std::vector<Dataset>& others) const;
+  /// Disjoint parts that are the same in every epoch. `sizes` are fractions that sum to 1, or numbers of rows that sum
+  /// to the size. A fraction gives round(fraction * rows) rows. What is missing is added to the first part, and what is
+  /// too much is taken from the first part that keeps a row. The rows are dealt in an order that is a function of
+  /// `seed`, or in their own order without one (MindSpore's `randomize = false`).
+  ///
+  /// Errors, in each part's status: no random access, as behind Shuffle, Batch or a generator function; other sums; a
+  /// part without rows.
+  std::vector<Dataset> Split(const std::vector<double>& sizes, std::optional<std::uint64_t> seed) const;
+  /// The rows that `options` choose, as the sources with SamplingOptions do. Errors: no random access; a number below
+  /// what is accepted; num_shards without shard_id, or the reverse; a sampler beside these; what the sampler refuses.
+  Dataset Sample(const SamplingOptions& options) const;
   /// A new random order every epoch, a function of (seed, epoch) alone. Over a source without random access (a
   /// generator function, batches, repetitions) the rows of an epoch are held in memory.
   Dataset Shuffle(std::uint64_t seed) const;
@@ -63,6 +77,21 @@ class Dataset {
   /// Errors: batch_size < 1; rows whose specs differ (column, row and both specs are named). With `drop_remainder`, a
   /// batch size beyond the number of rows is an error too: no batch would be left.
   Dataset Batch(std::int64_t batch_size, bool drop_remainder = false) const;
+  /// As Batch, for rows whose extents differ: they are padded at their ends. Columns in `pad_info` are padded as it
+  /// says, and others must agree. An empty `pad_info` pads every column with 0 to the largest extents of the batch.
+  /// Errors beyond Batch's: a column of another rank or type than the batch's first row; a row beyond the stated shape.
+  Dataset PaddedBatch(std::int64_t batch_size, bool drop_remainder = false, const PadInfo& pad_info = {}) const;
+  /// Batches rows of similar length. Bucket i takes the lengths from boundary i - 1 to below boundary i, and the last
+  /// one those from the last boundary. `bucket_batch_sizes` has one entry more than `bucket_boundaries`. A batch comes
+  /// when its bucket is full; at the end of the epoch the remainders come in the order of buckets. The length is extent
+  /// 0 of the one input column, or what `options.element_length_function` says of the input columns.
+  ///
+  /// With `pad_to_bucket_boundary` and `drop_remainder` there are at most as many batch shapes as boundaries, if the
+  /// other extents agree. Each shape is one Program. Errors: boundaries that are not positive or do not rise; sizes
+  /// below 1; with `pad_to_bucket_boundary` a row in the last bucket, by its row and length; an epoch without batches.
+  Dataset BucketBatchByLength(const InputColumns& column_names, const std::vector<std::int64_t>& bucket_boundaries,
+                              const std::vector<std::int64_t>& bucket_batch_sizes,
+                              const BucketBatchOptions& options = {}) const;
   /// One epoch holds `count` >= 1 epochs of this data set, each shuffled anew.
   Dataset Repeat(std::int64_t count) const;
   /// Up to `depth` >= 1 rows are made ahead on a thread of their own. Errors and exceptions reach the consumer in
@@ -77,8 +106,16 @@ class Dataset {
 
  private:
   template <typename Node, typename... Arguments>
-  Dataset Then(Arguments&&... arguments) const;
-  Dataset MapRows(PositionMapFunction function, std::string_view column, bool positional) const;
+  Dataset Then(Arguments&&... arguments) const {
+    return Dataset(std::make_shared<const Node>(node_, std::forward<Arguments>(arguments)...));
+  }
+  /// This and `others`; the first error of them.
+  absl::StatusOr<std::vector<internal::NodePointer>> WithOthers(const char* stage,
+                                                                const std::vector<Dataset>& others) const;
+  /// Why no batch of `batch_size` rows can be made of this, as far as is known; also this data set's error.
+  absl::Status CheckBatch(std::int64_t batch_size, bool drop_remainder) const;
+  /// The indices of columns. Errors (NOT_FOUND): an unknown name, with `stage`.
+  absl::StatusOr<std::vector<std::size_t>> FindColumns(const char* stage, const ColumnNames& names) const;
 
   absl::Status status_;
   internal::NodePointer node_;

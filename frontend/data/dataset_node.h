@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -28,7 +29,7 @@ class DatasetIterator {
 namespace internal {
 
 /// Immutable, shared by datasets and by the threads that iterate over them.
-class DatasetNode {
+class DatasetNode : public std::enable_shared_from_this<DatasetNode> {
  public:
   explicit DatasetNode(ColumnNames column_names) : column_names_(std::move(column_names)) {}
   virtual ~DatasetNode() = default;
@@ -46,6 +47,9 @@ class DatasetNode {
   virtual absl::StatusOr<Row> Get(std::int64_t index) const {
     return absl::UnimplementedError("this data set has no random access");
   }
+  /// Rows order[0], order[1], ... of epoch `epoch`, for nodes with random access.
+  virtual absl::StatusOr<std::unique_ptr<DatasetIterator>> NewOrderedIterator(std::int64_t epoch,
+                                                                              std::vector<std::int64_t> order) const;
 
  private:
   ColumnNames column_names_;

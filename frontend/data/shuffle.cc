@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> ShuffleNode::NewIterator(std::i
   if (input_->random_access()) {
     absl::StatusOr<std::int64_t> size = input_->size();
     if (!size.ok()) return size.status();
-    return std::make_unique<IndexedIterator>(input_, *size, Permutation(*size, seed_, epoch));
+    return input_->NewOrderedIterator(epoch, Permutation(*size, seed_, epoch));
   }
   absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewIterator(epoch);
   if (!input.ok()) return input.status();

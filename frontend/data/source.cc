@@ -53,6 +53,12 @@ class GeneratorIterator : public DatasetIterator {
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<DatasetIterator>> DatasetNode::NewOrderedIterator(
+    std::int64_t epoch, std::vector<std::int64_t> order) const {
+  const auto size = static_cast<std::int64_t>(order.size());
+  return std::make_unique<IndexedIterator>(shared_from_this(), size, std::move(order));
+}
+
 absl::StatusOr<bool> IndexedIterator::Next(Row* row) {
   if (position_ >= size_) return false;
   const std::int64_t index = order_ ? (*order_)[static_cast<std::size_t>(position_)] : position_;
@@ -83,7 +89,7 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> GeneratorNode::NewIterator(std:
   return std::make_unique<GeneratorIterator>(std::move(generator), column_names());
 }
 
-absl::StatusOr<std::int64_t> GeneratorNode::size() const {
+absl::StatusOr<std::int64_t> CountedNode::size() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (size_) return *size_;
   absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator = NewIterator(0);
@@ -98,7 +104,7 @@ absl::StatusOr<std::int64_t> GeneratorNode::size() const {
   return count;
 }
 
-bool GeneratorNode::size_is_known() const {
+bool CountedNode::size_is_known() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return size_.has_value();
 }

@@ -29,7 +29,7 @@ class IndexedIterator : public DatasetIterator {
 };
 
 /// A source with random access.
-class RandomAccessNode : public DatasetNode, public std::enable_shared_from_this<RandomAccessNode> {
+class RandomAccessNode : public DatasetNode {
  public:
   RandomAccessNode(std::int64_t size, std::function<absl::StatusOr<Row>(std::int64_t)> get, ColumnNames column_names)
       : DatasetNode(std::move(column_names)), size_(size), get_(std::move(get)) {}
@@ -44,44 +44,27 @@ class RandomAccessNode : public DatasetNode, public std::enable_shared_from_this
   std::function<absl::StatusOr<Row>(std::int64_t)> get_;
 };
 
-/// A source that is read from front to back; counted by the first call of size().
-class GeneratorNode : public DatasetNode {
+/// A node whose size only a run can tell: the first call of size() runs epoch 0.
+class CountedNode : public DatasetNode {
  public:
-  GeneratorNode(std::function<Generator()> begin_epoch, ColumnNames column_names)
-      : DatasetNode(std::move(column_names)), begin_epoch_(std::move(begin_epoch)) {}
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
+  using DatasetNode::DatasetNode;
   absl::StatusOr<std::int64_t> size() const override;
   bool size_is_known() const override;
 
  private:
-  std::function<Generator()> begin_epoch_;
   mutable std::mutex mutex_;
   mutable std::optional<std::int64_t> size_;  ///< guarded by mutex_
 };
 
-class MapNode : public DatasetNode, public std::enable_shared_from_this<MapNode> {
+/// A source that is read from front to back.
+class GeneratorNode : public CountedNode {
  public:
-  /// `positional`: the function reads its position, which Get does not know.
-  MapNode(NodePointer input, PositionMapFunction function, std::size_t column, bool positional)
-      : DatasetNode(input->column_names()),
-        input_(std::move(input)),
-        function_(std::move(function)),
-        column_(column),
-        positional_(positional) {}
+  GeneratorNode(std::function<Generator()> begin_epoch, ColumnNames column_names)
+      : CountedNode(std::move(column_names)), begin_epoch_(std::move(begin_epoch)) {}
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
-  absl::StatusOr<std::int64_t> size() const override { return input_->size(); }
-  bool size_is_known() const override { return input_->size_is_known(); }
-  bool random_access() const override { return !positional_ && input_->random_access(); }
-  absl::StatusOr<Row> Get(std::int64_t index) const override;
-
-  /// Maps the row at `position` in place.
-  absl::Status Apply(const RowPosition& position, Row* row) const;
 
  private:
-  NodePointer input_;
-  PositionMapFunction function_;
-  std::size_t column_;
-  bool positional_;
+  std::function<Generator()> begin_epoch_;
 };
 
 class ShuffleNode : public DatasetNode {
@@ -140,7 +123,16 @@ class PrefetchNode : public DatasetNode {
   std::size_t depth_;
 };
 
+/// Errors (INVALID_ARGUMENT): no names, an empty one, two that are equal.
+absl::Status CheckColumnNames(const ColumnNames& column_names);
+
+/// A data set in error: `what` must be at least 1.
+Dataset AtLeastOneError(const char* what, std::int64_t given);
+
 /// The error of a batch that no batch can be made of.
 absl::Status BatchTooLarge(std::int64_t batch_size, std::int64_t rows);
+
+/// The batches of `rows` rows, or BatchTooLarge.
+absl::StatusOr<std::int64_t> BatchesOf(std::int64_t rows, std::int64_t batch_size, bool drop_remainder);
 
 }  // namespace mpc::data::internal

@@ -38,13 +38,13 @@ struct ValidationWindows {
 };
 
 /// Windows at random places, others in every epoch.
-class TrainingWindows : public internal::DatasetNode, public std::enable_shared_from_this<TrainingWindows> {
+class TrainingWindows : public internal::DatasetNode {
  public:
   TrainingWindows(Bytes text, std::int64_t tokens, std::int64_t windows, std::uint64_t seed)
       : DatasetNode({"data", "label"}), text_(std::move(text)), tokens_(tokens), windows_(windows), seed_(seed) {}
 
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override {
-    return std::make_unique<Iterator>(shared_from_this(), epoch);
+    return std::make_unique<Iterator>(std::static_pointer_cast<const TrainingWindows>(shared_from_this()), epoch);
   }
   absl::StatusOr<std::int64_t> size() const override { return windows_; }
   bool size_is_known() const override { return true; }

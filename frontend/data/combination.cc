@@ -1,0 +1,151 @@
+#include "frontend/data/combination.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace mpc::data::internal {
+namespace {
+
+using Iterators = std::vector<std::unique_ptr<DatasetIterator>>;
+
+class ZipIterator : public DatasetIterator {
+ public:
+  explicit ZipIterator(Iterators inputs) : inputs_(std::move(inputs)) {}
+
+  absl::StatusOr<bool> Next(Row* row) override {
+    Row zipped;
+    for (const auto& input : inputs_) {
+      Row part;
+      absl::StatusOr<bool> more = input->Next(&part);
+      if (!more.ok() || !*more) {
+        inputs_.clear();
+        return more;
+      }
+      std::move(part.begin(), part.end(), std::back_inserter(zipped));
+    }
+    if (inputs_.empty()) return false;
+    *row = std::move(zipped);
+    return true;
+  }
+
+ private:
+  Iterators inputs_;
+};
+
+class ConcatIterator : public DatasetIterator {
+ public:
+  ConcatIterator(std::vector<NodePointer> inputs, std::int64_t epoch) : inputs_(std::move(inputs)), epoch_(epoch) {}
+
+  absl::StatusOr<bool> Next(Row* row) override {
+    while (next_ < inputs_.size() || current_ != nullptr) {
+      if (current_ == nullptr) {
+        absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator = inputs_[next_++]->NewIterator(epoch_);
+        if (!iterator.ok()) return Stop(iterator.status());
+        current_ = *std::move(iterator);
+      }
+      absl::StatusOr<bool> more = current_->Next(row);
+      if (!more.ok()) return Stop(more.status());
+      if (*more) return true;
+      current_ = nullptr;
+    }
+    return false;
+  }
+
+ private:
+  absl::Status Stop(absl::Status status) {
+    next_ = inputs_.size();
+    current_ = nullptr;
+    return status;
+  }
+
+  std::vector<NodePointer> inputs_;
+  std::int64_t epoch_;
+  std::size_t next_ = 0;
+  std::unique_ptr<DatasetIterator> current_;
+};
+
+bool AllSizesKnown(const std::vector<NodePointer>& inputs) {
+  return std::all_of(inputs.begin(), inputs.end(), [](const NodePointer& input) { return input->size_is_known(); });
+}
+
+bool AllRandomAccess(const std::vector<NodePointer>& inputs) {
+  return std::all_of(inputs.begin(), inputs.end(), [](const NodePointer& input) { return input->random_access(); });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> ZipNode::NewIterator(std::int64_t epoch) const {
+  Iterators iterators;
+  for (const NodePointer& input : inputs_) {
+    absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator = input->NewIterator(epoch);
+    if (!iterator.ok()) return iterator.status();
+    iterators.push_back(*std::move(iterator));
+  }
+  return std::make_unique<ZipIterator>(std::move(iterators));
+}
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> ZipNode::NewOrderedIterator(std::int64_t epoch,
+                                                                             std::vector<std::int64_t> order) const {
+  Iterators iterators;
+  for (const NodePointer& input : inputs_) {
+    absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator = input->NewOrderedIterator(epoch, order);
+    if (!iterator.ok()) return iterator.status();
+    iterators.push_back(*std::move(iterator));
+  }
+  return std::make_unique<ZipIterator>(std::move(iterators));
+}
+
+absl::StatusOr<std::int64_t> ZipNode::size() const {
+  std::int64_t least = 0;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    absl::StatusOr<std::int64_t> rows = inputs_[i]->size();
+    if (!rows.ok()) return rows.status();
+    least = i == 0 ? *rows : std::min(least, *rows);
+  }
+  return least;
+}
+
+bool ZipNode::size_is_known() const { return AllSizesKnown(inputs_); }
+
+bool ZipNode::random_access() const { return AllRandomAccess(inputs_); }
+
+absl::StatusOr<Row> ZipNode::Get(std::int64_t index) const {
+  Row zipped;
+  for (const NodePointer& input : inputs_) {
+    absl::StatusOr<Row> part = input->Get(index);
+    if (!part.ok()) return part.status();
+    std::move(part->begin(), part->end(), std::back_inserter(zipped));
+  }
+  return zipped;
+}
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> ConcatNode::NewIterator(std::int64_t epoch) const {
+  return std::make_unique<ConcatIterator>(inputs_, epoch);
+}
+
+absl::StatusOr<std::int64_t> ConcatNode::size() const {
+  std::int64_t sum = 0;
+  for (const NodePointer& input : inputs_) {
+    absl::StatusOr<std::int64_t> rows = input->size();
+    if (!rows.ok()) return rows.status();
+    sum += *rows;
+  }
+  return sum;
+}
+
+bool ConcatNode::size_is_known() const { return AllSizesKnown(inputs_); }
+
+bool ConcatNode::random_access() const { return AllRandomAccess(inputs_); }
+
+absl::StatusOr<Row> ConcatNode::Get(std::int64_t index) const {
+  for (const NodePointer& input : inputs_) {
+    absl::StatusOr<std::int64_t> rows = input->size();
+    if (!rows.ok()) return rows.status();
+    if (index < *rows) return input->Get(index);
+    index -= *rows;
+  }
+  return absl::OutOfRangeError("there is no such row");
+}
+
+}  // namespace mpc::data::internal

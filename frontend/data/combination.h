@@ -1,0 +1,42 @@
+// The stages that read several data sets: Zip and Concat. Not part of the public API.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "frontend/data/stages.h"
+
+namespace mpc::data::internal {
+
+class ZipNode : public DatasetNode {
+ public:
+  ZipNode(std::vector<NodePointer> inputs, ColumnNames column_names)
+      : DatasetNode(std::move(column_names)), inputs_(std::move(inputs)) {}
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
+  absl::StatusOr<std::int64_t> size() const override;
+  bool size_is_known() const override;
+  bool random_access() const override;
+  absl::StatusOr<Row> Get(std::int64_t index) const override;
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewOrderedIterator(std::int64_t epoch,
+                                                                      std::vector<std::int64_t> order) const override;
+
+ private:
+  std::vector<NodePointer> inputs_;
+};
+
+class ConcatNode : public DatasetNode {
+ public:
+  explicit ConcatNode(std::vector<NodePointer> inputs)
+      : DatasetNode(inputs[0]->column_names()), inputs_(std::move(inputs)) {}
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
+  absl::StatusOr<std::int64_t> size() const override;
+  bool size_is_known() const override;
+  bool random_access() const override;
+  absl::StatusOr<Row> Get(std::int64_t index) const override;
+
+ private:
+  std::vector<NodePointer> inputs_;
+};
+
+}  // namespace mpc::data::internal

@@ -1,0 +1,192 @@
+#include "frontend/data/padding.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/graph/tensor_node.h"
+#include "runtime/aligned_buffer.h"
+
+namespace mpc::data::internal {
+namespace {
+
+/// Copies a row-major tensor into the low corner of a larger one of the same rank.
+void CopyCorner(const Tensor& row, const Shape& target, std::byte* destination) {
+  const Shape& shape = row.shape();
+  if (row.size() == 0) return;
+  const std::size_t element = ElementSize(row.dtype());
+  const std::size_t run = element * static_cast<std::size_t>(shape.empty() ? 1 : shape.back());
+  const std::uint8_t* source = row.bytes().data();
+  Shape index(shape.size(), 0);
+  for (;;) {
+    std::int64_t offset = 0;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) offset = offset * target[axis] + index[axis];
+    std::memcpy(destination + static_cast<std::size_t>(offset) * element, source, run);
+    source += run;
+    // The next run: the last axis is copied whole.
+    std::size_t axis = shape.size() < 2 ? 0 : shape.size() - 1;
+    while (axis > 0 && ++index[axis - 1] == shape[axis - 1]) index[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
+void Fill(const TensorSpec& spec, double value, runtime::AlignedBuffer& buffer) {
+  if (value == 0) return;
+  const Tensor one = Tensor::Full({}, value, spec.dtype);
+  const std::size_t element = ElementSize(spec.dtype);
+  for (std::size_t at = 0; at < spec.bytes(); at += element) {
+    std::memcpy(buffer.data() + at, one.bytes().data(), element);
+  }
+}
+
+/// The extents that are stated for a column of rank `rank`, -1 for those that are open.
+absl::StatusOr<Shape> StatedShape(const ColumnPadding& padding, std::size_t rank,
+                                  std::optional<std::int64_t> boundary_extent) {
+  Shape stated = padding.shape.value_or(Shape(rank, -1));
+  if (stated.size() != rank) {
+    return absl::InvalidArgumentError(absl::StrCat("the shape of its padding has rank ", stated.size()));
+  }
+  if (!boundary_extent) return stated;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const bool bound = padding.all_axes_to_boundary || (padding.first_axis_to_boundary && axis == 0);
+    if (bound && stated[axis] < 0) stated[axis] = *boundary_extent;
+  }
+  return stated;
+}
+
+absl::Status RowError(const std::string& column, std::int64_t place, const TensorSpec& spec, const std::string& why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("column '", column, "': row ", place, " of the epoch is ", spec.ToString(), ", but ", why));
+}
+
+/// The spec that every row of a column is padded to.
+absl::StatusOr<TensorSpec> PaddedSpec(const GatheredRows& gathered, std::size_t column, const std::string& name,
+                                      const ColumnPadding& padding, std::optional<std::int64_t> boundary_extent) {
+  const TensorSpec& first = gathered.rows[0][column].spec();
+  const std::string batch = absl::StrCat("row ", gathered.places[0], " of the same batch is ", first.ToString());
+  absl::StatusOr<Shape> stated = StatedShape(padding, first.shape.size(), boundary_extent);
+  if (!stated.ok()) return RowError(name, gathered.places[0], first, std::string(stated.status().message()));
+  TensorSpec target = first;
+  for (std::size_t i = 0; i < gathered.rows.size(); ++i) {
+    const TensorSpec& spec = gathered.rows[i][column].spec();
+    const bool fits =
+        padding.padded ? spec.dtype == first.dtype && spec.shape.size() == first.shape.size() : spec == first;
+    if (!fits) return RowError(name, gathered.places[i], spec, batch);
+    if (!padding.padded) continue;
+    for (std::size_t axis = 0; axis < target.shape.size(); ++axis) {
+      target.shape[axis] = std::max(target.shape[axis], spec.shape[axis]);
+      if ((*stated)[axis] >= 0 && spec.shape[axis] > (*stated)[axis]) {
+        return RowError(name, gathered.places[i], spec,
+                        absl::StrCat("extent ", axis, " is padded to ", (*stated)[axis]));
+      }
+    }
+  }
+  if (!padding.padded) return target;
+  for (std::size_t axis = 0; axis < target.shape.size(); ++axis) {
+    if ((*stated)[axis] >= 0) target.shape[axis] = (*stated)[axis];
+  }
+  return target;
+}
+
+class PaddedBatchIterator : public DatasetIterator {
+ public:
+  PaddedBatchIterator(std::unique_ptr<DatasetIterator> input, ColumnNames column_names, std::int64_t batch_size,
+                      bool drop_remainder, std::vector<ColumnPadding> padding)
+      : input_(std::move(input)),
+        column_names_(std::move(column_names)),
+        batch_size_(batch_size),
+        drop_remainder_(drop_remainder),
+        padding_(std::move(padding)) {}
+
+  absl::StatusOr<bool> Next(Row* row) override {
+    // An error leaves no input.
+    std::unique_ptr<DatasetIterator> input = std::move(input_);
+    if (input == nullptr) return false;
+    GatheredRows gathered;
+    while (static_cast<std::int64_t>(gathered.rows.size()) < batch_size_) {
+      Row next;
+      absl::StatusOr<bool> more = input->Next(&next);
+      if (!more.ok()) return more.status();
+      if (!*more) break;
+      gathered.rows.push_back(std::move(next));
+      gathered.places.push_back(rows_read_++);
+    }
+    const bool full = static_cast<std::int64_t>(gathered.rows.size()) == batch_size_;
+    if (drop_remainder_ && rows_read_ < batch_size_) return BatchTooLarge(batch_size_, rows_read_);
+    if (gathered.rows.empty() || (drop_remainder_ && !full)) return false;
+    absl::StatusOr<Row> batch = PadAndStack(gathered, column_names_, padding_);
+    if (!batch.ok()) return batch.status();
+    if (full) input_ = std::move(input);
+    *row = *std::move(batch);
+    return true;
+  }
+
+ private:
+  std::unique_ptr<DatasetIterator> input_;
+  ColumnNames column_names_;
+  std::int64_t batch_size_;
+  bool drop_remainder_;
+  std::vector<ColumnPadding> padding_;
+  std::int64_t rows_read_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<ColumnPadding>> PaddingOf(const ColumnNames& columns, const PadInfo& pad_info) {
+  std::vector<ColumnPadding> padding(columns.size(), {.padded = pad_info.empty()});
+  for (const auto& [name, given] : pad_info) {
+    const auto found = std::find(columns.begin(), columns.end(), name);
+    if (found == columns.end()) {
+      return absl::NotFoundError(
+          absl::StrCat("pad_info: no column '", name, "'; columns are ", absl::StrJoin(columns, ", ")));
+    }
+    for (std::int64_t extent : given.shape.value_or(Shape())) {
+      if (extent >= -1) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("pad_info of column '", name, "': extent ", extent, "; accepted are -1 and above"));
+    }
+    padding[static_cast<std::size_t>(found - columns.begin())] = {
+        .padded = true, .shape = given.shape, .value = given.value};
+  }
+  return padding;
+}
+
+absl::StatusOr<Row> PadAndStack(const GatheredRows& gathered, const ColumnNames& columns,
+                                const std::vector<ColumnPadding>& padding,
+                                std::optional<std::int64_t> boundary_extent) {
+  Row batch;
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    absl::StatusOr<TensorSpec> row_spec =
+        PaddedSpec(gathered, column, columns[column], padding[column], boundary_extent);
+    if (!row_spec.ok()) return row_spec.status();
+    TensorSpec spec = *row_spec;
+    spec.shape.insert(spec.shape.begin(), static_cast<std::int64_t>(gathered.rows.size()));
+    runtime::AlignedBuffer buffer(spec.bytes());
+    Fill(spec, padding[column].value, buffer);
+    std::byte* destination = buffer.data();
+    for (const Row& row : gathered.rows) {
+      CopyCorner(row[column], row_spec->shape, destination);
+      destination += row_spec->bytes();
+    }
+    batch.push_back(mpc::internal::MakeConcrete(std::move(spec), std::move(buffer)));
+  }
+  return batch;
+}
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> PaddedBatchNode::NewIterator(std::int64_t epoch) const {
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewIterator(epoch);
+  if (!input.ok()) return input.status();
+  return std::make_unique<PaddedBatchIterator>(*std::move(input), column_names(), batch_size_, drop_remainder_,
+                                               padding_);
+}
+
+absl::StatusOr<std::int64_t> PaddedBatchNode::size() const {
+  absl::StatusOr<std::int64_t> rows = input_->size();
+  if (!rows.ok()) return rows.status();
+  return BatchesOf(*rows, batch_size_, drop_remainder_);
+}
+
+}  // namespace mpc::data::internal

@@ -1,0 +1,135 @@
+// PaddedBatch and BucketBatchByLength.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/data/number_rows.h"
+
+namespace mpc::data {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// Row i: "words" f32 [lengths[i]] of values i + 1, and "label" i32 [] of i.
+Dataset Sentences(const std::vector<int>& lengths) {
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    rows.push_back({Tensor::Full({lengths[i]}, static_cast<double>(i + 1)),
+                    Tensor::Scalar<std::int32_t>(static_cast<std::int32_t>(i))});
+  }
+  return GeneratorDataset(std::move(rows), {"words", "label"});
+}
+
+std::vector<Row> Batches(const Dataset& dataset) {
+  std::vector<Row> batches;
+  auto iterator = dataset.NewIterator(0);
+  EXPECT_TRUE(iterator.ok()) << iterator.status();
+  for (Row row; iterator.ok();) {
+    const absl::StatusOr<bool> more = (*iterator)->Next(&row);
+    EXPECT_TRUE(more.ok()) << more.status();
+    if (!more.ok() || !*more) break;
+    batches.push_back(row);
+  }
+  return batches;
+}
+
+TEST(PaddedBatch, PadsToTheLargestOfEachBatch) {
+  const Dataset dataset = Sentences({1, 3, 2}).PaddedBatch(2);
+  EXPECT_EQ(*dataset.size(), 2);
+  const std::vector<Row> batches = Batches(dataset);
+  ASSERT_EQ(batches.size(), 2u);
+  EXPECT_EQ(batches[0][0].shape(), (Shape{2, 3}));
+  EXPECT_THAT(batches[0][0].data<float>(), ElementsAre(1, 0, 0, 2, 2, 2));
+  EXPECT_THAT(batches[0][1].data<std::int32_t>(), ElementsAre(0, 1));
+  EXPECT_EQ(batches[1][0].shape(), (Shape{1, 2}));
+  EXPECT_EQ(Batches(Sentences({1, 3, 2}).PaddedBatch(2, /*drop_remainder=*/true)).size(), 1u);
+}
+
+TEST(PaddedBatch, PadsAsPadInfoSays) {
+  const std::vector<Row> batches =
+      Batches(Sentences({1, 2}).PaddedBatch(2, false, {{"words", {.shape = Shape{4}, .value = -1}}}));
+  EXPECT_EQ(batches[0][0].shape(), (Shape{2, 4}));
+  EXPECT_THAT(batches[0][0].data<float>(), ElementsAre(1, -1, -1, -1, 2, 2, -1, -1));
+}
+
+TEST(PaddedBatch, PadsEveryAxis) {
+  const Tensor wide = Tensor::From<std::int32_t>({1, 2, 3, 4, 5, 6}, {2, 1, 3});
+  const Tensor high = Tensor::From<std::int32_t>({7, 8}, {1, 2, 1});
+  const std::vector<Row> batches =
+      Batches(GeneratorDataset(std::vector<Row>{{wide}, {high}}, {"x"}).PaddedBatch(2, false, {{"x", {.value = 9}}}));
+  EXPECT_EQ(batches[0][0].shape(), (Shape{2, 2, 2, 3}));
+  EXPECT_THAT(batches[0][0].data<std::int32_t>(), ElementsAre(1, 2, 3, 9, 9, 9, 4, 5, 6, 9, 9, 9,  //
+                                                              7, 9, 9, 8, 9, 9, 9, 9, 9, 9, 9, 9));
+}
+
+TEST(PaddedBatch, RowsThatDoNotFitAreNamed) {
+  EXPECT_EQ(MessageOf(Sentences({1, 5}).PaddedBatch(2, false, {{"words", {.shape = Shape{4}}}})),
+            "column 'words': row 1 of the epoch is tensor<5xf32>, but extent 0 is padded to 4");
+  EXPECT_EQ(MessageOf(Sentences({1, 2}).PaddedBatch(2, false, {{"label", {}}})),
+            "column 'words': row 1 of the epoch is tensor<2xf32>, but row 0 of the same batch is tensor<1xf32>");
+  EXPECT_THAT(MessageOf(Sentences({1}).PaddedBatch(1, false, {{"words", {.shape = Shape{4, 4}}}})),
+              HasSubstr("the shape of its padding has rank 2"));
+  EXPECT_THAT(MessageOf(Sentences({1}).PaddedBatch(1, false, {{"word", {}}})),
+              HasSubstr("no column 'word'; columns are words, label"));
+  EXPECT_THAT(MessageOf(Sentences({1}).PaddedBatch(1, false, {{"words", {.shape = Shape{-2}}}})),
+              HasSubstr("extent -2; accepted are -1 and above"));
+  EXPECT_THAT(MessageOf(Sentences({1}).PaddedBatch(0)), HasSubstr("batch size must be at least 1, got 0"));
+  EXPECT_THAT(MessageOf(Sentences({1}).PaddedBatch(2, true)), HasSubstr("larger than the data set (1 rows)"));
+}
+
+TEST(BucketBatchByLength, BatchesRowsOfSimilarLength) {
+  const Dataset dataset = Sentences({1, 7, 2, 4, 3, 9, 1}).BucketBatchByLength("words", {3, 6}, {2, 2, 1});
+  const std::vector<Row> batches = Batches(dataset);
+  EXPECT_EQ(*dataset.size(), 5);
+  ASSERT_EQ(batches.size(), 5u);
+  EXPECT_THAT(batches[0][1].data<std::int32_t>(), ElementsAre(1));
+  EXPECT_THAT(batches[1][1].data<std::int32_t>(), ElementsAre(0, 2));
+  EXPECT_EQ(batches[1][0].shape(), (Shape{2, 2}));
+  EXPECT_THAT(batches[2][1].data<std::int32_t>(), ElementsAre(3, 4));
+  EXPECT_THAT(batches[3][1].data<std::int32_t>(), ElementsAre(5));
+  EXPECT_THAT(batches[4][1].data<std::int32_t>(), ElementsAre(6)) << "the remainder";
+}
+
+TEST(BucketBatchByLength, HasAtMostOneShapeForEachBoundary) {
+  std::vector<int> lengths;
+  for (int i = 0; i < 200; ++i) lengths.push_back((i * 37) % 16);
+  const Dataset dataset = Sentences(lengths).Shuffle(1).BucketBatchByLength(
+      "words", {4, 9, 16}, {8, 4, 2, 1}, {.pad_to_bucket_boundary = true, .drop_remainder = true});
+  std::set<Shape> shapes;
+  for (const Row& batch : Batches(dataset)) shapes.insert(batch[0].shape());
+  EXPECT_THAT(shapes, ElementsAre(Shape{2, 15}, Shape{4, 8}, Shape{8, 3}));
+  const std::vector<Row> padded = Batches(Sentences({1, 2}).BucketBatchByLength(
+      "words", {5}, {2, 1}, {.pad_info = {{"words", {.value = -1}}}, .pad_to_bucket_boundary = true}));
+  EXPECT_THAT(padded[0][0].data<float>(), ElementsAre(1, -1, -1, -1, 2, 2, -1, -1));
+}
+
+TEST(BucketBatchByLength, AsksALengthFunctionOfSeveralColumns) {
+  BucketBatchOptions options{.element_length_function = [](const Row& row) -> absl::StatusOr<std::int64_t> {
+    return row[0].dim(0) + row[1].Item<int>();
+  }};
+  const std::vector<Row> batches =
+      Batches(Sentences({3, 1, 1}).BucketBatchByLength({"words", "label"}, {3}, {2, 2}, options));
+  ASSERT_EQ(batches.size(), 2u);
+  EXPECT_THAT(batches[0][1].data<std::int32_t>(), ElementsAre(0, 2));
+  EXPECT_THAT(batches[1][1].data<std::int32_t>(), ElementsAre(1));
+}
+
+TEST(BucketBatchByLength, BadArgumentsAndLengthsAreNamed) {
+  const Dataset source = Sentences({1, 9});
+  EXPECT_EQ(MessageOf(source.BucketBatchByLength("words", {5}, {1, 1}, {.pad_to_bucket_boundary = true})),
+            "column 'words', row 1: length 9 has no boundary to be padded to; lengths below 5 are accepted");
+  EXPECT_THAT(MessageOf(source.BucketBatchByLength("words", {5, 5}, {1, 1, 1})), HasSubstr("above 0 and rise"));
+  EXPECT_THAT(MessageOf(source.BucketBatchByLength("words", {}, {1})), HasSubstr("there must be a boundary"));
+  EXPECT_THAT(MessageOf(source.BucketBatchByLength("words", {5}, {1})), HasSubstr("one size more than boundaries"));
+  EXPECT_THAT(MessageOf(source.BucketBatchByLength("words", {5}, {1, 0})), HasSubstr("sizes must be at least 1"));
+  EXPECT_THAT(MessageOf(source.BucketBatchByLength("label", {5}, {1, 1})), HasSubstr("rank 0 has no length"));
+  EXPECT_THAT(MessageOf(source.BucketBatchByLength({"words", "label"}, {5}, {1, 1})),
+              HasSubstr("2 columns need an element_length_function"));
+  EXPECT_THAT(MessageOf(source.BucketBatchByLength("words", {5}, {2, 2}, {.drop_remainder = true})),
+              HasSubstr("none of the 2 rows of the epoch is left in a batch"));
+}
+
+}  // namespace
+}  // namespace mpc::data

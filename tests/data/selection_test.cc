@@ -1,0 +1,167 @@
+// Take, Skip, Filter, Split, Zip, Concat.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/data/number_rows.h"
+
+namespace mpc::data {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+bool IsEven(const Tensor& x) { return x.Item<int>() % 2 == 0; }
+
+TEST(Take, GivesTheFirstRows) {
+  for (const Dataset& source : {NumberDataset(5), GeneratedNumbers(5)}) {
+    EXPECT_THAT(NumbersOf(source.Take(3)), ElementsAre(0, 1, 2));
+    EXPECT_EQ(*source.Take(3).size(), 3);
+    EXPECT_THAT(NumbersOf(source.Take(9)), SizeIs(5));
+    EXPECT_EQ(*source.Take(9).size(), 5);
+    EXPECT_THAT(NumbersOf(source.Take()), SizeIs(5));
+    EXPECT_THAT(MessageOf(source.Take(0)), HasSubstr("count of Take must be at least 1, got 0"));
+  }
+}
+
+TEST(Take, OfAShuffleIsAnotherPartInEachEpoch) {
+  const Dataset dataset = NumberDataset(50).Shuffle(1);
+  const std::vector<int> whole = NumbersOf(dataset, 1);
+  EXPECT_EQ(NumbersOf(dataset.Take(10), 1), std::vector<int>(whole.begin(), whole.begin() + 10));
+  EXPECT_NE(NumbersOf(dataset.Take(10), 0), NumbersOf(dataset.Take(10), 1));
+}
+
+TEST(Skip, GivesTheRowsBehind) {
+  for (const Dataset& source : {NumberDataset(5), GeneratedNumbers(5)}) {
+    EXPECT_THAT(NumbersOf(source.Skip(3)), ElementsAre(3, 4));
+    EXPECT_THAT(NumbersOf(source.Skip(1).Take(2).Skip(1)), ElementsAre(2));
+    EXPECT_EQ(*source.Skip(3).size(), 2);
+    EXPECT_THAT(NumbersOf(source.Skip(0)), SizeIs(5));
+    EXPECT_EQ(MessageOf(source.Skip(5)), "Skip(5) leaves no row: the data set has 5");
+    EXPECT_EQ(MessageOf(source.Skip(7)), "Skip(7) leaves no row: the data set has 5");
+    EXPECT_THAT(MessageOf(source.Skip(-1)), HasSubstr("at least 0, got -1"));
+  }
+}
+
+TEST(Skip, KeepsRandomAccess) {
+  const std::vector<int> shuffled = NumbersOf(NumberDataset(20).Skip(5).Take(10).Shuffle(3), 2);
+  EXPECT_EQ(shuffled, NumbersOf(GeneratedNumbers(20).Skip(5).Take(10).Shuffle(3), 2));
+}
+
+TEST(Filter, KeepsRowsOfItsColumns) {
+  for (const Dataset& source : {NumberDataset(6, {"x", "y"}), GeneratedNumbers(6, {"x", "y"})}) {
+    const Dataset even = source.Filter(IsEven, "x");
+    EXPECT_THAT(NumbersOf(even), ElementsAre(0, 2, 4));
+    EXPECT_EQ(*even.size(), 3);
+    EXPECT_EQ(*even.Batch(2).size(), 2);
+    const auto large = [](const Row& row) { return row[0].Item<int>() + row[1].Item<int>() > 7; };
+    EXPECT_THAT(NumbersOf(source.Filter(large)), ElementsAre(4, 5));
+    const auto odd_epochs = [](const Row&, const RowPosition& at) { return (at.epoch + at.row) % 2 == 0; };
+    EXPECT_THAT(NumbersOf(source.Filter(odd_epochs), 1), ElementsAre(1, 3, 5));
+  }
+}
+
+TEST(Filter, BadArgumentsAndErrorsOfThePredicateAreNamed) {
+  EXPECT_THAT(MessageOf(NumberDataset(3).Filter(IsEven, "y")), HasSubstr("Filter: no column 'y'; columns are x"));
+  EXPECT_THAT(MessageOf(NumberDataset(3, {"x", "y"}).Filter(IsEven)), HasSubstr("there are 2 input columns"));
+  EXPECT_EQ(MessageOf(NumberDataset(3).Filter([](const Tensor&) { return false; })),
+            "Filter leaves none of the 3 rows of the epoch");
+  const auto fail = [](const Tensor& x) -> absl::StatusOr<bool> {
+    if (x.Item<int>() == 2) return absl::DataLossError("gone");
+    return true;
+  };
+  EXPECT_EQ(MessageOf(NumberDataset(4).Filter(fail)), "column 'x', row 2: gone");
+  const auto leave = [](const Tensor&) -> bool { throw std::runtime_error("left"); };
+  auto iterator = *NumberDataset(4).Filter(leave).NewIterator(0);
+  Row row;
+  EXPECT_THROW((void)iterator->Next(&row), MapException);
+  EXPECT_FALSE(*iterator->Next(&row));
+}
+
+TEST(Split, GivesDisjointPartsThatNoEpochChanges) {
+  const std::vector<Dataset> parts = NumberDataset(10).Split({0.8, 0.2}, 3);
+  ASSERT_THAT(parts, SizeIs(2));
+  std::vector<int> all = NumbersOf(parts[0]);
+  EXPECT_THAT(all, SizeIs(8));
+  EXPECT_EQ(NumbersOf(parts[0], 5), all);
+  for (int x : NumbersOf(parts[1])) all.push_back(x);
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, NumbersOf(NumberDataset(10)));
+  EXPECT_NE(NumbersOf(parts[0]), NumbersOf(NumberDataset(10).Split({0.8, 0.2}, 4)[0]));
+  std::vector<int> shuffled = NumbersOf(parts[0].Shuffle(1));
+  std::vector<int> plain = NumbersOf(parts[0]);
+  std::sort(shuffled.begin(), shuffled.end());
+  std::sort(plain.begin(), plain.end());
+  EXPECT_EQ(shuffled, plain);
+}
+
+TEST(Split, WithoutASeedKeepsTheOrder) {
+  const std::vector<Dataset> parts = NumberDataset(5).Split({2, 3}, std::nullopt);
+  EXPECT_THAT(NumbersOf(parts[0]), ElementsAre(0, 1));
+  EXPECT_THAT(NumbersOf(parts[1]), ElementsAre(2, 3, 4));
+}
+
+TEST(Split, RoundsAsMindSpore) {
+  const auto sizes = [](int rows, const std::vector<double>& fractions) {
+    std::vector<std::int64_t> counts;
+    for (const Dataset& part : NumberDataset(rows).Split(fractions, 1)) counts.push_back(*part.size());
+    return counts;
+  };
+  // 10 / 3 rounds to 3 each: the first part takes the row that is missing.
+  EXPECT_THAT(sizes(10, {1.0 / 3, 1.0 / 3, 1.0 / 3}), ElementsAre(4, 3, 3));
+  // 1.5 and 1.5 round to 2 and 2 of 3 rows: the first part gives one up.
+  EXPECT_THAT(sizes(3, {0.5, 0.5}), ElementsAre(1, 2));
+  EXPECT_THAT(sizes(4, {1}), ElementsAre(4));
+}
+
+TEST(Split, BadSizesAreErrorsOfEachPart) {
+  const char* accepted = "the sizes must be fractions that sum to 1, or numbers of rows that sum to all";
+  for (const std::vector<double>& sizes : {std::vector<double>{0.5, 0.4}, {3, 3}, {}}) {
+    const std::vector<Dataset> parts = NumberDataset(5).Split(sizes, 1);
+    ASSERT_THAT(parts, SizeIs(std::max<std::size_t>(sizes.size(), 1)));
+    for (const Dataset& part : parts) EXPECT_THAT(MessageOf(part), HasSubstr(accepted));
+  }
+  EXPECT_THAT(MessageOf(NumberDataset(5).Split({1.5, -0.5}, 1)[0]),
+              HasSubstr("Split of 5 rows into {1.5, -0.5}: each size must be above 0"));
+  EXPECT_THAT(MessageOf(NumberDataset(5).Split({0.99, 0.01}, 1)[1]), HasSubstr("a part would have no rows"));
+  EXPECT_THAT(MessageOf(NumberDataset(5).Shuffle(1).Split({0.6, 0.4}, 1)[0]), HasSubstr("Split needs random access"));
+}
+
+TEST(Zip, PutsColumnsSideBySideUpToTheShortest) {
+  const Dataset zipped = NumberDataset(5, {"a"}).Zip({GeneratedNumbers(3, {"b"}), NumberDataset(9, {"c"}).Skip(1)});
+  EXPECT_THAT(zipped.column_names(), ElementsAre("a", "b", "c"));
+  EXPECT_EQ(*zipped.size(), 3);
+  EXPECT_THAT(NumbersOf(zipped, 0, 1), ElementsAre(0, 1, 2));
+  EXPECT_THAT(NumbersOf(zipped, 0, 2), ElementsAre(1, 2, 3));
+  EXPECT_THAT(MessageOf(NumberDataset(5).Zip({NumberDataset(5)})), HasSubstr("Zip: two columns are called 'x'"));
+  EXPECT_THAT(MessageOf(NumberDataset(5).Zip({})), HasSubstr("Zip needs another data set"));
+  EXPECT_THAT(MessageOf(NumberDataset(5).Zip({NumberDataset(0, {"y"})})), HasSubstr("no rows"));
+}
+
+TEST(Zip, IsShuffledAsOne) {
+  const Dataset zipped = NumberDataset(20, {"a"}).Zip({NumberDataset(20, {"b"})}).Shuffle(4);
+  EXPECT_EQ(NumbersOf(zipped, 1, 0), NumbersOf(zipped, 1, 1));
+  EXPECT_EQ(NumbersOf(zipped, 1, 0), NumbersOf(NumberDataset(20).Shuffle(4), 1));
+}
+
+TEST(Concat, GivesOneAfterTheOther) {
+  for (const Dataset& second : {NumberDataset(2), GeneratedNumbers(2)}) {
+    const Dataset both = NumberDataset(3).Concat({second});
+    EXPECT_EQ(*both.size(), 5);
+    EXPECT_THAT(NumbersOf(both), ElementsAre(0, 1, 2, 0, 1));
+    EXPECT_EQ(NumbersOf(both.Shuffle(1)), NumbersOf(NumberDataset(3).Concat({GeneratedNumbers(2)}).Shuffle(1)));
+  }
+  EXPECT_EQ(MessageOf(NumberDataset(3).Concat({NumberDataset(3, {"y"})})),
+            "Concat: a data set has the columns y, but the first one has x");
+}
+
+TEST(Concat, EndsWithTheFirstError) {
+  const auto fail = [](const Tensor&) -> absl::StatusOr<Tensor> { return absl::DataLossError("gone"); };
+  EXPECT_EQ(MessageOf(NumberDataset(3).Concat({NumberDataset(2).Map(fail, "x"), NumberDataset(3)})),
+            "column 'x', row 0: gone");
+}
+
+}  // namespace
+}  // namespace mpc::data
