@@ -88,7 +88,8 @@ class Dataset {
   ///
   /// With `pad_to_bucket_boundary` and `drop_remainder` there are at most as many batch shapes as boundaries, if the
   /// other extents agree. Each shape is one Program. Errors: boundaries that are not positive or do not rise; sizes
-  /// below 1; with `pad_to_bucket_boundary` a row in the last bucket, by its row and length; an epoch without batches.
+  /// below 1; an epoch without batches. With `pad_to_bucket_boundary` a row in the last bucket is an error too, with
+  /// its row and length.
   Dataset BucketBatchByLength(const InputColumns& column_names, const std::vector<std::int64_t>& bucket_boundaries,
                               const std::vector<std::int64_t>& bucket_batch_sizes,
                               const BucketBatchOptions& options = {}) const;

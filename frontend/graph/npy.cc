@@ -116,9 +116,6 @@ std::string AcceptedDescriptors() {
 }
 
 absl::StatusOr<TensorSpec> SpecOf(const Header& header, const std::string& origin) {
-  if (*header.fortran_order && header.shape->size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(origin, ": Fortran order is not supported; save with order='C'"));
-  }
   for (std::size_t i = 0; i < kDTypes.size(); ++i) {
     if (kDTypes[i].npy.empty() || kDTypes[i].npy != *header.descriptor) continue;
     TensorSpec spec{static_cast<DType>(i), *header.shape};
@@ -139,7 +136,7 @@ std::uint32_t LittleEndian(absl::Span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-absl::StatusOr<Tensor> ParseNpy(absl::Span<const std::uint8_t> content, const std::string& origin) {
+absl::StatusOr<NpyLayout> ParseNpyLayout(absl::Span<const std::uint8_t> content, const std::string& origin) {
   if (content.size() < kMagic.size() + 2 || std::memcmp(content.data(), kMagic.data(), kMagic.size()) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(origin, " is not an .npy file: it does not begin with \\x93NUMPY"));
   }
@@ -169,7 +166,17 @@ absl::StatusOr<Tensor> ParseNpy(absl::Span<const std::uint8_t> content, const st
     return absl::InvalidArgumentError(absl::StrCat(origin, ": ", spec->ToString(), " needs ", spec->bytes(),
                                                    " bytes of elements, the file has ", elements.size()));
   }
-  return Tensor::FromBytes(*std::move(spec), elements.data(), elements.size());
+  return NpyLayout{*std::move(spec), *header->fortran_order && header->shape->size() > 1, header_begin + header_size};
+}
+
+absl::StatusOr<Tensor> ParseNpy(absl::Span<const std::uint8_t> content, const std::string& origin) {
+  absl::StatusOr<NpyLayout> layout = ParseNpyLayout(content, origin);
+  if (!layout.ok()) return layout.status();
+  if (layout->fortran_order) {
+    return absl::InvalidArgumentError(absl::StrCat(origin, ": Fortran order is not supported; save with order='C'"));
+  }
+  const absl::Span<const std::uint8_t> elements = content.subspan(layout->elements_begin);
+  return Tensor::FromBytes(std::move(layout->spec), elements.data(), elements.size());
 }
 
 absl::StatusOr<Tensor> LoadNpy(const std::string& path) {

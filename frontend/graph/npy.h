@@ -1,6 +1,7 @@
 // NumPy's .npy format (NEP 1): magic, version, header length, a Python dict as text, then the elements.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -10,6 +11,17 @@
 #include "frontend/graph/tensor.h"
 
 namespace mpc::internal {
+
+/// What the header of a file declares. Its elements follow from byte `elements_begin` on, in the order of the rows, or
+/// with the first axis fastest (`fortran_order`).
+struct NpyLayout {
+  TensorSpec spec;
+  bool fortran_order = false;
+  std::size_t elements_begin = 0;
+};
+
+/// The layout of a file that holds exactly the elements that its header declares. Errors are LoadNpy's.
+absl::StatusOr<NpyLayout> ParseNpyLayout(absl::Span<const std::uint8_t> content, const std::string& origin);
 
 /// Reads version 1 and 2: little-endian f2, f4, f8, i4, i8, b1 in C order. The file must hold exactly the elements that
 /// its header declares. Errors (INVALID_ARGUMENT) name `path`, what was found and what is accepted.

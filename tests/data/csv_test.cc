@@ -1,0 +1,110 @@
+#include "frontend/data/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/data/number_rows.h"
+#include "tests/frontend/temporary_folder.h"
+
+namespace mpc::data {
+namespace {
+
+using ::mpc::testing::TemporaryFolder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<Row> AllOf(const Dataset& dataset) {
+  std::vector<Row> rows;
+  EXPECT_TRUE(dataset.status().ok()) << dataset.status();
+  if (!dataset.status().ok()) return rows;
+  auto iterator = *dataset.NewIterator(0);
+  for (Row row; *iterator->Next(&row);) rows.push_back(row);
+  return rows;
+}
+
+/// What a file of this content is refused with, without the path.
+std::string ErrorOf(const std::string& content, const CsvOptions& options = {}) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("x.csv", content);
+  std::string message = MessageOf(CSVDataset({path}, options));
+  EXPECT_EQ(message.substr(0, path.size()), path);
+  return message.substr(std::min(path.size(), message.size()));
+}
+
+TEST(CSVDataset, ReadsAHeaderAndNumbers) {
+  const TemporaryFolder folder;
+  const Dataset dataset = CSVDataset({folder.Write("x.csv", "a,b\n1,2.5\n-3e2, 4\n")});
+  EXPECT_THAT(dataset.column_names(), ElementsAre("a", "b"));
+  const std::vector<Row> rows = AllOf(dataset);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0][0].spec(), (TensorSpec{DType::kF32, {}}));
+  EXPECT_EQ(rows[0][1].Item<float>(), 2.5f);
+  EXPECT_EQ(rows[1][0].Item<float>(), -300.0f);
+  EXPECT_EQ(rows[1][1].Item<float>(), 4.0f);
+}
+
+TEST(CSVDataset, HasATypeAndADefaultForEachColumn) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("x.csv", "9007199254740993;7;true;0.5\n1;;0;\n");
+  const Dataset dataset =
+      CSVDataset({path}, {.field_delim = ';',
+                          .column_defaults = {{DType::kI64}, {DType::kI32, -1}, {DType::kBool}, {DType::kF64, 0.25}},
+                          .column_names = {"id", "age", "member", "score"}});
+  const std::vector<Row> rows = AllOf(dataset);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_THAT(rows[0][0].data<std::int64_t>(), ElementsAre(9007199254740993));
+  EXPECT_THAT(rows[1][1].data<std::int32_t>(), ElementsAre(-1));
+  EXPECT_THAT(rows[0][2].data<bool>(), ElementsAre(true));
+  EXPECT_THAT(rows[1][2].data<bool>(), ElementsAre(false));
+  EXPECT_THAT(rows[1][3].data<double>(), ElementsAre(0.25));
+}
+
+TEST(CSVDataset, ReadsQuotesReturnsEmptyLinesAndAByteOrderMark) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("x.csv", "\xef\xbb\xbf\"a \"\"1\"\",\nz\",b\r\n\r\n\"1\",2\r\n\n3,\"4\"");
+  const Dataset dataset = CSVDataset({path});
+  EXPECT_THAT(dataset.column_names(), ElementsAre("a \"1\",\nz", "b"));
+  EXPECT_THAT(NumbersOf(dataset, 0, 0), ElementsAre(1, 3));
+  EXPECT_THAT(NumbersOf(dataset, 0, 1), ElementsAre(2, 4));
+}
+
+TEST(CSVDataset, ReadsFilesInOrderAndSamples) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> paths = {folder.Write("1.csv", "a\n1\n2\n"), folder.Write("2.csv", "a\n3\n")};
+  EXPECT_THAT(NumbersOf(CSVDataset(paths)), ElementsAre(1, 2, 3));
+  EXPECT_THAT(NumbersOf(CSVDataset(paths, {.sampling = {.num_samples = 2}})), ElementsAre(1, 2));
+  const std::string other = folder.Write("3.csv", "b\n3\n");
+  EXPECT_EQ(MessageOf(CSVDataset({paths[0], other})),
+            other + ", line 1: the columns are b, but those of the first file are a");
+}
+
+TEST(CSVDataset, BadFilesAreNamedWithLineAndColumn) {
+  EXPECT_EQ(ErrorOf(""), " is empty: no columns");
+  EXPECT_EQ(ErrorOf("\n\n"), " is empty: no columns");
+  EXPECT_EQ(ErrorOf("a,b\n"), " has a line of column names and no rows");
+  EXPECT_EQ(ErrorOf("a,b\n1,2\n\n3\n"), ", line 4: 1 fields, but there are 2 columns");
+  EXPECT_EQ(ErrorOf("a,b\n1,2,\n"), ", line 2: 3 fields, but there are 2 columns");
+  EXPECT_EQ(ErrorOf("a,b\n1,x\n"), ", line 2: column 'b': 'x' is not f32");
+  EXPECT_EQ(ErrorOf("a,b\n1,1e40\n"), ", line 2: column 'b': '1e40' is not f32");
+  EXPECT_EQ(ErrorOf("a,b\n1, \n"), ", line 2: column 'b': the value is missing, and the column has no default");
+  EXPECT_EQ(ErrorOf("a\n1.5\n", {.column_defaults = {{DType::kI32}}}), ", line 2: column 'a': '1.5' is not i32");
+  EXPECT_EQ(ErrorOf("a\n\"1\n2\n"), ", line 2: a quote is not closed");
+  EXPECT_THAT(ErrorOf("a\n\"1\"2\n"), HasSubstr("line 2: text follows the quoted field \"1\""));
+  EXPECT_THAT(ErrorOf("a,b\n1,2\n", {.column_defaults = {{}}}), HasSubstr("has 1 entries, but there are 2 columns"));
+  EXPECT_EQ(CSVDataset({"/nowhere/x.csv"}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(MessageOf(CSVDataset({})), HasSubstr("needs a file"));
+  EXPECT_THAT(MessageOf(CSVDataset({"x"}, {.column_defaults = {{DType::kF16}}})), HasSubstr("accepted are f32"));
+}
+
+TEST(CSVDataset, RefusesNaNWhereAsked) {
+  const TemporaryFolder folder;
+  const std::vector<Row> rows = AllOf(CSVDataset({folder.Write("x.csv", "a\nnan\n")}));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_TRUE(std::isnan(rows[0][0].Item<float>()));
+  EXPECT_EQ(ErrorOf("a\nnan\n", {.refuse_nan = true}), ", line 2: column 'a': 'nan' is refused; accepted are numbers");
+}
+
+}  // namespace
+}  // namespace mpc::data
