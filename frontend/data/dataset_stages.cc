@@ -176,13 +176,10 @@ Dataset Dataset::Concat(const std::vector<Dataset>& others) const {
 }
 
 std::vector<Dataset> Dataset::Split(const std::vector<double>& sizes, std::optional<std::uint64_t> seed) const {
-  absl::Status status = status_;
-  absl::StatusOr<std::vector<std::vector<std::int64_t>>> indices = status;
-  if (status.ok()) {
-    indices = internal::SplitIndices(*node_, sizes, seed);
-    status = indices.status();
-  }
-  if (!status.ok()) return std::vector<Dataset>(std::max<std::size_t>(sizes.size(), 1), Dataset(status));
+  using Indices = std::vector<std::vector<std::int64_t>>;
+  absl::StatusOr<Indices> indices =
+      status_.ok() ? internal::SplitIndices(*node_, sizes, seed) : absl::StatusOr<Indices>(status_);
+  if (!indices.ok()) return std::vector<Dataset>(std::max<std::size_t>(sizes.size(), 1), Dataset(indices.status()));
   std::vector<Dataset> parts;
   for (std::vector<std::int64_t>& part : *indices) parts.push_back(Then<internal::SubsetNode>(std::move(part)));
   return parts;

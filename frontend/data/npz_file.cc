@@ -114,7 +114,7 @@ class Archive {
       return Error(absl::StrCat("is truncated: ", member, "takes ", entry.packed_bytes, " bytes"));
     }
     if ((entry.flags & 1) != 0 || (entry.method != kStored && entry.method != kDeflated)) {
-      return Error(absl::StrCat(": ", member, "is encrypted or has method ", entry.method,
+      return Error(absl::StrCat("is not read: ", member, "is encrypted or has method ", entry.method,
                                 "; accepted are stored (0) and deflated (8)"));
     }
     ArchiveMember read{.name = entry.name};

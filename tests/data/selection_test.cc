@@ -118,7 +118,7 @@ TEST(Split, RoundsAsMindSpore) {
 
 TEST(Split, BadSizesAreErrorsOfEachPart) {
   const char* accepted = "the sizes must be fractions that sum to 1, or numbers of rows that sum to all";
-  for (const std::vector<double>& sizes : {std::vector<double>{0.5, 0.4}, {3, 3}, {}}) {
+  for (const auto& sizes : {std::vector<double>{0.5, 0.4}, std::vector<double>{3, 3}, std::vector<double>()}) {
     const std::vector<Dataset> parts = NumberDataset(5).Split(sizes, 1);
     ASSERT_THAT(parts, SizeIs(std::max<std::size_t>(sizes.size(), 1)));
     for (const Dataset& part : parts) EXPECT_THAT(MessageOf(part), HasSubstr(accepted));
