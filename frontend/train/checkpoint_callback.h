@@ -28,9 +28,7 @@ struct ModelCheckpointOptions {
 /// Writes "directory/prefix-<global step>.safetensors" as Model::SaveCheckpoint does, at the end of training too.
 /// Stands last in the list of callbacks, so that it saves what the others have changed. A file that cannot be written
 /// ends the run with an error. So does a folder that holds later steps of another run under this prefix. Options that
-/// are not valid end it when training begins.
-/// ends the run with an error. So does a folder that holds later steps of another run under this prefix. A resumed run
-/// begins without a best value.
+/// are not valid end it when training begins. A resumed run begins without a best value.
 class ModelCheckpoint : public Callback {
  public:
   explicit ModelCheckpoint(ModelCheckpointOptions options = {});
