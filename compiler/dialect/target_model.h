@@ -3,10 +3,12 @@
 
 #include "compiler/dialect/dialect.h"
 #include "kernels/dtype.h"
+#include "kernels/weight_packing.h"
 #include "mlir/IR/DialectInterface.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <memory>
+#include <optional>
 
 namespace mpc {
 
@@ -17,13 +19,23 @@ enum class LoneFusions {
   WithoutKernelOrWorthIt, ///< those, and operations that generated code is expected to compute faster
 };
 
+/// What the kernel of an operation takes beside operands and results, for the kernel that rules choose. Where lowering
+/// measures kernels, it may choose another.
+struct KernelPlan {
+  int64_t workspaceBytes = 0; ///< scratch while it runs, and while its weight is packed
+  /// How the kernel wants its weight. An instruction in front of it packs the weight. None where the kernel reads the
+  /// weight as it is stored.
+  std::optional<WeightPacking> packing = {};
+
+  /// The bytes of the packed weight; 0 without a packing.
+  int64_t packedBytes() const { return packing ? static_cast<int64_t>(packing->packed.bytes()) : 0; }
+};
+
 /// A device as passes weigh it. While a model lives, functions that others call stay as they are.
 /// compiler/target/targets.h implements it over runtime::Device. Where this build has no such device, nothing is known
 /// of its kernels: none writes over an operand or takes a workspace.
 ///
-/// It answers what passes ask, and nothing that none asks. Packings of weights are part of the plan of an instruction.
-/// A kernel has a packing only once rules or a measurement have chosen it, which happens in lowering. An answer by
-/// operation would plan each one twice, and could differ from the kernel that is then chosen.
+/// It answers what passes ask, and nothing that none asks.
 class TargetModel {
 public:
   virtual ~TargetModel() = default;
@@ -37,12 +49,13 @@ public:
   virtual DType nativeLowType() const = 0;
   /// Whether the kernel of \p op may write result \p result over operand \p operand.
   virtual bool mayAlias(mlir::Operation *op, unsigned result, unsigned operand) const = 0;
-  /// The bytes of scratch of an operation that is an instruction by itself, for the kernel that rules choose. 0 where
-  /// asking is too expensive, and for what is no instruction.
-  virtual int64_t workspaceBytes(mlir::Operation *op) const = 0;
+  /// The plan of an operation that is an instruction by itself. Empty where asking is too expensive, and for what is no
+  /// instruction. That of `mpc.repeat` has what its function needs beside its arguments as workspace.
+  virtual KernelPlan kernelPlan(mlir::Operation *op) const = 0;
   /// The bytes of the arena that lowering plans for the order that \p function has now. Flat buffers, copies of old
-  /// state and workspaces of regions are left out. Where they are more than \p most, any number above it.
-  virtual size_t arenaBytes(mlir::func::FuncOp function, llvm::function_ref<int64_t(mlir::Operation *)> workspaceOf,
+  /// state and workspaces of regions are left out. \p scratchOf gives the bytes that an operation takes only while it
+  /// runs. Where the arena has more than \p most bytes, any number above it.
+  virtual size_t arenaBytes(mlir::func::FuncOp function, llvm::function_ref<int64_t(mlir::Operation *)> scratchOf,
                             size_t most) const = 0;
 };
 

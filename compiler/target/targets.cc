@@ -7,6 +7,10 @@
 #include "compiler/lowering/fusion_instruction.h"
 #include "compiler/lowering/storage_assignment.h"
 #include "runtime/memory_planner.h"
+#include "runtime/packed_weights.h"
+
+#include <algorithm>
+#include <utility>
 
 using namespace mlir;
 
@@ -64,11 +68,11 @@ public:
     return isa_and_present<MpcDialect>(op->getDialect()) && compiler::mayAlias(op, result, operand, device);
   }
 
-  std::int64_t workspaceBytes(Operation *op) const override {
+  KernelPlan kernelPlan(Operation *op) const override {
     if (auto repeat = dyn_cast<RepeatOp>(op))
-      return bodyBytes(repeat.getFunction());
+      return {.workspaceBytes = bodyBytes(repeat.getFunction())};
     if (!device || !known.plansCheaply || !isLoneInstruction(op))
-      return 0;
+      return {};
     runtime::Program alone;
     runtime::Instruction instruction = loneInstruction(op, [&](Value v) {
       runtime::Value record;
@@ -78,10 +82,16 @@ public:
     });
     // Lowering reports what the device cannot do.
     absl::StatusOr<runtime::InstructionPlan> plan = device->Plan(alone, instruction, options);
-    return plan.ok() ? static_cast<std::int64_t>(plan->workspace_bytes) : 0;
+    if (!plan.ok())
+      return {};
+    if (!plan->packing)
+      return {.workspaceBytes = static_cast<std::int64_t>(plan->workspace_bytes)};
+    runtime::Instruction pack = runtime::PackWeight(*plan->packing, alone, instruction);
+    return {.workspaceBytes = std::max(workspaceOf(alone, pack), workspaceOf(alone, instruction)),
+            .packing = std::move(plan->packing)};
   }
 
-  std::size_t arenaBytes(func::FuncOp function, llvm::function_ref<std::int64_t(Operation *)> workspaceOf,
+  std::size_t arenaBytes(func::FuncOp function, llvm::function_ref<std::int64_t(Operation *)> scratchOf,
                          std::size_t most) const override {
     StorageAssignment storage(function, device);
     std::vector<runtime::LiveInterval> intervals;
@@ -101,21 +111,30 @@ public:
       for (Value result : op->getResults())
         if (!result.use_empty() || isa<FusionOp, RepeatOp>(op))
           add(result);
-      if (std::int64_t bytes = workspaceOf(op))
+      if (std::int64_t bytes = scratchOf(op))
         intervals.push_back({static_cast<std::size_t>(bytes), index, index});
     }
     return runtime::PlanMemory(intervals, {}, most).arena_bytes;
   }
 
 private:
+  std::int64_t workspaceOf(const runtime::Program &alone, const runtime::Instruction &instruction) const {
+    absl::StatusOr<runtime::InstructionPlan> plan = device->Plan(alone, instruction, options);
+    return plan.ok() ? static_cast<std::int64_t>(plan->workspace_bytes) : 0;
+  }
+
   /// The bytes that a function needs beside its arguments. They are the workspace of the operation that calls it.
   std::int64_t bodyBytes(func::FuncOp called) const {
     if (!called.getBody().hasOneBlock())
       return 0;
     if (auto known = bodies.find(called); known != bodies.end())
       return known->second;
-    auto workspaceOf = [&](Operation *op) { return workspaceBytes(op); };
-    auto bytes = static_cast<std::int64_t>(arenaBytes(called, workspaceOf, SIZE_MAX));
+    // A weight that every call reads alike may be packed outside. It is counted here all the same.
+    auto scratchOf = [&](Operation *op) {
+      KernelPlan plan = kernelPlan(op);
+      return plan.workspaceBytes + plan.packedBytes();
+    };
+    auto bytes = static_cast<std::int64_t>(arenaBytes(called, scratchOf, SIZE_MAX));
     bodies[called] = bytes;
     return bytes;
   }

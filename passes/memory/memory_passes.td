@@ -150,7 +150,8 @@ def SchedulePass : MpcPass<"mpc-schedule", "::mlir::ModuleOp"> {
     old values are read before they are overwritten, as before. Operations with effects stay where they are. Values and
     random numbers do not depend on the order, so the bits are the same.
 
-    Live bytes are those of temporaries and inputs, and the workspaces that the target names. What an
+    Live bytes are those of temporaries and inputs, workspaces of the target's kernels, and weights that a kernel wants
+    packed. State that the function only reads is packed once, outside the arena, and is not counted. What an
     `mpc.all_reduce_start` reads lives until its `mpc.all_reduce_wait`. A kernel of the target
     that may write over a dying operand does so. `mpc.repeat` needs as workspace the memory of the function that it
     calls, which is ordered before its caller. Where the arena that lowering plans for the new order is not smaller, the

@@ -42,7 +42,7 @@ void MemorySchedule::addNode(Operation *op, const BlockDependences &dependences,
   replacement.op = op;
   replacement.pinned = op->hasTrait<StateUpdate>();
   replacement.stays = !mayRunAgain(op);
-  replacement.workspace = model.workspace ? model.workspace(op) : 0;
+  replacement.scratch = model.scratch ? model.scratch(op) : 0;
   llvm::SmallSetVector<unsigned, 8> reads;
   unsigned ofBlock = *dependences.numberOf(op);
   for (Value operand : dependences.reads(ofBlock))
@@ -109,7 +109,7 @@ int64_t MemorySchedule::step(const Node &here, llvm::function_ref<bool(unsigned)
   }
   for (unsigned storage : dying)
     freed += llvm::is_contained(taken, storage) ? 0 : bytes[storage];
-  int64_t total = live + made + llvm::alignTo(here.workspace, line);
+  int64_t total = live + made + llvm::alignTo(here.scratch, line);
   live += made - freed;
   return total;
 }

@@ -17,10 +17,10 @@ namespace mpc {
 
 class BlockDependences;
 
-/// What a device needs for an operation's storage. Members that are left out mean no workspaces, and that nothing is
+/// What a device needs for an operation's storage. Members that are left out mean no scratch, and that nothing is
 /// written over an operand.
 struct MemoryModel {
-  std::function<int64_t(mlir::Operation *)> workspace;
+  std::function<int64_t(mlir::Operation *)> scratch; ///< bytes that an operation takes only while it runs
   std::function<bool(mlir::Operation *, unsigned result, unsigned operand)> mayAlias;
 };
 
@@ -42,7 +42,7 @@ public:
 private:
   struct Node {
     mlir::Operation *op = nullptr;
-    int64_t workspace = 0;
+    int64_t scratch = 0;
     llvm::SmallVector<unsigned, 4> reads;  ///< storage numbers, each once
     llvm::SmallVector<unsigned, 2> writes; ///< storage numbers
     /// Storage that a result may take over from an operand: (result's, operand's).

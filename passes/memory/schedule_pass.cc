@@ -9,6 +9,7 @@
 //   %r = mpc.reduce_sum %l {axes = [0]} : ...
 //   %a = mpc.cast %x : ...
 //   %y = mpc.add %a, %r : tensor<64xf32>
+#include "compiler/dialect/operation_properties.h"
 #include "compiler/dialect/step_signature.h"
 #include "compiler/dialect/target_model.h"
 #include "passes/memory/memory_schedule.h"
@@ -51,24 +52,35 @@ private:
     return success();
   }
 
+  /// Whether the packed weight of \p op lies in the arena. State that the function only reads is packed once, and lies
+  /// elsewhere.
+  static bool isPackedByEveryRun(Operation &op, const StepSignature &signature) {
+    assert(op.getNumOperands() > kWeightOperand && "only an operation with a weight has a packing");
+    Value weight = behindViews(op.getOperand(kWeightOperand));
+    auto argument = dyn_cast<BlockArgument>(weight);
+    return !argument || !isState(roleOf(weight)) || signature.resultOf(argument.getArgNumber()).has_value();
+  }
+
   static void lowerPeak(func::FuncOp function, const TargetModel &target) {
     Block &body = function.getBody().front();
     SmallVector<Operation *> old;
-    llvm::DenseMap<Operation *, int64_t> workspaces;
+    llvm::DenseMap<Operation *, int64_t> scratch;
+    StepSignature signature(function);
     for (Operation &op : body.without_terminator()) {
       old.push_back(&op);
-      workspaces[&op] = target.workspaceBytes(&op);
+      KernelPlan plan = target.kernelPlan(&op);
+      scratch[&op] = plan.workspaceBytes + (plan.packing && isPackedByEveryRun(op, signature) ? plan.packedBytes() : 0);
     }
-    auto workspaceOf = [&](Operation *op) { return workspaces.lookup(op); };
+    auto scratchOf = [&](Operation *op) { return scratch.lookup(op); };
     auto mayAlias = [&](Operation *op, unsigned result, unsigned operand) {
       return target.mayAlias(op, result, operand);
     };
-    MemorySchedule schedule(body, {workspaceOf, mayAlias});
+    MemorySchedule schedule(body, {scratchOf, mayAlias});
     if (!schedule.improve())
       return;
-    size_t before = target.arenaBytes(function, workspaceOf, SIZE_MAX);
+    size_t before = target.arenaBytes(function, scratchOf, SIZE_MAX);
     schedule.apply();
-    if (target.arenaBytes(function, workspaceOf, before - 1) < before)
+    if (target.arenaBytes(function, scratchOf, before - 1) < before)
       return;
     for (Operation *op : old)
       op->moveBefore(body.getTerminator());

@@ -309,7 +309,7 @@ TEST(Sequence, IsCountedByTheTarget) {
     const auto forward = module->lookupSymbol<mlir::func::FuncOp>("forward");
     llvm::FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(forward);
     ASSERT_TRUE(mlir::succeeded(target));
-    const auto workspace = [&](mlir::Operation* op) { return (*target)->workspaceBytes(op); };
+    const auto workspace = [&](mlir::Operation* op) { return (*target)->kernelPlan(op).workspaceBytes; };
     const absl::StatusOr<runtime::Program> program = compiler::lowerToProgram(forward, **runtime::GetDevice("cpu"));
     ASSERT_TRUE(program.ok()) << program.status();
     EXPECT_EQ((*target)->arenaBytes(forward, workspace, SIZE_MAX), program->arena_bytes);

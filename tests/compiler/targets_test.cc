@@ -4,8 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 
+#include "compiler/lowering/lowering.h"
+#include "kernels/weight_packing.h"
 #include "runtime/cpu/cpu_features.h"
 #include "tests/compiler/op_case_module.h"
 
@@ -91,12 +97,55 @@ TEST_F(Targets, KnowKernelsOfInstructionsAlone) {
     return %2 : tensor<8x16xf32>)");
   ASSERT_TRUE(model);
   (*module_)->walk([&](mlir::Operation* op) {
-    EXPECT_GE(model->workspaceBytes(op), 0);
+    EXPECT_GE(model->kernelPlan(op).workspaceBytes, 0);
+    EXPECT_FALSE(model->kernelPlan(op).packing.has_value());
     if (op->getNumResults() == 1 && op->getNumOperands() == 1) {
       const bool aliases = mlir::isa<ReluOp, ReshapeOp>(op);
       EXPECT_EQ(model->mayAlias(op, 0, 0), aliases) << op->getName().getStringRef().str();
     }
   });
+}
+
+// What the target says of a convolution's weight is what lowering packs and plans.
+TEST_F(Targets, KnowHowKernelsWantTheirWeights) {
+  for (const bool updates : {true, false}) {
+    const std::string text = std::string(R"(
+func.func @step(%x: tensor<2x9x7x24xf32>, %w: tensor<24x24x3x3xf32> {mpc.state = #mpc.state<parameter, "w">})
+    -> (tensor<2x9x7x24xf32>)") +
+                             (updates ? R"(, tensor<24x24x3x3xf32> {mpc.state = #mpc.state<parameter, "w">})" : ")") +
+                             R"( attributes {mpc.step} {
+  %y = mpc.conv2d %x, %w {data_format = "NHWC", pad_mode = "same"} : (tensor<2x9x7x24xf32>, tensor<24x24x3x3xf32>)
+      -> tensor<2x9x7x24xf32>
+)" +
+                             (updates ? R"(  %n = mpc.neg %w : (tensor<24x24x3x3xf32>) -> tensor<24x24x3x3xf32>
+  return %y, %n : tensor<2x9x7x24xf32>, tensor<24x24x3x3xf32>
+})"
+                                      : "  return %y : tensor<2x9x7x24xf32>\n}");
+    const std::unique_ptr<mlir::MLIRContext> context = makeContext();
+    mlir::OwningOpRef<mlir::ModuleOp> module = parseModule(*context, text);
+    ASSERT_TRUE(module);
+    auto function = module->lookupSymbol<mlir::func::FuncOp>("step");
+    mlir::Operation* convolution = *function.getOps<Conv2dOp>().begin();
+    llvm::FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(function);
+    ASSERT_TRUE(mlir::succeeded(target));
+    const KernelPlan plan = (*target)->kernelPlan(convolution);
+    ASSERT_TRUE(plan.packing.has_value());
+
+    const absl::StatusOr<runtime::Program> program = compiler::lowerToProgram(function, **runtime::GetDevice("cpu"));
+    ASSERT_TRUE(program.ok()) << program.status();
+    const auto& instructions = program->step().instructions;
+    const runtime::Instruction& pack = updates ? instructions[0] : program->refreshes.at(0).instruction;
+    ASSERT_EQ(pack.kernel, kPackWeight);
+    EXPECT_EQ(program->values[pack.outputs[0]].spec, plan.packing->packed);
+    EXPECT_EQ(plan.packedBytes(), static_cast<std::int64_t>(plan.packing->packed.bytes()));
+    const runtime::Instruction& reader = instructions[updates ? 1 : 0];
+    EXPECT_EQ(static_cast<std::size_t>(plan.workspaceBytes), std::max(pack.workspace_bytes, reader.workspace_bytes));
+    // The packed weight of a step that updates it lies in the arena.
+    const auto scratch = [&](mlir::Operation* op) -> std::int64_t {
+      return op == convolution ? plan.workspaceBytes + (updates ? plan.packedBytes() : 0) : 0;
+    };
+    EXPECT_GE((*target)->arenaBytes(function, scratch, SIZE_MAX), program->arena_bytes);
+  }
 }
 
 // Of the order that a function has: %0 dies before %2 is made, or lives beside it.

@@ -66,7 +66,7 @@ TEST_F(MemoryScheduleTest, CountsWorkspaces) {
       return %s : tensor<64xf32>
     })");
   MemoryModel model;
-  model.workspace = [](mlir::Operation*) { return 1000; };
+  model.scratch = [](mlir::Operation*) { return 1000; };
   EXPECT_EQ(MemorySchedule(body, model).peakBytes(), kSmall + 1024);
 }
 
