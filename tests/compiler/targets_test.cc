@@ -109,18 +109,16 @@ TEST_F(Targets, KnowKernelsOfInstructionsAlone) {
 // What the target says of a convolution's weight is what lowering packs and plans.
 TEST_F(Targets, KnowHowKernelsWantTheirWeights) {
   for (const bool updates : {true, false}) {
-    const std::string text = std::string(R"(
+    const std::string new_value = updates ? R"( {mpc.state = #mpc.state<parameter, "w">})" : "";
+    const std::string text = R"(
 func.func @step(%x: tensor<2x9x7x24xf32>, %w: tensor<24x24x3x3xf32> {mpc.state = #mpc.state<parameter, "w">})
-    -> (tensor<2x9x7x24xf32>)") +
-                             (updates ? R"(, tensor<24x24x3x3xf32> {mpc.state = #mpc.state<parameter, "w">})" : ")") +
-                             R"( attributes {mpc.step} {
+    -> (tensor<2x9x7x24xf32>, tensor<24x24x3x3xf32>)" +
+                             new_value + R"() attributes {mpc.step} {
   %y = mpc.conv2d %x, %w {data_format = "NHWC", pad_mode = "same"} : (tensor<2x9x7x24xf32>, tensor<24x24x3x3xf32>)
       -> tensor<2x9x7x24xf32>
-)" +
-                             (updates ? R"(  %n = mpc.neg %w : (tensor<24x24x3x3xf32>) -> tensor<24x24x3x3xf32>
+  %n = mpc.neg %w : tensor<24x24x3x3xf32>
   return %y, %n : tensor<2x9x7x24xf32>, tensor<24x24x3x3xf32>
-})"
-                                      : "  return %y : tensor<2x9x7x24xf32>\n}");
+})";
     const std::unique_ptr<mlir::MLIRContext> context = makeContext();
     mlir::OwningOpRef<mlir::ModuleOp> module = parseModule(*context, text);
     ASSERT_TRUE(module);
