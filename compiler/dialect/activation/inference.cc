@@ -1,5 +1,4 @@
-// Shape inference of activation functions and other element-wise operations, where their definitions do not list alike
-// operands.
+// Shape inference of activation functions and other element-wise operations, where their definitions name no rule.
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
 #include "kernels/known_attributes.h"
@@ -54,21 +53,6 @@ InferredTypes PreluGradOp::inferTypes(TypeRange operands, DictionaryAttr diction
   MPC_RETURN_IF_ERROR(expectShape("prelu_grad", "dy", types[0], types[1].getShape()));
   MPC_RETURN_IF_ERROR(checkSlopes("prelu_grad", types[1], types[2], dictionary));
   return SmallVector<RankedTensorType>{types[1], types[2]};
-}
-
-InferredTypes MinimumOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferBroadcast(operands, operandsOf<MinimumOp>());
-}
-
-InferredTypes MinimumGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferExtremumGrad(operands, operandsOf<MinimumGradOp>());
-}
-
-InferredTypes GreaterOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferComparison(operands, operandsOf<GreaterOp>());
-}
-InferredTypes LessOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferComparison(operands, operandsOf<LessOp>());
 }
 
 InferredTypes WhereOp::inferTypes(TypeRange operands, DictionaryAttr) {

@@ -1,4 +1,5 @@
-// Shape inference of element-wise operations on several tensors, data movement and reductions.
+// Shape inference of element-wise operations on several tensors, data movement and reductions, where their definitions
+// name no rule.
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
 #include "kernels/known_attributes.h"
@@ -6,26 +7,6 @@
 using namespace mlir;
 
 namespace mpc {
-
-InferredTypes AddOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferBroadcast(operands, operandsOf<AddOp>());
-}
-
-InferredTypes SubOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferBroadcast(operands, operandsOf<SubOp>());
-}
-
-InferredTypes MulOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferBroadcast(operands, operandsOf<MulOp>());
-}
-
-InferredTypes DivOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferBroadcast(operands, operandsOf<DivOp>());
-}
-
-InferredTypes MaximumOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferBroadcast(operands, operandsOf<MaximumOp>());
-}
 
 InferredTypes ReduceSumOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   return inferReduction(operands, dictionary, operandsOf<ReduceSumOp>());
@@ -43,10 +24,6 @@ InferredTypes DivGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, types[2].getElementType())};
 }
 
-InferredTypes MaximumGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferExtremumGrad(operands, operandsOf<MaximumGradOp>());
-}
-
 InferredTypes SumNOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SumNOp>(operands));
   if (types.empty())
@@ -54,10 +31,6 @@ InferredTypes SumNOp::inferTypes(TypeRange operands, DictionaryAttr) {
   for (RankedTensorType type : types)
     MPC_RETURN_IF_ERROR(expectShape("sum_n", "every operand", type, types.front().getShape()));
   return SmallVector<RankedTensorType>{RankedTensorType::get(types.front().getShape(), promotedType(types))};
-}
-
-InferredTypes EqualOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferComparison(operands, operandsOf<EqualOp>());
 }
 
 InferredTypes SelectOp::inferTypes(TypeRange operands, DictionaryAttr) {
