@@ -367,7 +367,8 @@ class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
   list<string> exampleValues = [];
   string example = "";
   code extraDeclarations = "";
-  let extraClassDeclaration = "static ::llvm::ArrayRef<::llvm::StringRef> operandNames();\n" # extraDeclarations;
+  let extraClassDeclaration = "static ::llvm::StringRef mnemonic() { return \"" # mnemonic # "\"; }\n" #
+      "static ::llvm::ArrayRef<::llvm::StringRef> operandNames();\n" # extraDeclarations;
   let extraClassDefinition = Mpc_OperandNames<arguments>.definition #
       "::mpc::AmpClass $cppClass::getAmpClass() { return ::mpc::AmpClass::" # ampClass # "; }\n" #
       Mpc_Positions<"getF32Operands", f32Operands>.definition # Mpc_Positions<"getF32Results", f32Results>.definition #
