@@ -28,9 +28,7 @@ struct OperandNames {
 };
 
 /// The operands that ODS lists for an operation.
-template <typename Op> OperandNames operandsOf() {
-  return {Op::getOperationName().drop_front(MpcDialect::getDialectNamespace().size() + 1), Op::operandNames()};
-}
+template <typename Op> OperandNames operandsOf() { return {Op::mnemonic(), Op::operandNames()}; }
 
 /// The operands as tensor types. An error names a wrong count or an empty tensor.
 llvm::Expected<llvm::SmallVector<mlir::RankedTensorType>> operandTypes(mlir::TypeRange operands,

@@ -298,13 +298,15 @@ class Mpc_Positions<string method, list<int> positions> {
   }];
 }
 
-// Shape inference of operands that all have the shape of the one result, which has the type of the first.
-defvar Mpc_InferAlike = [{
-  ::llvm::Expected<::llvm::SmallVector<::mlir::RankedTensorType>>
-  $cppClass::inferTypes(::mlir::TypeRange operands, ::mlir::DictionaryAttr) {
-    return ::mpc::inferAllSameShape(operands, ::mpc::operandsOf<$cppClass>());
-  }
-}];
+// Shape inference by a rule of inference_support.h that reads no attribute.
+class Mpc_InferBy<string rule> {
+  code definition = [{
+    ::llvm::Expected<::llvm::SmallVector<::mlir::RankedTensorType>>
+    $cppClass::inferTypes(::mlir::TypeRange operands, ::mlir::DictionaryAttr) {
+      return ::mpc::}] # rule # [{(operands, ::mpc::operandsOf<$cppClass>());
+    }
+  }];
+}
 
 // The names of the operands among `arguments`: an optional one ends in "?", a variadic one in "...".
 class Mpc_OperandNames<dag arguments> {
@@ -347,8 +349,8 @@ class Mpc_ExampleOf<string op, list<string> operands, string result, list<string
 }
 
 // `ampClass` is an enumerator of mpc::AmpClass. Operations whose operands or results partly stay f32 list them. Operations
-// of Mpc_ImageInterface list their images. Shape inference is written where operands are `alike`, the derivative where
-// there is a `gradientOp`; otherwise they are C++.
+// of Mpc_ImageInterface list their images. Shape inference is written where `inference` names its rule, the derivative
+// where there is a `gradientOp`; otherwise they are C++. Operands that are `alike` have one shape, the result's.
 class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
     : Op<Mpc_Dialect, mnemonic, traits # [
         DeclareOpInterfaceMethods<Mpc_ShapeInferenceInterface>,
@@ -358,19 +360,21 @@ class Mpc_Op<string mnemonic, string ampClass, list<Trait> traits = []>
   list<int> imageOperands = [];
   list<int> imageResults = [];
   bit alike = 0;
+  string inference = !if(alike, "inferAllSameShape", "");
   string gradientOp = "";
   string gradientReads = "";
   // The example in a description that a class writes: values for Mpc_ExampleOf, or code.
   list<string> exampleValues = [];
   string example = "";
   code extraDeclarations = "";
-  let extraClassDeclaration = "static ::llvm::ArrayRef<::llvm::StringRef> operandNames();\n" # extraDeclarations;
+  let extraClassDeclaration = "static ::llvm::StringRef mnemonic() { return \"" # mnemonic # "\"; }\n" #
+      "static ::llvm::ArrayRef<::llvm::StringRef> operandNames();\n" # extraDeclarations;
   let extraClassDefinition = Mpc_OperandNames<arguments>.definition #
       "::mpc::AmpClass $cppClass::getAmpClass() { return ::mpc::AmpClass::" # ampClass # "; }\n" #
       Mpc_Positions<"getF32Operands", f32Operands>.definition # Mpc_Positions<"getF32Results", f32Results>.definition #
       !if(!empty(imageOperands), "", Mpc_Positions<"getImageOperands", imageOperands>.definition #
                                      Mpc_Positions<"getImageResults", imageResults>.definition) #
-      !if(alike, Mpc_InferAlike, "") #
+      !if(!empty(inference), "", Mpc_InferBy<inference>.definition) #
       !if(!empty(gradientOp), "", Mpc_UnaryVjp<gradientOp, gradientReads>.definition) # [{
         ::mlir::ParseResult $cppClass::parse(::mlir::OpAsmParser &parser, ::mlir::OperationState &state) {
           return ::mpc::parseOperation(parser, state);

@@ -6,7 +6,6 @@
 #include "compiler/lowering/lowering.h"
 #include "compiler/module/module_impl.h"
 #include "passes/precision/stored_assignment.h"
-#include "passes/step/step_wrap.h"
 #include "runtime/stopwatch.h"
 
 #include <map>

@@ -28,110 +28,59 @@ absl::StatusOr<runtime::InstructionPlan> ProgramParts::planned(runtime::Instruct
   return plan;
 }
 
+FunctionLowering::FunctionLowering(func::FuncOp function, ProgramParts &parts)
+    : function(function), parts(parts), program(parts.program), signature(function), storage(function, &parts.target),
+      phases(function), values(storage, program) {}
+
 FunctionLowering::FunctionLowering(func::FuncOp function, FunctionLowering &caller, std::int64_t count,
                                    Phase phaseOfCall)
     : function(function), parts(caller.parts), program(caller.program), sequenceIndex(program.sequences.size()),
       depth(caller.depth + 1), runs(caller.runs * count), phaseOfCall(phaseOfCall), signature(function),
-      storage(function, &parts.target), phases(function) {
+      storage(function, &parts.target), phases(function), values(storage, program) {
   parts.allRuns += runs;
   program.sequences.push_back({function.getSymName().str(), {}, {}});
 }
 
-runtime::ValueId FunctionLowering::addValue(runtime::Value record) {
-  program.values.push_back(std::move(record));
-  return static_cast<runtime::ValueId>(program.values.size() - 1);
+//===-- Declare --------------------------------------------------------------------------------------------------===//
+
+/// What the arguments of the sequence that \p repeat calls are here. Where it writes an argument, that is the result.
+static SmallVector<Value> argumentsOf(RepeatOp repeat) {
+  SmallVector<Value> arguments(repeat.getInputs());
+  for (auto [index, output] : llvm::enumerate(repeat.getOutputs()))
+    arguments[index] = output;
+  return arguments;
 }
 
-runtime::ValueId FunctionLowering::valueId(Value v) {
-  if (auto it = ids.find(v); it != ids.end())
-    return it->second;
-  Value root = storage.root(v);
-  runtime::Value record;
-  if (root != v && (isa<BlockArgument>(root) || root.getDefiningOp<ConstantOp>()))
-    record = program.values[valueId(root)];
-  record.spec = toTensorSpec(cast<RankedTensorType>(v.getType()));
-  bool inArena = record.storage == runtime::Storage::kTemporary || record.storage == runtime::Storage::kInput;
-  runtime::ValueId id = addValue(std::move(record));
-  ids[v] = id;
-  if (inArena)
-    arenaValues[root].push_back(id);
-  return id;
-}
-
-// Generated code would do without a kernel.
-static std::string whyNoRegion(Operation *op) {
-  if (!isa<FusibleOpInterface>(op))
-    return "";
-  auto plan = codegen::FusionPlan::create(ArrayRef(op));
-  return plan ? "" : absl::StrCat("; a region cannot hold it: ", llvm::toString(plan.takeError()));
-}
-
-absl::Status FunctionLowering::run() {
+absl::Status FunctionLowering::declare() {
   for (ConstantOp op : function.getOps<ConstantOp>()) {
     runtime::Value record;
     record.spec = toTensorSpec(cast<RankedTensorType>(op.getType()));
     record.storage = runtime::Storage::kConstant;
     record.offset = parts.constants.lookup(op);
-    ids[op.getOutput()] = addValue(std::move(record));
+    values.declare(op.getOutput(), std::move(record));
   }
-  for (Operation *op : storage.getInstructions()) {
-    size_t first = instructionCount();
-    if (absl::Status status = addInstruction(op); !status.ok())
+  for (Operation &op : function.getBody().front())
+    for (Value result : op.getResults())
+      values.declare(result);
+  for (Operation *op : storage.getInstructions())
+    if (absl::Status status = declareOperation(op); !status.ok())
       return status;
-    assert(instructionCount() > first && "every operation has an instruction");
-    instructionRanges.push_back({first, instructionCount() - 1});
-    for (runtime::Instruction &instruction : llvm::drop_begin(sequence().instructions, first))
-      instruction.phase = phaseOfCall.value_or(phases.phaseOf(op));
-  }
   return absl::OkStatus();
 }
 
-void FunctionLowering::addCopies() {
-  assert(instructionRanges.size() == storage.getInstructions().size() && "copies come after all instructions");
-  Operation *terminator = function.getBody().front().getTerminator();
-  for (const StorageAssignment::Copy &copy : storage.getCopies())
-    sequence().copies.push_back({keptId(terminator->getOperand(copy.result)), *oldValue(copy.result), copy.reason});
-}
-
-absl::Status FunctionLowering::addInstruction(Operation *op) {
-  if (auto fusion = dyn_cast<FusionOp>(op))
-    return addRegion(fusion);
+absl::Status FunctionLowering::declareOperation(Operation *op) {
   if (auto repeat = dyn_cast<RepeatOp>(op))
-    return addRepeat(repeat);
-  // A Program runs in one process and in order: what it waits for is done.
-  if (isWait(op))
-    return absl::OkStatus();
+    return declareSequence(repeat);
+  if (isa<FusionOp>(op))
+    return parts.code.calls.contains(op)
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError(
+                     absl::StrCat("@", function.getSymName().str(), ": no code was generated for an mpc.fusion"));
   // Kernels are made from the shapes of what they write.
-  if (op->getNumResults() > 0 && op->use_empty() && isMemoryEffectFree(op))
+  if (!isWait(op) && op->getNumResults() > 0 && op->use_empty() && isMemoryEffectFree(op))
     return absl::InvalidArgumentError(absl::StrCat(op->getName().getStringRef().str(),
                                                    ": none of its results is read; dead operations are removed "
                                                    "before lowering"));
-  runtime::Instruction instruction = loneInstruction(op, [&](Value v) { return valueId(v); });
-  instruction.scope = pathOf(op).str();
-  absl::StatusOr<runtime::InstructionPlan> plan = parts.planned(instruction);
-  if (!plan.ok())
-    return absl::Status(plan.status().code(), absl::StrCat(plan.status().message(), whyNoRegion(op)));
-  if (plan->packing)
-    if (absl::Status status = addPacking(*plan->packing, instruction); !status.ok())
-      return status;
-  if (IntegerAttr group = dialectOf(op).getFlatGroupAttrHelper().getAttr(op))
-    flatGroups[instructionCount()] = group.getInt();
-  append(std::move(instruction));
-  return absl::OkStatus();
-}
-
-absl::Status FunctionLowering::addRegion(FusionOp fusion) {
-  auto call = parts.code.calls.find(fusion);
-  if (call == parts.code.calls.end())
-    return absl::InvalidArgumentError(
-        absl::StrCat("@", function.getSymName().str(), ": no code was generated for an mpc.fusion"));
-  runtime::Instruction instruction = fusionInstruction(fusion, call->second, storage.aliases(fusion));
-  for (Value operand : fusion.getInputs())
-    instruction.inputs.push_back(valueId(operand));
-  // The code stores what the region yields, whether or not something reads it.
-  for (Value output : fusion.getOutputs())
-    instruction.outputs.push_back(valueId(output));
-  append(std::move(instruction));
   return absl::OkStatus();
 }
 
@@ -151,42 +100,113 @@ absl::Status FunctionLowering::checkLimits(RepeatOp repeat) const {
   return absl::OkStatus();
 }
 
-absl::Status FunctionLowering::addRepeat(RepeatOp repeat) {
+absl::Status FunctionLowering::declareSequence(RepeatOp repeat) {
   if (absl::Status status = checkLimits(repeat); !status.ok())
     return status;
-  func::FuncOp callee = repeat.getFunction();
   auto count = static_cast<std::int64_t>(repeat.getCount());
+  auto callee = std::make_unique<FunctionLowering>(repeat.getFunction(), *this, count, phaseOf(repeat));
+  for (auto [argument, given] : llvm::zip_equal(callee->function.getArguments(), argumentsOf(repeat)))
+    callee->declareArgument(argument, values.recordOf(given));
+  absl::Status status = callee->declare();
+  called[repeat].callee = std::move(callee);
+  return status;
+}
+
+//===-- Define ---------------------------------------------------------------------------------------------------===//
+
+// Generated code would do without a kernel.
+static std::string whyNoRegion(Operation *op) {
+  if (!isa<FusibleOpInterface>(op))
+    return "";
+  auto plan = codegen::FusionPlan::create(ArrayRef(op));
+  return plan ? "" : absl::StrCat("; a region cannot hold it: ", llvm::toString(plan.takeError()));
+}
+
+absl::Status FunctionLowering::define() {
+  for (ConstantOp op : function.getOps<ConstantOp>())
+    valueId(op.getOutput());
+  for (Operation *op : storage.getInstructions()) {
+    size_t first = instructionCount();
+    if (absl::Status status = defineOperation(op); !status.ok())
+      return status;
+    assert(instructionCount() > first && "every operation has an instruction");
+    instructionRanges.push_back({first, instructionCount() - 1});
+    for (runtime::Instruction &instruction : llvm::drop_begin(sequence().instructions, first))
+      instruction.phase = phaseOf(op);
+  }
+  return absl::OkStatus();
+}
+
+void FunctionLowering::defineCopies() {
+  assert(instructionRanges.size() == storage.getInstructions().size() && "copies come after all instructions");
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (const StorageAssignment::Copy &copy : storage.getCopies())
+    sequence().copies.push_back({keptId(terminator->getOperand(copy.result)), *oldValue(copy.result), copy.reason});
+}
+
+absl::Status FunctionLowering::defineOperation(Operation *op) {
+  if (auto fusion = dyn_cast<FusionOp>(op))
+    return defineRegion(fusion);
+  if (auto repeat = dyn_cast<RepeatOp>(op))
+    return defineRepeat(repeat);
+  // A Program runs in one process and in order: what it waits for is done.
+  if (isWait(op))
+    return absl::OkStatus();
+  runtime::Instruction instruction = loneInstruction(op, [&](Value v) { return valueId(v); });
+  instruction.scope = pathOf(op).str();
+  absl::StatusOr<runtime::InstructionPlan> plan = parts.planned(instruction);
+  if (!plan.ok())
+    return absl::Status(plan.status().code(), absl::StrCat(plan.status().message(), whyNoRegion(op)));
+  if (plan->packing)
+    if (absl::Status status = definePacking(*plan->packing, instruction); !status.ok())
+      return status;
+  if (IntegerAttr group = dialectOf(op).getFlatGroupAttrHelper().getAttr(op))
+    flatGroups[instructionCount()] = group.getInt();
+  append(std::move(instruction));
+  return absl::OkStatus();
+}
+
+absl::Status FunctionLowering::defineRegion(FusionOp fusion) {
+  runtime::Instruction instruction = fusionInstruction(fusion, parts.code.calls.at(fusion), storage.aliases(fusion));
+  for (Value operand : fusion.getInputs())
+    instruction.inputs.push_back(valueId(operand));
+  // The code stores what the region yields, whether or not something reads it.
+  for (Value output : fusion.getOutputs())
+    instruction.outputs.push_back(valueId(output));
+  append(std::move(instruction));
+  return absl::OkStatus();
+}
+
+absl::Status FunctionLowering::defineRepeat(RepeatOp repeat) {
+  auto &[body, position] = called[repeat];
+  position = instructionCount();
   runtime::Instruction instruction;
   instruction.kernel = runtime::kRepeat;
-  instruction.attributes.Set(runtime::kRepeatCount, count);
+  instruction.attributes.Set(runtime::kRepeatCount, static_cast<std::int64_t>(repeat.getCount()));
   instruction.scope = pathOf(repeat).str();
-  instruction.sequence = static_cast<std::int32_t>(program.sequences.size());
-  auto body = std::make_unique<FunctionLowering>(callee, *this, count, phaseOfCall.value_or(phases.phaseOf(repeat)));
-  SmallVector<Value> arguments(repeat.getInputs());
+  instruction.sequence = static_cast<std::int32_t>(body->sequenceIndex);
   for (Value operand : repeat.getInputs())
     instruction.inputs.push_back(valueId(operand));
   // The sequence writes what it returns, whether or not something reads it.
-  for (auto [index, output] : llvm::enumerate(repeat.getOutputs())) {
+  for (Value output : repeat.getOutputs())
     instruction.outputs.push_back(valueId(output));
-    arguments[index] = output;
-  }
-  for (auto [argument, given] : llvm::zip_equal(callee.getArguments(), arguments))
-    body->bind(argument, valueId(given));
-  if (absl::Status status = body->run(); !status.ok())
+  auto arguments = llvm::zip_equal(body->function.getArguments(), argumentsOf(repeat));
+  for (auto [argument, given] : arguments)
+    body->values.bind(argument, valueId(given));
+  if (absl::Status status = body->define(); !status.ok())
     return status;
-  body->addCopies();
+  body->defineCopies();
   instruction.workspace_bytes = body->plan();
   // Views of arguments lie where the arguments do.
-  for (auto [argument, given] : llvm::zip_equal(callee.getArguments(), arguments))
-    if (auto views = body->arenaValues.find(argument); views != body->arenaValues.end())
-      llvm::append_range(arenaValues[storage.root(given)], views->second);
-  called.push_back({instructionCount(), std::move(body)});
+  for (auto [argument, given] : arguments)
+    if (auto views = body->values.inArena().find(argument); views != body->values.inArena().end())
+      values.addViews(given, views->second);
   append(std::move(instruction));
   return absl::OkStatus();
 }
 
 /// Makes \p instruction read its weight packed, and adds what packs it.
-absl::Status FunctionLowering::addPacking(const WeightPacking &packing, runtime::Instruction &instruction) {
+absl::Status FunctionLowering::definePacking(const WeightPacking &packing, runtime::Instruction &instruction) {
   std::optional<runtime::Instruction> pack = parts.packer->Pack(packing, instruction);
   if (absl::StatusOr<runtime::InstructionPlan> plan = parts.planned(instruction); !plan.ok() || !pack)
     return plan.status();
@@ -199,13 +219,13 @@ absl::Status FunctionLowering::addPacking(const WeightPacking &packing, runtime:
 
 std::optional<runtime::ValueId> FunctionLowering::oldValue(unsigned result) {
   std::optional<unsigned> argument = signature.argumentOf(result);
-  return argument ? std::optional(ids.lookup(function.getArgument(*argument))) : std::nullopt;
+  return argument ? std::optional(valueId(function.getArgument(*argument))) : std::nullopt;
 }
 
 /// Whether \p argument may be written over while the function runs.
-bool FunctionLowering::isOldValue(BlockArgument argument) {
+bool FunctionLowering::isOldValue(BlockArgument argument) const {
   return isSequence(function) ? signature.resultOf(argument.getArgNumber()).has_value()
-                              : program.values[ids.lookup(argument)].storage == runtime::Storage::kState;
+                              : values.recordOf(argument).storage == runtime::Storage::kState;
 }
 
 runtime::ValueId FunctionLowering::keptId(Value operand) {
@@ -220,11 +240,13 @@ runtime::ValueId FunctionLowering::keptId(Value operand) {
   instruction.phase = phaseOfCall.value_or(Phase::kForward);
   instruction.attributes.Set("shape", std::vector<std::int64_t>(copy.spec.shape));
   instruction.inputs = {id};
-  instruction.outputs = {addValue(std::move(copy))};
+  instruction.outputs = {values.add(std::move(copy))};
   pinnedValues.push_back(instruction.outputs[0]);
   prologue.push_back(std::move(instruction));
   return pinnedValues.back();
 }
+
+//===-- Plan -----------------------------------------------------------------------------------------------------===//
 
 /// The instructions of the operation at \p position, or what comes behind the last one.
 std::pair<size_t, size_t> FunctionLowering::instructionsOf(size_t position) const {
@@ -237,11 +259,11 @@ size_t FunctionLowering::plan() {
   assert(instructionRanges.size() == storage.getInstructions().size() && "all instructions exist before the plan");
   SmallVector<ArenaPlace> places;
   bool placesArguments = !isSequence(function);
-  for (auto &[root, values] : arenaValues) {
+  for (const auto &[root, ids] : values.inArena()) {
     if (!placesArguments && isa<BlockArgument>(root))
       continue;
     auto [first, last] = storage.life(root);
-    places.push_back({values, instructionsOf(first).first, instructionsOf(last).second});
+    places.push_back({ids, instructionsOf(first).first, instructionsOf(last).second});
   }
   for (auto [id, pack] : packedWeights)
     places.push_back({{id}, pack, pack + 1});
@@ -254,7 +276,7 @@ size_t FunctionLowering::plan() {
     return known == flatGroups.end() ? -1 : known->second;
   };
   size_t bytes = planArena(places, sequenceIndex, flatGroup, parts.options.flat_share, program);
-  for (CalledFunction &each : called)
+  for (auto &[call, each] : called)
     each.callee->moveBy(sequence().instructions[each.instruction].workspace_offset);
   addPrologue();
   return bytes;
@@ -275,7 +297,7 @@ void FunctionLowering::moveBy(size_t offset) {
   for (runtime::Instruction &instruction : sequence().instructions)
     if (instruction.workspace_bytes > 0)
       instruction.workspace_offset += offset;
-  for (CalledFunction &each : called)
+  for (auto &[call, each] : called)
     each.callee->moveBy(offset);
 }
 

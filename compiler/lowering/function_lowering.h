@@ -6,6 +6,7 @@
 #include "compiler/analysis/phases.h"
 #include "compiler/codegen/code_generator.h"
 #include "compiler/dialect/step_signature.h"
+#include "compiler/lowering/sequence_values.h"
 #include "compiler/lowering/storage_assignment.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/executable.h"
@@ -30,7 +31,7 @@ struct ProgramParts {
   runtime::Program program = {};
   /// Offsets among the Program's constants, in bytes.
   llvm::DenseMap<mlir::Operation *, std::size_t> constants = llvm::DenseMap<mlir::Operation *, std::size_t>();
-  /// Set before the first FunctionLowering::run(), when the Program's state is known.
+  /// Set before FunctionLowering::define(), when the Program's state is known.
   std::optional<runtime::WeightPacker> packer = std::nullopt;
   /// Remarks on what was measured to choose kernels.
   std::vector<std::string> remarks = {};
@@ -42,61 +43,76 @@ struct ProgramParts {
   absl::StatusOr<runtime::InstructionPlan> planned(runtime::Instruction &instruction);
 };
 
-/// Lowers a function. Functions that it calls become further sequences. First all arguments are bound, then it runs,
-/// then it adds copies, then it plans.
+/// Lowers a function to a sequence of the Program, in two phases and an end. Functions that it calls become further
+/// sequences.
+///
+/// 1. declare() says what the sequence needs: constants, values and called sequences. It adds no instruction, asks the
+///    device nothing, and refuses what no instruction is made of.
+/// 2. define() adds the instructions, operation by operation. The copies to what could not be updated in place follow.
+/// 3. plan() gives what lies in the arena its place.
+///
+/// Sequences are numbered in the first phase. Values get their numbers in the second, as SequenceValues says.
 class FunctionLowering {
 public:
-  /// Lowers the step.
-  FunctionLowering(mlir::func::FuncOp function, ProgramParts &parts)
-      : function(function), parts(parts), program(parts.program), signature(function), storage(function, &parts.target),
-        phases(function) {}
+  /// Lowers the step. The caller declares its arguments.
+  FunctionLowering(mlir::func::FuncOp function, ProgramParts &parts);
   /// Lowers what \p caller calls \p count times, in phase \p phaseOfCall, to a new sequence of the Program.
   FunctionLowering(mlir::func::FuncOp function, FunctionLowering &caller, std::int64_t count, Phase phaseOfCall);
 
-  /// A value of the Program that lies in no other value's place.
-  runtime::ValueId addValue(runtime::Value record);
-  /// Says which value \p argument is.
-  void bind(mlir::BlockArgument argument, runtime::ValueId id) { ids[argument] = id; }
-  /// Gives the value of an argument of the step a place in the arena. Arguments of a sequence have a place where the
-  /// sequence is called.
-  void placeInArena(mlir::BlockArgument argument) { arenaValues[argument].push_back(ids.lookup(argument)); }
+  //===-- Declare ------------------------------------------------------------------------------------------------===//
 
-  /// Adds the instructions. Errors: what the device says; a FusionOp without code; an operation whose results nothing
-  /// reads. Errors too: more sequences, deeper ones or more runs than a Program has.
-  absl::Status run();
+  /// Declares an argument, before declare().
+  void declareArgument(mlir::BlockArgument argument, runtime::Value record) {
+    values.declare(argument, std::move(record));
+  }
+  /// Declares constants, results and, by their functions, the sequences that this one calls. Errors: a FusionOp without
+  /// code; an operation whose results nothing reads; more sequences, deeper ones or more runs than a Program has.
+  absl::Status declare();
+
+  //===-- Define -------------------------------------------------------------------------------------------------===//
+
+  /// Adds the instructions. Errors: what the device says.
+  absl::Status define();
   /// Adds the copies to what could not be updated in place. They run after the last instruction.
-  void addCopies();
-  /// The record of a value: its own shape, the storage of its root. The first call adds the record to the Program.
-  runtime::ValueId valueId(mlir::Value v);
+  void defineCopies();
+  /// The Program's value that \p v is. The first call adds it to the Program.
+  runtime::ValueId valueId(mlir::Value v) { return values.idOf(v); }
   /// The same of a result. What leaves the function, or becomes another state, must not change when state is updated in
   /// place. So an old value, or a view of one, is copied before the first instruction.
   runtime::ValueId keptId(mlir::Value operand);
   /// The state, or the argument of a sequence, whose new value a result is; none for data.
   std::optional<runtime::ValueId> oldValue(unsigned result);
 
-  /// Gives all temporaries, and the bound arguments of the step, a place in an arena of its own. Returns the arena's
-  /// bytes. Puts the copies of keptId() in front of the instructions, so it comes last.
+  //===-- Plan ---------------------------------------------------------------------------------------------------===//
+
+  /// Gives all temporaries, and the inputs of the step, a place in an arena of its own. Returns the arena's bytes. Puts
+  /// the copies of keptId() in front of the instructions, so it comes last.
   std::size_t plan();
   /// Moves the places by \p offset, what this function calls along with it.
   void moveBy(std::size_t offset);
 
 private:
   struct CalledFunction {
-    std::size_t instruction; ///< the instruction that runs it
     std::unique_ptr<FunctionLowering> callee;
+    std::size_t instruction = 0; ///< the instruction that runs it, once that is defined
   };
 
   runtime::Sequence &sequence() { return program.sequences[sequenceIndex]; }
   std::size_t instructionCount() const { return program.sequences[sequenceIndex].instructions.size(); }
+  Phase phaseOf(mlir::Operation *op) const { return phaseOfCall.value_or(phases.phaseOf(op)); }
+
+  absl::Status declareOperation(mlir::Operation *op);
+  absl::Status declareSequence(RepeatOp repeat);
+  absl::Status checkLimits(RepeatOp repeat) const;
 
   /// Makes \p next the last instruction of the sequence.
   void append(runtime::Instruction next) { sequence().instructions.push_back(std::move(next)); }
-  absl::Status addInstruction(mlir::Operation *op);
-  absl::Status addRegion(FusionOp fusion);
-  absl::Status addRepeat(RepeatOp repeat);
-  absl::Status checkLimits(RepeatOp repeat) const;
-  absl::Status addPacking(const WeightPacking &packing, runtime::Instruction &instruction);
-  bool isOldValue(mlir::BlockArgument argument);
+  absl::Status defineOperation(mlir::Operation *op);
+  absl::Status defineRegion(FusionOp fusion);
+  absl::Status defineRepeat(RepeatOp repeat);
+  absl::Status definePacking(const WeightPacking &packing, runtime::Instruction &instruction);
+  bool isOldValue(mlir::BlockArgument argument) const;
+
   std::pair<std::size_t, std::size_t> instructionsOf(std::size_t position) const;
   void addPrologue();
 
@@ -110,9 +126,12 @@ private:
   StepSignature signature;
   StorageAssignment storage;
   StepPhases phases;
-  llvm::DenseMap<mlir::Value, runtime::ValueId> ids;
-  /// Roots in the arena in the order of their first appearance, with the values that live in them.
-  llvm::MapVector<mlir::Value, llvm::SmallVector<runtime::ValueId>> arenaValues;
+
+  // What declare() leaves.
+  SequenceValues values;
+  llvm::MapVector<mlir::Operation *, CalledFunction> called;
+
+  // What define() leaves beside the instructions.
   /// Which instructions share flat buffers.
   llvm::DenseMap<std::size_t, std::int64_t> flatGroups;
   /// The first and the last instruction of each operation, in the order of StorageAssignment::getInstructions(). Of a
@@ -123,8 +142,9 @@ private:
   /// Copies of old values: done before the first instruction, kept to the end.
   std::vector<runtime::Instruction> prologue;
   std::vector<runtime::ValueId> pinnedValues;
-  std::vector<CalledFunction> called;
-  std::vector<runtime::ValueId> placed; ///< the values that plan() gave offsets
+
+  // What plan() leaves.
+  std::vector<runtime::ValueId> placed; ///< the values that have offsets
 };
 
 } // namespace mpc::compiler

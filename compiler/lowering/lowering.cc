@@ -25,12 +25,14 @@ public:
 
   absl::StatusOr<runtime::Program> run() {
     describe();
-    addArguments();
-    addConstants();
-    parts.packer.emplace(result, updatedState(), parts.options.keep_packed_weights);
-    if (absl::Status status = step.run(); !status.ok())
+    declareArguments();
+    placeConstantData();
+    if (absl::Status status = step.declare(); !status.ok())
       return status;
-    addResults();
+    parts.packer.emplace(result, updatedState(), parts.options.keep_packed_weights);
+    if (absl::Status status = step.define(); !status.ok())
+      return status;
+    defineResults();
     if (absl::Status status = addRefreshes(); !status.ok())
       return status;
     plan();
@@ -59,7 +61,7 @@ private:
                                                                             : parts.code.required_cpu_features;
   }
 
-  void addArguments() {
+  void declareArguments() {
     for (BlockArgument argument : function.getArguments()) {
       unsigned index = argument.getArgNumber();
       std::optional<Role> own = argumentRole(function, index);
@@ -70,11 +72,10 @@ private:
       record.spec = toTensorSpec(cast<RankedTensorType>(argument.getType()));
       record.storage = isState(own) ? runtime::Storage::kState : runtime::Storage::kInput;
       record.index = isState(own) ? result.state.size() : result.inputs.size();
-      runtime::ValueId id = step.addValue(record);
-      step.bind(argument, id);
+      step.declareArgument(argument, record);
+      runtime::ValueId id = step.valueId(argument);
       if (!isState(own)) {
         result.inputs.push_back({name, id});
-        step.placeInArena(argument);
         continue;
       }
       result.state.push_back({name, *own, record.spec, false});
@@ -83,7 +84,7 @@ private:
     }
   }
 
-  void addConstants() {
+  void placeConstantData() {
     SmallVector<ConstantOp> ops;
     for (func::FuncOp each : withCalled(function))
       llvm::append_range(ops, each.getOps<ConstantOp>());
@@ -105,7 +106,7 @@ private:
     return updated;
   }
 
-  void addResults() {
+  void defineResults() {
     for (auto [index, operand] : llvm::enumerate(results())) {
       std::string name = resultName(function, index).str();
       if (!isState(resultRole(function, index))) {
@@ -115,7 +116,7 @@ private:
       runtime::ValueId old = *step.oldValue(index);
       result.state[result.values[old].index].written |= step.valueId(operand) != old;
     }
-    step.addCopies();
+    step.defineCopies();
   }
 
   absl::Status addRefreshes() {

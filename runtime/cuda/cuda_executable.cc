@@ -62,8 +62,8 @@ absl::Status CudaExecutable::Allocate(const StateEntries& entries, StepKernels& 
 }
 
 absl::Status CudaExecutable::CreateEvents() {
-  for (LaunchResources& slot : launch_resources_) {
-    if (absl::Status status = Keep(api_, api_.CreateEvent(false), slot.done); !status.ok()) return status;
+  for (LaunchResources& launch : launch_resources_) {
+    if (absl::Status status = Keep(api_, api_.CreateEvent(false), launch.done); !status.ok()) return status;
   }
   for (OwnedEvent* event : {&timed_start_, &timed_begin_, &timed_end_}) {
     if (absl::Status status = Keep(api_, api_.CreateEvent(true), *event); !status.ok()) return status;
@@ -72,22 +72,22 @@ absl::Status CudaExecutable::CreateEvents() {
 }
 
 absl::Status CudaExecutable::RecordGraphs() {
-  for (LaunchResources& slot : launch_resources_) {
-    const absl::StatusOr<std::size_t> nodes = Record(IndexOf(slot), 1, slot.one_step);
+  for (LaunchResources& launch : launch_resources_) {
+    const absl::StatusOr<std::size_t> nodes = Record(IndexOf(launch), 1, launch.one_step);
     if (!nodes.ok()) return nodes.status();
     nodes_per_step_ = *nodes;
     if (steps_per_launch_ == 1) continue;
-    if (absl::Status status = Record(IndexOf(slot), steps_per_launch_, slot.all_steps).status(); !status.ok()) {
+    if (absl::Status status = Record(IndexOf(launch), steps_per_launch_, launch.all_steps).status(); !status.ok()) {
       return status;
     }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::size_t> CudaExecutable::Record(std::size_t slot, std::size_t steps, OwnedGraphExec& recorded) {
+absl::StatusOr<std::size_t> CudaExecutable::Record(std::size_t buffer, std::size_t steps, OwnedGraphExec& recorded) {
   const CudaApi::Stream stream = context_->capture_stream();
   if (absl::Status status = api_.BeginCapture(stream); !status.ok()) return status;
-  const absl::Status enqueued = EnqueueSteps(slot, steps, stream);
+  const absl::Status enqueued = EnqueueSteps(buffer, steps, stream);
   // The capture is ended after an error too, since the stream must leave it.
   const absl::StatusOr<CudaApi::Graph> captured = api_.EndCapture(stream);
   OwnedGraph graph;
@@ -101,35 +101,35 @@ absl::StatusOr<std::size_t> CudaExecutable::Record(std::size_t slot, std::size_t
   return nodes;
 }
 
-absl::Status CudaExecutable::EnqueueEnd(std::size_t slot, std::size_t step, CudaApi::Stream stream) const {
+absl::Status CudaExecutable::EnqueueEnd(std::size_t buffer, std::size_t step, CudaApi::Stream stream) const {
   StreamQueue queue(api_, stream);
   if (absl::Status status = step_->EnqueueStateCopies(queue); !status.ok()) return status;
-  const absl::Status status = outputs_.Enqueue(api_, slot, step, stream);
+  const absl::Status status = outputs_.Enqueue(api_, buffer, step, stream);
   return status.ok() ? status : WithPlace(absl::StrCat(program_->name, ", copies of outputs"), status);
 }
 
-absl::Status CudaExecutable::EnqueueSteps(std::size_t slot, std::size_t steps, CudaApi::Stream stream) const {
-  assert(slot < launch_resources_.size() && steps <= steps_per_launch_);
+absl::Status CudaExecutable::EnqueueSteps(std::size_t buffer, std::size_t steps, CudaApi::Stream stream) const {
+  assert(buffer < launch_resources_.size() && steps <= steps_per_launch_);
   StreamQueue queue(api_, stream);
   for (std::size_t step = 0; step < steps; ++step) {
     if (step > 0) {
       if (absl::Status status = state_.EnqueueRefreshesBetweenSteps(*step_, queue); !status.ok()) return status;
     }
-    if (absl::Status status = inputs_.Enqueue(slot, step, queue); !status.ok()) {
+    if (absl::Status status = inputs_.Enqueue(buffer, step, queue); !status.ok()) {
       return WithPlace(absl::StrCat(program_->name, ", copies of inputs"), status);
     }
     for (const DeviceStep::Call& call : step_->calls()) {
       if (absl::Status status = step_->Enqueue(call, queue); !status.ok()) return status;
     }
-    if (absl::Status status = EnqueueEnd(slot, step, stream); !status.ok()) return status;
+    if (absl::Status status = EnqueueEnd(buffer, step, stream); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status CudaExecutable::Prepare(LaunchResources& slot, absl::Span<const StepInputs> steps) {
-  const std::size_t index = IndexOf(slot);
-  if (absl::Status status = SaveOutputs(slot, steps.size()); !status.ok()) return status;
-  if (!slot.finished && !inputs_.empty()) {
+absl::Status CudaExecutable::Prepare(LaunchResources& launch, absl::Span<const StepInputs> steps) {
+  const std::size_t index = IndexOf(launch);
+  if (absl::Status status = SaveOutputs(launch, steps.size()); !status.ok()) return status;
+  if (!launch.finished && !inputs_.empty()) {
     // The host is two launches ahead: the pinned memory may still be read.
     const absl::StatusOr<bool> uploaded = api_.EventDone(inputs_.uploaded(index));
     if (!uploaded.ok()) return uploaded.status();
@@ -140,14 +140,15 @@ absl::Status CudaExecutable::Prepare(LaunchResources& slot, absl::Span<const Ste
   for (std::size_t step = 0; step < steps.size(); ++step) inputs_.Write(index, step, steps[step]);
   StreamQueue queue(api_, context_->compute_stream());
   if (absl::Status status = state_.BringUpToDate(*step_, queue); !status.ok()) return status;
-  return inputs_.Upload(*context_, index, steps.size(), slot.steps == 0 ? nullptr : slot.done.get());
+  return inputs_.Upload(*context_, index, steps.size(), launch.steps == 0 ? nullptr : launch.done.get());
 }
 
-absl::Status CudaExecutable::Finish(LaunchResources& slot, std::size_t steps) {
-  if (absl::Status status = api_.RecordEvent(slot.done.get(), context_->compute_stream()); !status.ok()) return status;
-  slot.first_step = steps_;
-  slot.steps = steps;
-  slot.finished = false;
+absl::Status CudaExecutable::Finish(LaunchResources& launch, std::size_t steps) {
+  if (absl::Status status = api_.RecordEvent(launch.done.get(), context_->compute_stream()); !status.ok())
+    return status;
+  launch.first_step = steps_;
+  launch.steps = steps;
+  launch.finished = false;
   state_.MarkStepsStarted(steps);
   steps_ += steps;
   ++launches_;
@@ -162,12 +163,12 @@ absl::Status CudaExecutable::Launch(absl::Span<const StepInputs> steps) {
     if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;
   }
   const std::lock_guard<std::mutex> lock(context_->mutex());
-  LaunchResources& slot = launch_resources_[launches_ % kLaunchesInFlight];
-  if (absl::Status status = Prepare(slot, steps); !status.ok()) return Fail(status, steps_, steps.size());
-  const OwnedGraphExec& graph = steps.size() == 1 ? slot.one_step : slot.all_steps;
+  LaunchResources& launch = launch_resources_[launches_ % kLaunchesInFlight];
+  if (absl::Status status = Prepare(launch, steps); !status.ok()) return Fail(status, steps_, steps.size());
+  const OwnedGraphExec& graph = steps.size() == 1 ? launch.one_step : launch.all_steps;
   absl::Status status = graph_ ? api_.LaunchGraph(graph.get(), context_->compute_stream())
-                               : EnqueueSteps(IndexOf(slot), steps.size(), context_->compute_stream());
-  if (status.ok()) status = Finish(slot, steps.size());
+                               : EnqueueSteps(IndexOf(launch), steps.size(), context_->compute_stream());
+  if (status.ok()) status = Finish(launch, steps.size());
   return status.ok() ? status : Fail(status, steps_, steps.size());
 }
 

@@ -64,28 +64,29 @@ class CudaExecutable : public Executable {
 
   absl::Status Allocate(const StateEntries& entries, StepKernels& kernels);
   absl::Status CreateEvents();
-  /// Records the work of `steps` steps in `slot`. Returns the number of nodes.
-  absl::StatusOr<std::size_t> Record(std::size_t slot, std::size_t steps, OwnedGraphExec& recorded);
+  /// Records the work of `steps` steps with the buffers of index `buffer`. Returns the number of nodes.
+  absl::StatusOr<std::size_t> Record(std::size_t buffer, std::size_t steps, OwnedGraphExec& recorded);
   absl::Status RecordGraphs();
 
   absl::Status Launch(absl::Span<const StepInputs> steps);
-  /// Does what comes before the device's work of a launch: waits until the slot is free, and uploads inputs and state.
-  absl::Status Prepare(LaunchResources& slot, absl::Span<const StepInputs> steps);
+  /// Does what comes before the device's work of a launch: waits until the buffers are free, and uploads inputs and
+  /// state.
+  absl::Status Prepare(LaunchResources& launch, absl::Span<const StepInputs> steps);
   /// Enqueues the instructions of `steps` steps, with the copies around them.
-  absl::Status EnqueueSteps(std::size_t slot, std::size_t steps, CudaApi::Stream stream) const;
-  absl::Status EnqueueEnd(std::size_t slot, std::size_t step, CudaApi::Stream stream) const;
+  absl::Status EnqueueSteps(std::size_t buffer, std::size_t steps, CudaApi::Stream stream) const;
+  absl::Status EnqueueEnd(std::size_t buffer, std::size_t step, CudaApi::Stream stream) const;
   /// Does what comes after the device's work of a launch.
-  absl::Status Finish(LaunchResources& slot, std::size_t steps);
+  absl::Status Finish(LaunchResources& launch, std::size_t steps);
   absl::StatusOr<std::vector<InstructionTime>> TimeCalls();
   absl::StatusOr<double> TimeSinceStart(CudaApi::Event event);
 
-  std::size_t IndexOf(const LaunchResources& slot) const {
-    return static_cast<std::size_t>(&slot - launch_resources_.data());
+  std::size_t IndexOf(const LaunchResources& launch) const {
+    return static_cast<std::size_t>(&launch - launch_resources_.data());
   }
-  /// Waits until the launch that used `slot` last is done.
-  absl::Status WaitFor(const LaunchResources& slot) const;
+  /// Waits until the last launch with these resources is done.
+  absl::Status WaitFor(const LaunchResources& launch) const;
   /// Saves the outputs that Prepare would overwrite although they are among the last steps_kept().
-  absl::Status SaveOutputs(const LaunchResources& slot, std::size_t new_steps);
+  absl::Status SaveOutputs(const LaunchResources& launch, std::size_t new_steps);
   /// Makes every later call fail with `status`, which is extended by the steps that failed.
   absl::Status Fail(const absl::Status& status, std::uint64_t first_step, std::size_t steps) const;
 

@@ -19,13 +19,13 @@ absl::Status CudaExecutable::Fail(const absl::Status& status, std::uint64_t firs
   return failure_;
 }
 
-absl::Status CudaExecutable::WaitFor(const LaunchResources& slot) const {
+absl::Status CudaExecutable::WaitFor(const LaunchResources& launch) const {
   if (!failure_.ok()) return failure_;
-  if (slot.finished) return absl::OkStatus();
-  const absl::StatusOr<bool> done = api_.EventDone(slot.done.get());
+  if (launch.finished) return absl::OkStatus();
+  const absl::StatusOr<bool> done = api_.EventDone(launch.done.get());
   absl::Status status = done.status();
-  if (done.ok() && !*done) status = api_.SynchronizeEvent(slot.done.get());
-  slot.finished = true;
+  if (done.ok() && !*done) status = api_.SynchronizeEvent(launch.done.get());
+  launch.finished = true;
   if (status.ok()) return status;
   const char* const how_to_find_it =
       graph_
@@ -33,8 +33,8 @@ absl::Status CudaExecutable::WaitFor(const LaunchResources& slot) const {
             "(LoadOptions::graph = false, --graph=off) and CUDA_LAUNCH_BLOCKING=1 in the environment"
           : "it failed after it was started, so that the instruction is not known: set CUDA_LAUNCH_BLOCKING=1 in the "
             "environment";
-  return Fail(absl::Status(status.code(), absl::StrCat(status.message(), "; ", how_to_find_it)), slot.first_step,
-              slot.steps);
+  return Fail(absl::Status(status.code(), absl::StrCat(status.message(), "; ", how_to_find_it)), launch.first_step,
+              launch.steps);
 }
 
 absl::Status CudaExecutable::Wait() {
@@ -46,14 +46,14 @@ absl::Status CudaExecutable::Wait() {
   return absl::OkStatus();
 }
 
-absl::Status CudaExecutable::SaveOutputs(const LaunchResources& slot, std::size_t new_steps) {
-  if (slot.steps == 0) return absl::OkStatus();
+absl::Status CudaExecutable::SaveOutputs(const LaunchResources& launch, std::size_t new_steps) {
+  if (launch.steps == 0) return absl::OkStatus();
   const std::uint64_t steps_then = steps_ + new_steps;
   const std::uint64_t oldest_kept = steps_then < steps_kept() ? 0 : steps_then - steps_kept();
-  if (slot.first_step + slot.steps <= oldest_kept) return absl::OkStatus();
-  if (absl::Status status = WaitFor(slot); !status.ok()) return status;
-  for (std::size_t step = 0; step < slot.steps; ++step) {
-    outputs_.Save(IndexOf(slot), step, slot.first_step + step);
+  if (launch.first_step + launch.steps <= oldest_kept) return absl::OkStatus();
+  if (absl::Status status = WaitFor(launch); !status.ok()) return status;
+  for (std::size_t step = 0; step < launch.steps; ++step) {
+    outputs_.Save(IndexOf(launch), step, launch.first_step + step);
   }
   return absl::OkStatus();
 }
@@ -65,10 +65,10 @@ absl::StatusOr<absl::Span<const std::uint8_t>> CudaExecutable::OutputOfStep(std:
         absl::StrCat("program \"", program_->name, "\" keeps the ", program_->outputs.size(), " outputs of its last ",
                      steps_kept(), " steps; asked for output ", index, " of step ", step, " of ", steps_));
   }
-  for (const LaunchResources& slot : launch_resources_) {
-    if (step < slot.first_step || step >= slot.first_step + slot.steps) continue;
-    if (absl::Status status = WaitFor(slot); !status.ok()) return status;
-    return outputs_.Get(IndexOf(slot), step - slot.first_step, index);
+  for (const LaunchResources& launch : launch_resources_) {
+    if (step < launch.first_step || step >= launch.first_step + launch.steps) continue;
+    if (absl::Status status = WaitFor(launch); !status.ok()) return status;
+    return outputs_.Get(IndexOf(launch), step - launch.first_step, index);
   }
   return outputs_.Saved(step, index);
 }
@@ -107,20 +107,20 @@ absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::RunTimed(StepInputs
   if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;
   if (absl::Status status = Wait(); !status.ok()) return status;
   const std::lock_guard<std::mutex> lock(context_->mutex());
-  LaunchResources& slot = launch_resources_[launches_ % kLaunchesInFlight];
+  LaunchResources& launch = launch_resources_[launches_ % kLaunchesInFlight];
   const CudaApi::Stream stream = context_->compute_stream();
   StreamQueue queue(api_, stream);
-  absl::Status status = Prepare(slot, absl::MakeConstSpan(&inputs, 1));
+  absl::Status status = Prepare(launch, absl::MakeConstSpan(&inputs, 1));
   if (status.ok()) status = api_.RecordEvent(timed_start_.get(), stream);
-  if (status.ok()) status = inputs_.Enqueue(IndexOf(slot), 0, queue);
+  if (status.ok()) status = inputs_.Enqueue(IndexOf(launch), 0, queue);
   std::vector<InstructionTime> times;
   if (status.ok()) {
     absl::StatusOr<std::vector<InstructionTime>> measured = TimeCalls();
     status = measured.status();
     if (measured.ok()) times = *std::move(measured);
   }
-  if (status.ok()) status = EnqueueEnd(IndexOf(slot), 0, stream);
-  if (status.ok()) status = Finish(slot, 1);
+  if (status.ok()) status = EnqueueEnd(IndexOf(launch), 0, stream);
+  if (status.ok()) status = Finish(launch, 1);
   if (!status.ok()) return Fail(status, steps_, 1);
   return times;
 }

@@ -28,12 +28,12 @@ absl::Status InputStaging::Create(CudaApi& api, const Program& program, const De
   to_arena_.resize(kLaunchesInFlight * steps);
   if (empty()) return absl::OkStatus();
   for (std::size_t index = 0; index < kLaunchesInFlight; ++index) {
-    StagingBuffers& slot = buffers_[index];
-    if (absl::Status status = Allocate(api, stride_ * steps, slot.pinned); !status.ok()) return status;
-    if (absl::Status status = Allocate(api, stride_ * steps, slot.device); !status.ok()) return status;
-    if (absl::Status status = Keep(api, api.CreateEvent(false), slot.uploaded); !status.ok()) return status;
+    StagingBuffers& own = buffers_[index];
+    if (absl::Status status = Allocate(api, stride_ * steps, own.pinned); !status.ok()) return status;
+    if (absl::Status status = Allocate(api, stride_ * steps, own.device); !status.ok()) return status;
+    if (absl::Status status = Keep(api, api.CreateEvent(false), own.uploaded); !status.ok()) return status;
     for (std::size_t step = 0; step < steps; ++step) {
-      const std::byte* place = static_cast<const std::byte*>(slot.device.get()) + step * stride_;
+      const std::byte* place = static_cast<const std::byte*>(own.device.get()) + step * stride_;
       for (std::size_t i = 0; i < program.inputs.size(); ++i) {
         const Value& input = program.values[program.inputs[i].value];
         to_arena_[index * steps + step].push_back(
@@ -44,22 +44,23 @@ absl::Status InputStaging::Create(CudaApi& api, const Program& program, const De
   return absl::OkStatus();
 }
 
-void InputStaging::Write(std::size_t slot, std::size_t step, StepInputs inputs) {
-  assert(slot < kLaunchesInFlight && step < steps_ && "a launch in flight has this step");
+void InputStaging::Write(std::size_t buffer, std::size_t step, StepInputs inputs) {
+  assert(buffer < kLaunchesInFlight && step < steps_ && "a launch in flight has this step");
   assert(inputs.size() <= offsets_.size() && "CheckInputs has counted the inputs");
-  std::byte* place = static_cast<std::byte*>(buffers_[slot].pinned.get()) + step * stride_;
+  std::byte* place = static_cast<std::byte*>(buffers_[buffer].pinned.get()) + step * stride_;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].empty()) std::memcpy(place + offsets_[i], inputs[i].data(), inputs[i].size());
   }
 }
 
-absl::Status InputStaging::Upload(CudaContext& context, std::size_t slot, std::size_t steps, CudaApi::Event slot_free) {
+absl::Status InputStaging::Upload(CudaContext& context, std::size_t buffer, std::size_t steps,
+                                  CudaApi::Event buffer_free) {
   if (empty()) return absl::OkStatus();
-  assert(slot < kLaunchesInFlight && steps <= steps_ && "the staging memory holds these steps");
+  assert(buffer < kLaunchesInFlight && steps <= steps_ && "the staging memory holds these steps");
   CudaApi& api = context.api();
-  const StagingBuffers& used = buffers_[slot];
-  if (slot_free != nullptr) {
-    if (absl::Status status = api.WaitEvent(context.upload_stream(), slot_free); !status.ok()) return status;
+  const StagingBuffers& used = buffers_[buffer];
+  if (buffer_free != nullptr) {
+    if (absl::Status status = api.WaitEvent(context.upload_stream(), buffer_free); !status.ok()) return status;
   }
   absl::Status status =
       api.Copy(used.device.get(), used.pinned.get(), steps * stride_, CudaCopy::kHostToDevice, context.upload_stream());

@@ -22,23 +22,23 @@ inline constexpr std::size_t kLaunchesInFlight = 2;
 
 class InputStaging {
  public:
-  /// Allocates room for the inputs of `steps` steps in each slot. Errors: no memory.
+  /// Allocates room for the inputs of `steps` steps in each buffer. Errors: no memory.
   absl::Status Create(CudaApi& api, const Program& program, const DeviceAddresses& addresses, std::size_t steps);
 
-  /// Copies the inputs of step `step` of a launch into the pinned memory of `slot`, which no upload reads any more.
-  void Write(std::size_t slot, std::size_t step, StepInputs inputs);
+  /// Copies the inputs of step `step` of a launch into the pinned memory of `buffer`, which no upload reads any more.
+  void Write(std::size_t buffer, std::size_t step, StepInputs inputs);
 
-  /// Uploads the inputs that were written for `steps` steps. The upload waits for `slot_free`, which was recorded when
-  /// the previous launch in this slot no longer needed it. It is null where there was no such launch. The compute
-  /// stream waits for the upload.
-  absl::Status Upload(CudaContext& context, std::size_t slot, std::size_t steps, CudaApi::Event slot_free);
+  /// Uploads the inputs that were written for `steps` steps. The upload waits for `buffer_free`, which was recorded
+  /// when the previous launch with this buffer no longer needed it. It is null where there was no such launch. The
+  /// compute stream waits for the upload.
+  absl::Status Upload(CudaContext& context, std::size_t buffer, std::size_t steps, CudaApi::Event buffer_free);
 
-  /// The event that is recorded when the upload of a slot is complete. Its pinned memory may then be written again.
-  CudaApi::Event uploaded(std::size_t slot) const { return buffers_[slot].uploaded.get(); }
+  /// The event that is recorded when the upload of a buffer is complete. Its pinned memory may then be written again.
+  CudaApi::Event uploaded(std::size_t buffer) const { return buffers_[buffer].uploaded.get(); }
 
-  /// Enqueues the copies from the slot into the arena, for step `step` of a launch.
-  absl::Status Enqueue(std::size_t slot, std::size_t step, cuda::LaunchQueue& queue) const {
-    return cuda::EnqueueCopies(to_arena_[slot * steps_ + step], queue);
+  /// Enqueues the copies from the buffer into the arena, for step `step` of a launch.
+  absl::Status Enqueue(std::size_t buffer, std::size_t step, cuda::LaunchQueue& queue) const {
+    return cuda::EnqueueCopies(to_arena_[buffer * steps_ + step], queue);
   }
 
   bool empty() const { return stride_ == 0; }
@@ -53,7 +53,7 @@ class InputStaging {
   };
 
   std::array<StagingBuffers, kLaunchesInFlight> buffers_;
-  std::vector<std::vector<CopyRange>> to_arena_;  ///< [slot * steps + step]
+  std::vector<std::vector<CopyRange>> to_arena_;  ///< [buffer * steps + step]
   std::vector<std::size_t> offsets_;              ///< one an input
   std::size_t stride_ = 0;                        ///< bytes of a step's inputs
   std::size_t steps_ = 0;

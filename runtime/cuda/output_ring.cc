@@ -21,7 +21,7 @@ absl::Status OutputRing::Create(CudaApi& api, const Program& program, const Devi
     bytes_.push_back(program.values[output.value].spec.bytes());
     stride_ += (bytes_.back() + kOutputAlignment - 1) / kOutputAlignment * kOutputAlignment;
   }
-  // With one step per launch the slots hold all outputs that are kept.
+  // With one step per launch the buffers hold all outputs that are kept.
   if (steps > 1) saved_.resize(kLaunchesInFlight * steps * stride_);
   if (absl::Status status = Allocate(api, kLaunchesInFlight * steps * stride_, pinned_); !status.ok()) return status;
   copies_.resize(kLaunchesInFlight * steps);
@@ -35,8 +35,8 @@ absl::Status OutputRing::Create(CudaApi& api, const Program& program, const Devi
   return absl::OkStatus();
 }
 
-absl::Status OutputRing::Enqueue(CudaApi& api, std::size_t slot, std::size_t step, CudaApi::Stream stream) const {
-  const Copies& copies = copies_[slot * steps_ + step];
+absl::Status OutputRing::Enqueue(CudaApi& api, std::size_t buffer, std::size_t step, CudaApi::Stream stream) const {
+  const Copies& copies = copies_[buffer * steps_ + step];
   for (const CopyRange& copy : copies.large) {
     absl::Status status = api.Copy(copy.to, copy.from, copy.bytes, CudaCopy::kDeviceToHost, stream);
     if (!status.ok()) return status;
@@ -45,10 +45,10 @@ absl::Status OutputRing::Enqueue(CudaApi& api, std::size_t slot, std::size_t ste
   return cuda::EnqueueCopies(copies.small, queue);
 }
 
-void OutputRing::Save(std::size_t slot, std::size_t step, std::uint64_t number) {
+void OutputRing::Save(std::size_t buffer, std::size_t step, std::uint64_t number) {
   if (stride_ == 0) return;
   std::byte* place = saved_.data() + number % (kLaunchesInFlight * steps_) * stride_;
-  std::memcpy(place, Place(slot, step), stride_);
+  std::memcpy(place, Place(buffer, step), stride_);
 }
 
 absl::Span<const std::uint8_t> OutputRing::Saved(std::uint64_t number, std::size_t index) const {

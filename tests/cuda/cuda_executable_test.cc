@@ -331,7 +331,7 @@ TEST_P(CudaExecutable, SaysWhatItHolds) {
   const MemoryUse memory = pair.on_gpu->memory();
   EXPECT_EQ(memory.arena, pair.on_gpu->program().arena_bytes);
   EXPECT_EQ(memory.state, 5u * 4 * 2 + 5 * 2 + 20000);
-  // Two slots of two padded inputs for every step of a launch.
+  // Two buffers of two padded inputs for every step of a launch.
   EXPECT_EQ(memory.other, pair.on_gpu->program().constant_bytes() + 2 * 512 * options_.steps_per_launch);
 }
 

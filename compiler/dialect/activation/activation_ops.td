@@ -276,6 +276,7 @@ def Mpc_MinimumGradOp : Mpc_GradientOp<"minimum_grad", [Mpc_Elementwise, Mpc_IsE
     // %db = [0.0, 2.0, 1.5]
     ```
   }];
+  let inference = "inferExtremumGrad";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$a, Mpc_FloatTensor:$b);
   let results = (outs Mpc_FloatTensor:$da, Mpc_FloatTensor:$db);
 }
@@ -287,6 +288,7 @@ class Mpc_ComparisonOp<string mnemonic, string formula> : Mpc_Op<mnemonic, "Clea
 
     ```mlir}] # example # [{  ```
   }];
+  let inference = "inferComparison";
   let arguments = (ins Mpc_NumberTensor:$a, Mpc_NumberTensor:$b);
   let results = (outs Mpc_BoolTensor:$y);
 }

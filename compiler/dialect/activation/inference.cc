@@ -1,30 +1,32 @@
-// Shape inference of activation functions and other element-wise operations, where their definitions do not list alike
-// operands.
+// Shape inference of activation functions and other element-wise operations, where their definitions name no rule.
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
 #include "kernels/known_attributes.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
 namespace mpc {
 
-// Inference comes before the verifier of the attribute: a user reads this.
+// Inference comes before the verifier of the attribute, so a word that the enum lacks is still a string here. A user
+// reads this.
 static llvm::Error checkGeluForm(StringRef op, DictionaryAttr dictionary) {
   std::string form =
       toAttributes(dictionary)
           .GetString(attribute::kApproximate.name, std::string(NameOf(attribute::kApproximate.fallback)));
   if (ParseEnum<Approximation>(form))
     return llvm::Error::success();
-  return inferenceError("{0} takes approximate \"none\" or \"tanh\", got \"{1}\"", op, form);
+  return inferenceError("{0} takes approximate \"{1}\", got \"{2}\"", op,
+                        llvm::join(NamesOf<Approximation>(), "\" or \""), form);
 }
 
 InferredTypes GeluOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_RETURN_IF_ERROR(checkGeluForm("gelu", dictionary));
+  MPC_RETURN_IF_ERROR(checkGeluForm(mnemonic(), dictionary));
   return inferAllSameShape(operands, operandsOf<GeluOp>());
 }
 
 InferredTypes GeluGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_RETURN_IF_ERROR(checkGeluForm("gelu_grad", dictionary));
+  MPC_RETURN_IF_ERROR(checkGeluForm(mnemonic(), dictionary));
   return inferAllSameShape(operands, operandsOf<GeluGradOp>());
 }
 
@@ -45,40 +47,25 @@ static llvm::Error checkSlopes(StringRef op, RankedTensorType x, RankedTensorTyp
 
 InferredTypes PreluOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<PreluOp>(operands));
-  MPC_RETURN_IF_ERROR(checkSlopes("prelu", types[0], types[1], dictionary));
+  MPC_RETURN_IF_ERROR(checkSlopes(mnemonic(), types[0], types[1], dictionary));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
 InferredTypes PreluGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<PreluGradOp>(operands));
-  MPC_RETURN_IF_ERROR(expectShape("prelu_grad", "dy", types[0], types[1].getShape()));
-  MPC_RETURN_IF_ERROR(checkSlopes("prelu_grad", types[1], types[2], dictionary));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "dy", types[0], types[1].getShape()));
+  MPC_RETURN_IF_ERROR(checkSlopes(mnemonic(), types[1], types[2], dictionary));
   return SmallVector<RankedTensorType>{types[1], types[2]};
-}
-
-InferredTypes MinimumOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferBroadcast(operands, operandsOf<MinimumOp>());
-}
-
-InferredTypes MinimumGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferExtremumGrad(operands, operandsOf<MinimumGradOp>());
-}
-
-InferredTypes GreaterOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferComparison(operands, operandsOf<GreaterOp>());
-}
-InferredTypes LessOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferComparison(operands, operandsOf<LessOp>());
 }
 
 InferredTypes WhereOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<WhereOp>(operands));
   if (!types[0].getElementType().isInteger(1))
-    return inferenceError("where takes a condition of i1, got {0}; compare with equal, greater or less",
+    return inferenceError("{0} takes a condition of i1, got {1}; compare with equal, greater or less", mnemonic(),
                           typeText(types[0]));
   Type element = promotedType({types[1], types[2]});
-  MPC_ASSIGN_OR_RETURN(chosen, broadcastShapes("where", types[1], types[2]));
-  MPC_ASSIGN_OR_RETURN(result, broadcastShapes("where", types[0], RankedTensorType::get(chosen, element)));
+  MPC_ASSIGN_OR_RETURN(chosen, broadcastShapes(mnemonic(), types[1], types[2]));
+  MPC_ASSIGN_OR_RETURN(result, broadcastShapes(mnemonic(), types[0], RankedTensorType::get(chosen, element)));
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, element)};
 }
 

@@ -141,6 +141,7 @@ class Mpc_BinaryOp<string mnemonic, string ampClass, string formula, list<Trait>
     }] # Mpc_ExampleOf<mnemonic, ["a", "b"], "y", exampleValues, ["tensor<3xf32>", "tensor<f32>"]>.text # [{
     ```
   }];
+  let inference = "inferBroadcast";
   let arguments = (ins Mpc_FloatTensor:$a, Mpc_FloatTensor:$b);
   let results = (outs Mpc_FloatTensor:$y);
 }
@@ -193,6 +194,7 @@ def Mpc_MaximumGradOp : Mpc_GradientOp<"maximum_grad", [Mpc_Elementwise, Mpc_IsE
     // %db = [1.0, 0.0, 1.5]
     ```
   }];
+  let inference = "inferExtremumGrad";
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$a, Mpc_FloatTensor:$b);
   let results = (outs Mpc_FloatTensor:$da, Mpc_FloatTensor:$db);
 }
@@ -258,6 +260,7 @@ def Mpc_EqualOp : Mpc_Op<"equal", "Clear", [Pure, Mpc_Elementwise, Mpc_IsElement
     // %y = [false, true, false]
     ```
   }];
+  let inference = "inferComparison";
   let arguments = (ins Mpc_NumberTensor:$a, Mpc_NumberTensor:$b);
   let results = (outs Mpc_BoolTensor:$y);
 }

@@ -1,4 +1,5 @@
-// Shape inference of element-wise operations on several tensors, data movement and reductions.
+// Shape inference of element-wise operations on several tensors, data movement and reductions, where their definitions
+// name no rule.
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
 #include "kernels/known_attributes.h"
@@ -6,26 +7,6 @@
 using namespace mlir;
 
 namespace mpc {
-
-InferredTypes AddOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferBroadcast(operands, operandsOf<AddOp>());
-}
-
-InferredTypes SubOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferBroadcast(operands, operandsOf<SubOp>());
-}
-
-InferredTypes MulOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferBroadcast(operands, operandsOf<MulOp>());
-}
-
-InferredTypes DivOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferBroadcast(operands, operandsOf<DivOp>());
-}
-
-InferredTypes MaximumOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferBroadcast(operands, operandsOf<MaximumOp>());
-}
 
 InferredTypes ReduceSumOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   return inferReduction(operands, dictionary, operandsOf<ReduceSumOp>());
@@ -37,46 +18,38 @@ InferredTypes ReduceMeanOp::inferTypes(TypeRange operands, DictionaryAttr dictio
 
 InferredTypes DivGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<DivGradOp>(operands));
-  MPC_RETURN_IF_ERROR(expectShape("div_grad", "y", types[1], types[0].getShape()));
-  MPC_ASSIGN_OR_RETURN(result, broadcastShapes("div_grad", types[0], types[2]));
-  MPC_RETURN_IF_ERROR(expectShape("div_grad", "dy", types[0], result));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "y", types[1], types[0].getShape()));
+  MPC_ASSIGN_OR_RETURN(result, broadcastShapes(mnemonic(), types[0], types[2]));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "dy", types[0], result));
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, types[2].getElementType())};
-}
-
-InferredTypes MaximumGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferExtremumGrad(operands, operandsOf<MaximumGradOp>());
 }
 
 InferredTypes SumNOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SumNOp>(operands));
   if (types.empty())
-    return inferenceError("sum_n expects at least one operand");
+    return inferenceError("{0} expects at least one operand", mnemonic());
   for (RankedTensorType type : types)
-    MPC_RETURN_IF_ERROR(expectShape("sum_n", "every operand", type, types.front().getShape()));
+    MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "every operand", type, types.front().getShape()));
   return SmallVector<RankedTensorType>{RankedTensorType::get(types.front().getShape(), promotedType(types))};
-}
-
-InferredTypes EqualOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  return inferComparison(operands, operandsOf<EqualOp>());
 }
 
 InferredTypes SelectOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SelectOp>(operands));
   if (types[1] != types[2])
-    return inferenceError("select chooses between two tensors of one type, got {0} and {1}", typeText(types[1]),
-                          typeText(types[2]));
+    return inferenceError("{0} chooses between two tensors of one type, got {1} and {2}", mnemonic(),
+                          typeText(types[1]), typeText(types[2]));
   if (types[0].getRank() != 0)
-    MPC_RETURN_IF_ERROR(expectShape("select", "a scalar condition or one", types[0], types[1].getShape()));
+    MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "a scalar condition or one", types[0], types[1].getShape()));
   return SmallVector<RankedTensorType>{types[1]};
 }
 
 InferredTypes DropoutOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<DropoutOp>(operands));
-  MPC_RETURN_IF_ERROR(expectShape("dropout", "seed", types[1], {}));
-  MPC_RETURN_IF_ERROR(expectShape("dropout", "step", types[2], {}));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "seed", types[1], {}));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "step", types[2], {}));
   double p = toAttributes(dictionary).GetDouble("p");
   if (!(p >= 0 && p < 1))
-    return inferenceError("dropout takes a probability p in [0, 1), got {0}", p);
+    return inferenceError("{0} takes a probability p in [0, 1), got {1}", mnemonic(), p);
   return SmallVector<RankedTensorType>{types[0]};
 }
 
@@ -84,7 +57,7 @@ InferredTypes ConstantOp::inferTypes(TypeRange, DictionaryAttr dictionary) {
   auto value = dyn_cast_or_null<ElementsAttr>(dictionary.get("value"));
   auto type = value ? dyn_cast<RankedTensorType>(value.getShapedType()) : RankedTensorType();
   if (!type)
-    return inferenceError("constant takes a dense tensor value");
+    return inferenceError("{0} takes a dense tensor value", mnemonic());
   return SmallVector<RankedTensorType>{type};
 }
 
@@ -94,10 +67,10 @@ static bool hasEmptyAxis(ArrayRef<int64_t> extents) {
 
 InferredTypes RandomOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<RandomOp>(operands));
-  MPC_RETURN_IF_ERROR(expectShape("random", "seed", types[0], {}));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "seed", types[0], {}));
   std::vector<int64_t> extents = toAttributes(dictionary).GetInts("shape");
   if (hasEmptyAxis(extents))
-    return inferenceError("random takes a shape of extents >= 1, got {0}", shapeText(extents));
+    return inferenceError("{0} takes a shape of extents >= 1, got {1}", mnemonic(), shapeText(extents));
   return SmallVector<RankedTensorType>{RankedTensorType::get(extents, Float32Type::get(types[0].getContext()))};
 }
 
@@ -105,7 +78,7 @@ InferredTypes ReshapeOp::inferTypes(TypeRange operands, DictionaryAttr dictionar
   MPC_ASSIGN_OR_RETURN(types, operandTypes<ReshapeOp>(operands));
   std::vector<int64_t> extents = toAttributes(dictionary).GetInts("shape");
   if (hasEmptyAxis(extents) || NumElements(extents) != types[0].getNumElements())
-    return inferenceError("reshape to {0} needs {1} elements, got {2} with {3}", shapeText(extents),
+    return inferenceError("{0} to {1} needs {2} elements, got {3} with {4}", mnemonic(), shapeText(extents),
                           NumElements(extents), typeText(types[0]), types[0].getNumElements());
   return SmallVector<RankedTensorType>{RankedTensorType::get(extents, types[0].getElementType())};
 }
@@ -118,13 +91,13 @@ InferredTypes TransposeOp::inferTypes(TypeRange operands, DictionaryAttr diction
   SmallVector<int64_t> result;
   for (int64_t axis : permutation) {
     if (axis < 0 || axis >= int64_t(extents.size()) || seen[axis])
-      return inferenceError("transpose permutation must name each axis of {0} once, got axis {1}", typeText(types[0]),
-                            axis);
+      return inferenceError("{0} permutation must name each axis of {1} once, got axis {2}", mnemonic(),
+                            typeText(types[0]), axis);
     seen[axis] = true;
     result.push_back(extents[axis]);
   }
   if (result.size() != extents.size())
-    return inferenceError("transpose permutation has {0} axes, {1} has {2}", result.size(), typeText(types[0]),
+    return inferenceError("{0} permutation has {1} axes, {2} has {3}", mnemonic(), result.size(), typeText(types[0]),
                           extents.size());
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, types[0].getElementType())};
 }
@@ -133,16 +106,16 @@ InferredTypes BroadcastToOp::inferTypes(TypeRange operands, DictionaryAttr dicti
   MPC_ASSIGN_OR_RETURN(types, operandTypes<BroadcastToOp>(operands));
   std::vector<int64_t> extents = toAttributes(dictionary).GetInts("shape");
   auto target = RankedTensorType::get(extents, types[0].getElementType());
-  MPC_ASSIGN_OR_RETURN(result, broadcastShapes("broadcast_to", types[0], target));
+  MPC_ASSIGN_OR_RETURN(result, broadcastShapes(mnemonic(), types[0], target));
   if (ArrayRef<int64_t>(result) != ArrayRef<int64_t>(extents))
-    return inferenceError("broadcast_to cannot stretch {0} to {1}", typeText(types[0]), shapeText(extents));
+    return inferenceError("{0} cannot stretch {1} to {2}", mnemonic(), typeText(types[0]), shapeText(extents));
   return SmallVector<RankedTensorType>{target};
 }
 
 InferredTypes ArgmaxOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<ArgmaxOp>(operands));
   MPC_ASSIGN_OR_RETURN(axis,
-                       normalAxis("argmax", toAttributes(dictionary).Get(attribute::kLastAxis), types[0].getRank()));
+                       normalAxis(mnemonic(), toAttributes(dictionary).Get(attribute::kLastAxis), types[0].getRank()));
   SmallVector<int64_t> result(types[0].getShape());
   result.erase(result.begin() + axis);
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, IntegerType::get(types[0].getContext(), 32))};

@@ -9,21 +9,21 @@ namespace mpc {
 InferredTypes ConcatOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<ConcatOp>(operands));
   if (types.empty())
-    return inferenceError("concat expects at least one operand");
+    return inferenceError("{0} expects at least one operand", mnemonic());
   for (RankedTensorType type : types)
     if (type.getElementType() != types.front().getElementType())
-      return inferenceError("concat needs operands of one element type, got {0} and {1}; cast changes it",
+      return inferenceError("{0} needs operands of one element type, got {1} and {2}; cast changes it", mnemonic(),
                             typeText(types.front()), typeText(type));
   SmallVector<int64_t> result(types.front().getShape());
-  MPC_ASSIGN_OR_RETURN(axis, normalAxis("concat", toAttributes(dictionary).GetInt("axis", 0), result.size()));
+  MPC_ASSIGN_OR_RETURN(axis, normalAxis(mnemonic(), toAttributes(dictionary).GetInt("axis", 0), result.size()));
   result[axis] = 0;
   for (RankedTensorType type : types) {
     bool agrees = type.getRank() == int64_t(result.size());
     for (int64_t other = 0; agrees && other < type.getRank(); ++other)
       agrees = other == axis || type.getDimSize(other) == result[other];
     if (!agrees)
-      return inferenceError("concat along axis {0} needs operands that agree on every other axis, got {1} and {2}",
-                            axis, typeText(types.front()), typeText(type));
+      return inferenceError("{0} along axis {1} needs operands that agree on every other axis, got {2} and {3}",
+                            mnemonic(), axis, typeText(types.front()), typeText(type));
     result[axis] += type.getDimSize(axis);
   }
   return SmallVector<RankedTensorType>{withShape(types.front(), result)};
@@ -41,30 +41,30 @@ InferredTypes SliceOp::inferTypes(TypeRange operands, DictionaryAttr dictionary)
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SliceOp>(operands));
   std::vector<int64_t> starts = toAttributes(dictionary).GetInts("starts");
   std::vector<int64_t> sizes = toAttributes(dictionary).GetInts("sizes");
-  MPC_RETURN_IF_ERROR(checkOneAnAxis("slice", "starts", types[0], starts));
-  MPC_RETURN_IF_ERROR(checkOneAnAxis("slice", "sizes", types[0], sizes));
+  MPC_RETURN_IF_ERROR(checkOneAnAxis(mnemonic(), "starts", types[0], starts));
+  MPC_RETURN_IF_ERROR(checkOneAnAxis(mnemonic(), "sizes", types[0], sizes));
   for (auto [axis, extent, start, size] : llvm::enumerate(types[0].getShape(), starts, sizes))
     if (start < 0 || size < 1 || start > extent - size)
-      return inferenceError("slice of axis {0} takes {1} elements from {2} on, but {3} has elements 0 to {4} there",
-                            axis, size, start, typeText(types[0]), extent - 1);
+      return inferenceError("{0} of axis {1} takes {2} elements from {3} on, but {4} has elements 0 to {5} there",
+                            mnemonic(), axis, size, start, typeText(types[0]), extent - 1);
   return SmallVector<RankedTensorType>{RankedTensorType::get(sizes, types[0].getElementType())};
 }
 
 InferredTypes SplitOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SplitOp>(operands));
-  MPC_ASSIGN_OR_RETURN(axis, normalAxis("split", toAttributes(dictionary).GetInt("axis", 0), types[0].getRank()));
+  MPC_ASSIGN_OR_RETURN(axis, normalAxis(mnemonic(), toAttributes(dictionary).GetInt("axis", 0), types[0].getRank()));
   std::vector<int64_t> sizes = toAttributes(dictionary).GetInts("sizes");
   int64_t extent = types[0].getDimSize(axis), rest = extent;
   for (int64_t size : sizes) {
     if (size < 1)
-      return inferenceError("split takes sizes >= 1, got {0}", size);
+      return inferenceError("{0} takes sizes >= 1, got {1}", mnemonic(), size);
     rest = size > rest ? -1 : rest - size;
     if (rest < 0)
       break;
   }
   if (rest != 0 || sizes.empty())
-    return inferenceError("split sizes must add up to {0}, the extent of axis {1} of {2}; got {3}", extent, axis,
-                          typeText(types[0]), shapeText(sizes));
+    return inferenceError("{0} sizes must add up to {1}, the extent of axis {2} of {3}; got {4}", mnemonic(), extent,
+                          axis, typeText(types[0]), shapeText(sizes));
   SmallVector<RankedTensorType> pieces;
   for (int64_t size : sizes) {
     SmallVector<int64_t> piece(types[0].getShape());
@@ -78,13 +78,14 @@ InferredTypes PadOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<PadOp>(operands));
   std::vector<int64_t> low = toAttributes(dictionary).GetInts("low");
   std::vector<int64_t> high = toAttributes(dictionary).GetInts("high");
-  MPC_RETURN_IF_ERROR(checkOneAnAxis("pad", "low", types[0], low));
-  MPC_RETURN_IF_ERROR(checkOneAnAxis("pad", "high", types[0], high));
+  MPC_RETURN_IF_ERROR(checkOneAnAxis(mnemonic(), "low", types[0], low));
+  MPC_RETURN_IF_ERROR(checkOneAnAxis(mnemonic(), "high", types[0], high));
   constexpr int64_t limit = int64_t(1) << 47;
   SmallVector<int64_t> result;
   for (auto [extent, before, after] : llvm::zip_equal(types[0].getShape(), low, high)) {
     if (before < 0 || after < 0 || before > limit || after > limit)
-      return inferenceError("pad takes widths in [0, 2^47], got low {0} and high {1}; slice cuts", before, after);
+      return inferenceError("{0} takes widths in [0, 2^47], got low {1} and high {2}; slice cuts", mnemonic(), before,
+                            after);
     result.push_back(extent + before + after);
   }
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, types[0].getElementType())};
@@ -93,9 +94,9 @@ InferredTypes PadOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
 InferredTypes GatherOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<GatherOp>(operands));
   if (types[0].getRank() < 1)
-    return inferenceError("gather takes a table of rank 1 or more, got {0}", typeText(types[0]));
+    return inferenceError("{0} takes a table of rank 1 or more, got {1}", mnemonic(), typeText(types[0]));
   if (!isa<IntegerType>(types[1].getElementType()))
-    return inferenceError("gather takes indices of i32 or i64, got {0}", typeText(types[1]));
+    return inferenceError("{0} takes indices of i32 or i64, got {1}", mnemonic(), typeText(types[1]));
   SmallVector<int64_t> result(types[1].getShape());
   llvm::append_range(result, types[0].getShape().drop_front());
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, types[0].getElementType())};
@@ -105,11 +106,11 @@ InferredTypes GatherGradOp::inferTypes(TypeRange operands, DictionaryAttr dictio
   MPC_ASSIGN_OR_RETURN(types, operandTypes<GatherGradOp>(operands));
   ArrayRef<int64_t> dy = types[0].getShape(), indices = types[1].getShape();
   if (dy.size() < indices.size() || dy.take_front(indices.size()) != indices)
-    return inferenceError("gather_grad expects dy to begin with the shape of the indices, {0}, got {1}",
+    return inferenceError("{0} expects dy to begin with the shape of the indices, {1}, got {2}", mnemonic(),
                           shapeText(indices), typeText(types[0]));
   int64_t rows = toAttributes(dictionary).GetInt("rows");
   if (rows < 1)
-    return inferenceError("gather_grad takes rows >= 1, got {0}", rows);
+    return inferenceError("{0} takes rows >= 1, got {1}", mnemonic(), rows);
   SmallVector<int64_t> result{rows};
   llvm::append_range(result, dy.drop_front(indices.size()));
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, types[0].getElementType())};
@@ -118,10 +119,10 @@ InferredTypes GatherGradOp::inferTypes(TypeRange operands, DictionaryAttr dictio
 InferredTypes OneHotOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<OneHotOp>(operands));
   if (!isa<IntegerType>(types[0].getElementType()))
-    return inferenceError("one_hot takes indices of i32 or i64, got {0}", typeText(types[0]));
+    return inferenceError("{0} takes indices of i32 or i64, got {1}", mnemonic(), typeText(types[0]));
   int64_t depth = toAttributes(dictionary).GetInt("depth");
   if (depth < 1)
-    return inferenceError("one_hot takes a depth >= 1, got {0}", depth);
+    return inferenceError("{0} takes a depth >= 1, got {1}", mnemonic(), depth);
   SmallVector<int64_t> result(types[0].getShape());
   result.push_back(depth);
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, Float32Type::get(types[0].getContext()))};
@@ -133,9 +134,9 @@ InferredTypes ReduceMaxOp::inferTypes(TypeRange operands, DictionaryAttr diction
 
 InferredTypes ReduceMaxGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<ReduceMaxGradOp>(operands));
-  MPC_ASSIGN_OR_RETURN(reduced, inferReduction(types[1], dictionary, "reduce_max_grad"));
-  MPC_RETURN_IF_ERROR(expectShape("reduce_max_grad", "dy", types[0], reduced.front().getShape()));
-  MPC_RETURN_IF_ERROR(expectShape("reduce_max_grad", "y", types[2], reduced.front().getShape()));
+  MPC_ASSIGN_OR_RETURN(reduced, inferReduction(types[1], dictionary, mnemonic()));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "dy", types[0], reduced.front().getShape()));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "y", types[2], reduced.front().getShape()));
   return SmallVector<RankedTensorType>{types[1]};
 }
 

@@ -11,12 +11,12 @@ namespace mpc {
 
 InferredTypes MatmulOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<MatmulOp>(operands));
-  MPC_RETURN_IF_ERROR(expectRank("matmul", "a", types[0], 2));
-  MPC_RETURN_IF_ERROR(expectRank("matmul", "b", types[1], 2));
-  MPC_ASSIGN_OR_RETURN(extents, productExtents("matmul", types[0], types[1], toAttributes(dictionary)));
+  MPC_RETURN_IF_ERROR(expectRank(mnemonic(), "a", types[0], 2));
+  MPC_RETURN_IF_ERROR(expectRank(mnemonic(), "b", types[1], 2));
+  MPC_ASSIGN_OR_RETURN(extents, productExtents(mnemonic(), types[0], types[1], toAttributes(dictionary)));
   SmallVector<int64_t> result{extents.first, extents.second};
   if (types.size() == 3)
-    MPC_RETURN_IF_ERROR(expectShape("matmul", "a bias", types[2],
+    MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "a bias", types[2],
                                     types[2].getRank() == 2 ? ArrayRef(result) : ArrayRef(result).drop_front()));
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, promotedType({types[0], types[1]}))};
 }
@@ -48,15 +48,15 @@ static llvm::Expected<SmallVector<int64_t>> convolutionShape(StringRef op, Array
 
 InferredTypes Conv2dOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<Conv2dOp>(operands));
-  MPC_ASSIGN_OR_RETURN(result,
-                       convolutionShape("conv2d", types[0].getShape(), types[1].getShape(), toAttributes(dictionary)));
-  return inferConvolution("conv2d", types, result, types[1].getDimSize(0));
+  MPC_ASSIGN_OR_RETURN(
+      result, convolutionShape(mnemonic(), types[0].getShape(), types[1].getShape(), toAttributes(dictionary)));
+  return inferConvolution(mnemonic(), types, result, types[1].getDimSize(0));
 }
 
 InferredTypes Conv2dStatisticsOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<Conv2dStatisticsOp>(operands));
-  MPC_ASSIGN_OR_RETURN(result, convolutionShape("conv2d_statistics", types[0].getShape(), types[1].getShape(),
-                                                toAttributes(dictionary)));
+  MPC_ASSIGN_OR_RETURN(
+      result, convolutionShape(mnemonic(), types[0].getShape(), types[1].getShape(), toAttributes(dictionary)));
   RankedTensorType statistic = f32Tensor(types[0].getContext(), {types[1].getDimSize(0)});
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, promotedType({types[0], types[1]})), statistic,
                                        statistic, statistic};
@@ -66,8 +66,8 @@ InferredTypes Conv2dGradInputOp::inferTypes(TypeRange operands, DictionaryAttr d
   MPC_ASSIGN_OR_RETURN(types, operandTypes<Conv2dGradInputOp>(operands));
   Attributes values = toAttributes(dictionary);
   std::vector<int64_t> input = values.GetInts("input_shape");
-  MPC_ASSIGN_OR_RETURN(result, convolutionShape("conv2d_grad_input", input, types[1].getShape(), values));
-  MPC_RETURN_IF_ERROR(expectShape("conv2d_grad_input", "dy", types[0], result));
+  MPC_ASSIGN_OR_RETURN(result, convolutionShape(mnemonic(), input, types[1].getShape(), values));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "dy", types[0], result));
   return SmallVector<RankedTensorType>{withShape(types[0], input)};
 }
 
@@ -75,8 +75,8 @@ InferredTypes Conv2dGradWeightOp::inferTypes(TypeRange operands, DictionaryAttr 
   MPC_ASSIGN_OR_RETURN(types, operandTypes<Conv2dGradWeightOp>(operands));
   Attributes values = toAttributes(dictionary);
   std::vector<int64_t> weight = values.GetInts("weight_shape");
-  MPC_ASSIGN_OR_RETURN(result, convolutionShape("conv2d_grad_weight", types[0].getShape(), weight, values));
-  MPC_RETURN_IF_ERROR(expectShape("conv2d_grad_weight", "dy", types[1], result));
+  MPC_ASSIGN_OR_RETURN(result, convolutionShape(mnemonic(), types[0].getShape(), weight, values));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "dy", types[1], result));
   return SmallVector<RankedTensorType>{withShape(types[0], weight)};
 }
 
@@ -116,7 +116,7 @@ LogicalResult MaxPool2dGradOp::verify() { return verifyWindowIndices(*this); }
 
 InferredTypes MaxPool2dOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<MaxPool2dOp>(operands));
-  MPC_ASSIGN_OR_RETURN(result, poolingShape("max_pool2d", types[0].getShape(), toAttributes(dictionary)));
+  MPC_ASSIGN_OR_RETURN(result, poolingShape(mnemonic(), types[0].getShape(), toAttributes(dictionary)));
   unsigned bits = windowFitsI8(toAttributes(dictionary).GetInts("kernel_size")) ? 8 : 32;
   return SmallVector<RankedTensorType>{withShape(types[0], result),
                                        RankedTensorType::get(result, IntegerType::get(types[0].getContext(), bits))};
@@ -124,7 +124,7 @@ InferredTypes MaxPool2dOp::inferTypes(TypeRange operands, DictionaryAttr diction
 
 InferredTypes AvgPool2dOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<AvgPool2dOp>(operands));
-  MPC_ASSIGN_OR_RETURN(result, poolingShape("avg_pool2d", types[0].getShape(), toAttributes(dictionary)));
+  MPC_ASSIGN_OR_RETURN(result, poolingShape(mnemonic(), types[0].getShape(), toAttributes(dictionary)));
   return SmallVector<RankedTensorType>{withShape(types[0], result)};
 }
 
@@ -138,12 +138,12 @@ static InferredTypes inferPoolingGrad(ArrayRef<RankedTensorType> types, StringRe
 
 InferredTypes MaxPool2dGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<MaxPool2dGradOp>(operands));
-  return inferPoolingGrad(types, "max_pool2d_grad", toAttributes(dictionary));
+  return inferPoolingGrad(types, mnemonic(), toAttributes(dictionary));
 }
 
 InferredTypes AvgPool2dGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<AvgPool2dGradOp>(operands));
-  return inferPoolingGrad(types, "avg_pool2d_grad", toAttributes(dictionary));
+  return inferPoolingGrad(types, mnemonic(), toAttributes(dictionary));
 }
 
 //===-- Batch normalisation --------------------------------------------------------------------------------------===//
@@ -174,7 +174,7 @@ static InferredTypes inferBatchNormGrad(TypeRange operands, DictionaryAttr dicti
 InferredTypes BatchNormTrainOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<BatchNormTrainOp>(operands));
   ArrayRef<RankedTensorType> all(types);
-  MPC_ASSIGN_OR_RETURN(channels, channelShape("batch_norm_train", types[0], dictionary, all.drop_front()));
+  MPC_ASSIGN_OR_RETURN(channels, channelShape(mnemonic(), types[0], dictionary, all.drop_front()));
   RankedTensorType statistic = f32Tensor(types[0].getContext(), channels);
   return SmallVector<RankedTensorType>{types[0], statistic, statistic, statistic};
 }
@@ -186,7 +186,7 @@ InferredTypes BatchNormTrainGradOp::inferTypes(TypeRange operands, DictionaryAtt
 InferredTypes BatchNormInferOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<BatchNormInferOp>(operands));
   ArrayRef<RankedTensorType> all(types);
-  MPC_ASSIGN_OR_RETURN(channels, channelShape("batch_norm_infer", types[0], dictionary, all.drop_front()));
+  MPC_ASSIGN_OR_RETURN(channels, channelShape(mnemonic(), types[0], dictionary, all.drop_front()));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
@@ -206,22 +206,22 @@ static InferredTypes inferSoftmax(ArrayRef<RankedTensorType> types, StringRef op
 
 InferredTypes SoftmaxOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SoftmaxOp>(operands));
-  return inferSoftmax(types, "softmax", dictionary);
+  return inferSoftmax(types, mnemonic(), dictionary);
 }
 
 InferredTypes LogSoftmaxOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<LogSoftmaxOp>(operands));
-  return inferSoftmax(types, "log_softmax", dictionary);
+  return inferSoftmax(types, mnemonic(), dictionary);
 }
 
 InferredTypes SoftmaxGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SoftmaxGradOp>(operands));
-  return inferSoftmax(types, "softmax_grad", dictionary);
+  return inferSoftmax(types, mnemonic(), dictionary);
 }
 
 InferredTypes LogSoftmaxGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<LogSoftmaxGradOp>(operands));
-  return inferSoftmax(types, "log_softmax_grad", dictionary);
+  return inferSoftmax(types, mnemonic(), dictionary);
 }
 
 static llvm::Error checkLabels(StringRef op, RankedTensorType logits, RankedTensorType labels) {
@@ -237,19 +237,18 @@ static llvm::Error checkLabels(StringRef op, RankedTensorType logits, RankedTens
 
 InferredTypes SoftmaxCrossEntropyOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SoftmaxCrossEntropyOp>(operands));
-  MPC_RETURN_IF_ERROR(checkLabels("softmax_cross_entropy", types[0], types[1]));
+  MPC_RETURN_IF_ERROR(checkLabels(mnemonic(), types[0], types[1]));
   ArrayRef<int64_t> rows = types[0].getShape().take_front(1);
   MLIRContext *context = types[0].getContext();
   return SmallVector<RankedTensorType>{f32Tensor(context, lossShape(dictionary, rows)), f32Tensor(context, rows)};
 }
 
 InferredTypes SoftmaxCrossEntropyGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  StringRef name = "softmax_cross_entropy_grad";
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SoftmaxCrossEntropyGradOp>(operands));
-  MPC_RETURN_IF_ERROR(checkLabels(name, types[1], types[2]));
+  MPC_RETURN_IF_ERROR(checkLabels(mnemonic(), types[1], types[2]));
   ArrayRef<int64_t> rows = types[1].getShape().take_front(1);
-  MPC_RETURN_IF_ERROR(expectShape(name, "dloss", types[0], lossShape(dictionary, rows)));
-  MPC_RETURN_IF_ERROR(expectShape(name, "log_sum_exp", types[3], rows));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "dloss", types[0], lossShape(dictionary, rows)));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "log_sum_exp", types[3], rows));
   return SmallVector<RankedTensorType>{types[1]};
 }
 

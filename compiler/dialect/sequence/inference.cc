@@ -25,15 +25,16 @@ InferredTypes BatchMatmulOp::inferTypes(TypeRange operands, DictionaryAttr dicti
   RankedTensorType a = types[0], b = types[1];
   int64_t rank = a.getRank();
   if (rank < 3 || b.getRank() != rank)
-    return inferenceError("batch_matmul expects a and b of one rank, at least 3, got {0} and {1}; matmul takes "
+    return inferenceError("{0} expects a and b of one rank, at least 3, got {1} and {2}; matmul takes "
                           "matrices",
-                          typeText(a), typeText(b));
+                          mnemonic(), typeText(a), typeText(b));
   ArrayRef<int64_t> leading = a.getShape().drop_back(2);
   if (leading != b.getShape().drop_back(2))
-    return inferenceError("batch_matmul of {0} and {1}: the leading extents {2} and {3} differ; broadcast_to makes "
+    return inferenceError("{0} of {1} and {2}: the leading extents {3} and {4} differ; broadcast_to makes "
                           "them equal",
-                          typeText(a), typeText(b), shapeText(leading), shapeText(b.getShape().drop_back(2)));
-  MPC_ASSIGN_OR_RETURN(extents, productExtents("batch_matmul", a, b, toAttributes(dictionary)));
+                          mnemonic(), typeText(a), typeText(b), shapeText(leading),
+                          shapeText(b.getShape().drop_back(2)));
+  MPC_ASSIGN_OR_RETURN(extents, productExtents(mnemonic(), a, b, toAttributes(dictionary)));
   SmallVector<int64_t> result(leading);
   result.append({extents.first, extents.second});
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, promotedType({a, b}))};
@@ -78,7 +79,7 @@ static llvm::Error checkAttention(StringRef op, RankedTensorType query, RankedTe
 InferredTypes AttentionOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<AttentionOp>(operands));
   RankedTensorType mask = types.size() == 4 ? types[3] : RankedTensorType();
-  MPC_RETURN_IF_ERROR(checkAttention("attention", types[0], types[1], types[2], mask, dictionary));
+  MPC_RETURN_IF_ERROR(checkAttention(mnemonic(), types[0], types[1], types[2], mask, dictionary));
   ArrayRef<int64_t> query = types[0].getShape();
   SmallVector<int64_t> result{query[0], query[1], query[2], types[2].getDimSize(3)};
   return SmallVector<RankedTensorType>{
@@ -87,13 +88,12 @@ InferredTypes AttentionOp::inferTypes(TypeRange operands, DictionaryAttr diction
 }
 
 InferredTypes AttentionGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  StringRef name = "attention_grad";
   MPC_ASSIGN_OR_RETURN(types, operandTypes<AttentionGradOp>(operands));
   RankedTensorType mask = types.size() == 6 ? types[5] : RankedTensorType();
-  MPC_RETURN_IF_ERROR(checkAttention(name, types[1], types[2], types[3], mask, dictionary));
+  MPC_RETURN_IF_ERROR(checkAttention(mnemonic(), types[1], types[2], types[3], mask, dictionary));
   ArrayRef<int64_t> query = types[1].getShape();
-  MPC_RETURN_IF_ERROR(expectShape(name, "dy", types[0], {query[0], query[1], query[2], types[3].getDimSize(3)}));
-  MPC_RETURN_IF_ERROR(expectShape(name, "log_sum_exp", types[4], query.take_front(3)));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "dy", types[0], {query[0], query[1], query[2], types[3].getDimSize(3)}));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "log_sum_exp", types[4], query.take_front(3)));
   return SmallVector<RankedTensorType>{types[1], types[2], types[3]};
 }
 
@@ -109,7 +109,7 @@ static llvm::Error checkLstm(StringRef op, StringRef name, RankedTensorType gate
 
 InferredTypes LstmCellOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<LstmCellOp>(operands));
-  MPC_RETURN_IF_ERROR(checkLstm("lstm_cell", "gates", types[0], types[1]));
+  MPC_RETURN_IF_ERROR(checkLstm(mnemonic(), "gates", types[0], types[1]));
   MLIRContext *context = types[0].getContext();
   return SmallVector<RankedTensorType>{withShape(types[0], types[1].getShape()),
                                        f32Tensor(context, types[1].getShape()),
@@ -117,11 +117,10 @@ InferredTypes LstmCellOp::inferTypes(TypeRange operands, DictionaryAttr) {
 }
 
 InferredTypes LstmCellGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  StringRef name = "lstm_cell_grad";
   MPC_ASSIGN_OR_RETURN(types, operandTypes<LstmCellGradOp>(operands));
-  MPC_RETURN_IF_ERROR(checkLstm(name, "activations", types[2], types[3]));
+  MPC_RETURN_IF_ERROR(checkLstm(mnemonic(), "activations", types[2], types[3]));
   for (unsigned index : {0u, 1u, 4u})
-    MPC_RETURN_IF_ERROR(expectShape(name, "states and their cotangents", types[index], types[3].getShape()));
+    MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "states and their cotangents", types[index], types[3].getShape()));
   return SmallVector<RankedTensorType>{withShape(types[0], types[2].getShape()), types[3]};
 }
 
@@ -160,10 +159,9 @@ static llvm::Expected<int64_t> transposedExtent(StringRef op, const Attributes &
 }
 
 InferredTypes ConvTranspose2dOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  StringRef name = "conv_transpose2d";
   MPC_ASSIGN_OR_RETURN(types, operandTypes<ConvTranspose2dOp>(operands));
-  MPC_RETURN_IF_ERROR(expectRank(name, "an image", types[0], 4));
-  MPC_RETURN_IF_ERROR(expectRank(name, "a weight [C, O / groups, kh, kw]", types[1], 4));
+  MPC_RETURN_IF_ERROR(expectRank(mnemonic(), "an image", types[0], 4));
+  MPC_RETURN_IF_ERROR(expectRank(mnemonic(), "a weight [C, O / groups, kh, kw]", types[1], 4));
   ArrayRef<int64_t> input = types[0].getShape(), weight = types[1].getShape();
   Attributes values = toAttributes(dictionary);
   DataFormat format = values.Get(attribute::kDataFormat);
@@ -172,22 +170,23 @@ InferredTypes ConvTranspose2dOp::inferTypes(TypeRange operands, DictionaryAttr d
       values.GetInts("output_padding", {0, 0}).size() != 2 || values.GetInts("padding", {0, 0, 0, 0}).size() != 4)
     return inferenceError("{0}: strides, dilations and output_padding take [height, width], padding takes [top, "
                           "bottom, left, right]",
-                          name);
+                          mnemonic());
   int64_t groups = values.Get(attribute::kGroups), channels = input[axes.channel];
   if (weight[0] != channels)
-    return inferenceError("{0} expects {1} input channels, got {2} (input {3}, {4})", name, weight[0], channels,
+    return inferenceError("{0} expects {1} input channels, got {2} (input {3}, {4})", mnemonic(), weight[0], channels,
                           typeText(types[0]), wordOf(format));
   if (groups < 1 || channels % groups != 0)
-    return inferenceError("{0}: groups = {1} must divide the {2} input channels", name, groups, channels);
-  MPC_ASSIGN_OR_RETURN(height, transposedExtent(name, values, 0, input[axes.height], weight[2]));
-  MPC_ASSIGN_OR_RETURN(width, transposedExtent(name, values, 1, input[axes.width], weight[3]));
+    return inferenceError("{0}: groups = {1} must divide the {2} input channels", mnemonic(), groups, channels);
+  MPC_ASSIGN_OR_RETURN(height, transposedExtent(mnemonic(), values, 0, input[axes.height], weight[2]));
+  MPC_ASSIGN_OR_RETURN(width, transposedExtent(mnemonic(), values, 1, input[axes.width], weight[3]));
   // The convolution whose derivative this is must exist: it checks the mode and the padding.
-  MPC_ASSIGN_OR_RETURN(geometry, toExpected(name, ResolveWindow(values, {height, width}, {weight[2], weight[3]})));
+  MPC_ASSIGN_OR_RETURN(geometry,
+                       toExpected(mnemonic(), ResolveWindow(values, {height, width}, {weight[2], weight[3]})));
   if (geometry.output[0] != input[axes.height] || geometry.output[1] != input[axes.width])
-    return inferenceError("{0}: no convolution maps {1}x{2} to the input's {3}x{4}", name, height, width,
+    return inferenceError("{0}: no convolution maps {1}x{2} to the input's {3}x{4}", mnemonic(), height, width,
                           input[axes.height], input[axes.width]);
   int64_t outputs = weight[1] * groups;
-  return inferConvolution(name, types, imageShape(axes, input[axes.batch], outputs, height, width), outputs);
+  return inferConvolution(mnemonic(), types, imageShape(axes, input[axes.batch], outputs, height, width), outputs);
 }
 
 //===-- Normalisation --------------------------------------------------------------------------------------------===//
@@ -214,17 +213,16 @@ static InferredTypes inferNormGrad(StringRef op, ArrayRef<RankedTensorType> type
 
 InferredTypes LayerNormOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<LayerNormOp>(operands));
-  MPC_ASSIGN_OR_RETURN(rows, layerNormRows("layer_norm", types[0], types[1]));
-  MPC_RETURN_IF_ERROR(expectShape("layer_norm", "beta", types[2], types[1].getShape()));
+  MPC_ASSIGN_OR_RETURN(rows, layerNormRows(mnemonic(), types[0], types[1]));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "beta", types[2], types[1].getShape()));
   RankedTensorType statistic = f32Tensor(types[0].getContext(), rows);
   return SmallVector<RankedTensorType>{types[0], statistic, statistic};
 }
 
 InferredTypes LayerNormGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  StringRef name = "layer_norm_grad";
   MPC_ASSIGN_OR_RETURN(types, operandTypes<LayerNormGradOp>(operands));
-  MPC_ASSIGN_OR_RETURN(rows, layerNormRows(name, types[1], types[2]));
-  return inferNormGrad(name, types, rows);
+  MPC_ASSIGN_OR_RETURN(rows, layerNormRows(mnemonic(), types[1], types[2]));
+  return inferNormGrad(mnemonic(), types, rows);
 }
 
 // The shape of group_norm's statistics, [N, groups].
@@ -245,17 +243,16 @@ static llvm::Expected<SmallVector<int64_t>> groupNormStatistics(StringRef op, Ra
 InferredTypes GroupNormOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<GroupNormOp>(operands));
   ArrayRef<RankedTensorType> all(types);
-  MPC_ASSIGN_OR_RETURN(shape, groupNormStatistics("group_norm", types[0], all.drop_front(), dictionary));
+  MPC_ASSIGN_OR_RETURN(shape, groupNormStatistics(mnemonic(), types[0], all.drop_front(), dictionary));
   RankedTensorType statistic = f32Tensor(types[0].getContext(), shape);
   return SmallVector<RankedTensorType>{types[0], statistic, statistic};
 }
 
 InferredTypes GroupNormGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  StringRef name = "group_norm_grad";
   MPC_ASSIGN_OR_RETURN(types, operandTypes<GroupNormGradOp>(operands));
   ArrayRef<RankedTensorType> all(types);
-  MPC_ASSIGN_OR_RETURN(shape, groupNormStatistics(name, types[1], all.slice(2, 1), dictionary));
-  return inferNormGrad(name, types, shape);
+  MPC_ASSIGN_OR_RETURN(shape, groupNormStatistics(mnemonic(), types[1], all.slice(2, 1), dictionary));
+  return inferNormGrad(mnemonic(), types, shape);
 }
 
 //===-- Loss -----------------------------------------------------------------------------------------------------===//

@@ -14,32 +14,30 @@ static llvm::Error expectCount(StringRef op, DictionaryAttr dictionary) {
 }
 
 InferredTypes AccumulateGradientOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  StringRef name = "accumulate_gradient";
   MPC_ASSIGN_OR_RETURN(types, operandTypes<AccumulateGradientOp>(operands));
-  MPC_RETURN_IF_ERROR(expectShape(name, "a gradient", types[1], types[0].getShape()));
-  MPC_RETURN_IF_ERROR(expectScalars(name, ArrayRef<RankedTensorType>(types).drop_front(2)));
-  MPC_RETURN_IF_ERROR(expectCount(name, dictionary));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "a gradient", types[1], types[0].getShape()));
+  MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), ArrayRef<RankedTensorType>(types).drop_front(2)));
+  MPC_RETURN_IF_ERROR(expectCount(mnemonic(), dictionary));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
 InferredTypes NextMicroStepOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<NextMicroStepOp>(operands));
-  MPC_RETURN_IF_ERROR(expectScalars("next_micro_step", types));
-  MPC_RETURN_IF_ERROR(expectCount("next_micro_step", dictionary));
+  MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), types));
+  MPC_RETURN_IF_ERROR(expectCount(mnemonic(), dictionary));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
 InferredTypes IncrementOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<IncrementOp>(operands));
-  MPC_RETURN_IF_ERROR(expectScalars("increment", types));
+  MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), types));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
 InferredTypes BatchNormRunningUpdateOp::inferTypes(TypeRange operands, DictionaryAttr) {
-  StringRef name = "batch_norm_running_update";
   MPC_ASSIGN_OR_RETURN(types, operandTypes<BatchNormRunningUpdateOp>(operands));
   for (size_t index = 1; index < 4; ++index)
-    MPC_RETURN_IF_ERROR(expectShape(name, "every statistic", types[index], types[0].getShape()));
+    MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "every statistic", types[index], types[0].getShape()));
   return SmallVector<RankedTensorType>{types[0], types[1]};
 }
 
@@ -52,15 +50,15 @@ static RankedTensorType f32Like(RankedTensorType type) {
 
 InferredTypes ScaleLossOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<ScaleLossOp>(operands));
-  MPC_RETURN_IF_ERROR(expectScalars("scale_loss", {types[1]}));
+  MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), {types[1]}));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
 InferredTypes MergeChecksOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<MergeChecksOp>(operands));
   if (types.empty())
-    return inferenceError("merge_checks expects at least one check");
-  MPC_RETURN_IF_ERROR(expectScalars("merge_checks", types));
+    return inferenceError("{0} expects at least one check", mnemonic());
+  MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), types));
   return SmallVector<RankedTensorType>{types[0]};
 }
 
@@ -81,33 +79,32 @@ InferredTypes AnyOfOp::inferTypes(TypeRange operands, DictionaryAttr) {
 }
 
 InferredTypes GlobalNormOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  StringRef name = "global_norm";
   // ODS lists the operands as `inputs`: an error says what they are.
   SmallVector<StringRef, 2> names = {"gradients..."};
   bool unscales = toAttributes(dictionary).GetBool("unscale");
   int64_t sums = toAttributes(dictionary).GetInt("sums", 0);
   if (unscales)
     names.insert(names.begin(), "scale");
-  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, OperandNames{name, names}));
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, OperandNames{mnemonic(), names}));
   if (types.size() < names.size())
-    return inferenceError("global_norm expects at least one gradient");
+    return inferenceError("{0} expects at least one gradient", mnemonic());
   int64_t most = int64_t(types.size()) - (unscales ? 1 : 0);
   if (sums < 0 || sums > most)
-    return inferenceError("global_norm expects sums to count operands: from 0 to {0}, got {1}", most, sums);
-  MPC_RETURN_IF_ERROR(expectScalars(name, ArrayRef(types).take_back(sums)));
+    return inferenceError("{0} expects sums to count operands: from 0 to {1}, got {2}", mnemonic(), most, sums);
+  MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), ArrayRef(types).take_back(sums)));
   if (unscales) {
-    MPC_RETURN_IF_ERROR(expectScalars(name, {types[0]}));
-    MPC_RETURN_IF_ERROR(expectElement(name, "scale", types[0], /*flag=*/false));
+    MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), {types[0]}));
+    MPC_RETURN_IF_ERROR(expectElement(mnemonic(), "scale", types[0], /*flag=*/false));
   }
   return SmallVector<RankedTensorType>{f64Scalar(types[0].getContext())};
 }
 
 InferredTypes ClipByNormOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<ClipByNormOp>(operands));
-  MPC_RETURN_IF_ERROR(expectScalars("clip_by_norm", {types[1]}));
+  MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), {types[1]}));
   double limit = toAttributes(dictionary).GetDouble("max_norm", 0);
   if (!(limit > 0))
-    return inferenceError("clip_by_norm expects max_norm > 0, got {0}", limit);
+    return inferenceError("{0} expects max_norm > 0, got {1}", mnemonic(), limit);
   return SmallVector<RankedTensorType>{f32Like(types[0])};
 }
 
@@ -121,17 +118,17 @@ InferredTypes TensorStatisticsOp::inferTypes(TypeRange operands, DictionaryAttr)
 
 InferredTypes UnscaleOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<UnscaleOp>(operands));
-  MPC_RETURN_IF_ERROR(expectScalars("unscale", {types[1]}));
+  MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), {types[1]}));
   return SmallVector<RankedTensorType>{f32Like(types[0])};
 }
 
 InferredTypes AllFiniteOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<AllFiniteOp>(operands));
-  MPC_RETURN_IF_ERROR(expectScalars("all_finite", {types[0]}));
+  MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), {types[0]}));
   // Flags take the place of gradients.
   for (RankedTensorType type : ArrayRef(types).drop_front(2))
     if (type.getElementType().isInteger(1))
-      MPC_RETURN_IF_ERROR(expectScalars("all_finite", {type}));
+      MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), {type}));
   Builder b(types[0].getContext());
   return SmallVector<RankedTensorType>{RankedTensorType::get({}, b.getI1Type()),
                                        RankedTensorType::get({}, b.getI32Type())};
@@ -139,19 +136,19 @@ InferredTypes AllFiniteOp::inferTypes(TypeRange operands, DictionaryAttr) {
 
 InferredTypes CheckFiniteOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<CheckFiniteOp>(operands));
-  MPC_RETURN_IF_ERROR(expectScalars("check_finite", {types[1]}));
+  MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), {types[1]}));
   return SmallVector<RankedTensorType>{RankedTensorType::get({}, IntegerType::get(types[0].getContext(), 1))};
 }
 
 InferredTypes SumOfSquaresOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SumOfSquaresOp>(operands));
-  MPC_RETURN_IF_ERROR(expectScalars("sum_of_squares", ArrayRef(types).drop_front(1)));
+  MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), ArrayRef(types).drop_front(1)));
   return SmallVector<RankedTensorType>{f64Scalar(types[0].getContext())};
 }
 
 InferredTypes UpdateLossScaleOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<UpdateLossScaleOp>(operands));
-  MPC_RETURN_IF_ERROR(expectScalars("update_loss_scale", types));
+  MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), types));
   return SmallVector<RankedTensorType>{types[1], types[2], types[3], types[4], types[5]};
 }
 
