@@ -176,9 +176,9 @@ struct OneCycleOptions {
 };
 
 /// The rate rises from max_lr / div_factor at update 0 to max_lr at r = pct_start * total_steps - 1. Then it falls to
-/// max_lr / div_factor / final_div_factor at total_steps - 1, where it stays. Between two rates a and b, with t from 0
-/// to 1, it is b + (a - b) * (1 + cos(pi t)) / 2, or a + (b - a) * t for "linear" (Smith and Topin 2018,
-/// "Super-convergence: very fast training of neural networks using large learning rates"). MindSpore has no such
+/// max_lr / div_factor / final_div_factor at total_steps - 1, where it stays. From a to b, with t from 0 to 1, it is
+/// b + (a - b) * (1 + cos(pi t)) / 2. For "linear" it is a + (b - a) * t. The source is Smith and Topin 2018,
+/// "Super-convergence: very fast training of neural networks using large learning rates". MindSpore has no such
 /// schedule. The names, defaults and r are those of PyTorch's OneCycleLR, which also moves the momentum and has a third
 /// phase; this has not.
 class OneCycle {
