@@ -72,7 +72,8 @@ absl::Status StepDecay::Validate() const {
 }
 
 Tensor StepDecay::Construct(const Tensor& step) const {
-  const Tensor decays = floor(Quotient(step, static_cast<double>(options_.step_size)));
+  // Division, not multiplication by a reciprocal: step_size / step_size must be exactly 1.
+  const Tensor decays = floor(step / ops::FullLike(step, static_cast<double>(options_.step_size)));
   return exp(decays * std::log(options_.decay_rate)) * options_.learning_rate;
 }
 
@@ -213,7 +214,7 @@ absl::Status WarmUp::Validate() const {
 
 Tensor WarmUp::Construct(const Tensor& step) const {
   const auto warmup = static_cast<double>(options_.warmup_steps);
-  const Tensor rate = options_.learning_rate.ValueAt(maximum(step - warmup, ops::FullLike(step, 0.0)));
+  const Tensor rate = options_.learning_rate.ValueAt(maximum(step, ops::FullLike(step, warmup)) - warmup);
   return AtMost(Quotient(step + 1.0, warmup), 1.0) * rate;
 }
 
