@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -123,6 +124,90 @@ class PolynomialDecay {
 
  private:
   PolynomialDecayOptions options_;
+};
+
+struct ExponentialDecayOptions {
+  double learning_rate = 0.1;
+  double decay_rate = 0.9;          ///< factor of `decay_steps` updates, > 0
+  std::int64_t decay_steps = 1000;  ///< updates over which the rate takes one factor
+  bool is_stair = false;            ///< true: the rate changes after each `decay_steps` updates only
+};
+
+/// rate = learning_rate * decay_rate ^ (step / decay_steps), or with `is_stair` ^ floor(step / decay_steps). The names
+/// are those of MindSpore's nn.ExponentialDecayLR.
+class ExponentialDecay {
+ public:
+  explicit ExponentialDecay(const ExponentialDecayOptions& options) : options_(options) {}
+  absl::Status Validate() const;
+  Tensor Construct(const Tensor& step) const;
+
+ private:
+  ExponentialDecayOptions options_;
+};
+
+struct CosineAnnealingWarmRestartsOptions {
+  double learning_rate = 0.1;  ///< rate at the beginning of each cycle
+  std::int64_t t_0 = 1000;     ///< updates of the first cycle
+  std::int64_t t_mult = 1;     ///< how many times as long each cycle is as the one before it
+  double eta_min = 0.0;        ///< what the rate falls to in a cycle
+};
+
+/// In a cycle of n updates that began at update s, with t = (step - s) / n:
+/// rate = eta_min + (learning_rate - eta_min) * (1 + cos(pi t)) / 2. Then the next cycle begins (Loshchilov and Hutter
+/// 2017, "SGDR: stochastic gradient descent with warm restarts"). The names are those of PyTorch's scheduler and of
+/// MindSpore's. Where `t_mult` is not 1, the last restart is before update 2^24.
+class CosineAnnealingWarmRestarts {
+ public:
+  explicit CosineAnnealingWarmRestarts(const CosineAnnealingWarmRestartsOptions& options) : options_(options) {}
+  absl::Status Validate() const;
+  Tensor Construct(const Tensor& step) const;
+
+ private:
+  CosineAnnealingWarmRestartsOptions options_;
+};
+
+struct OneCycleOptions {
+  double max_lr = 0.1;
+  std::int64_t total_steps = 1000;
+  double pct_start = 0.3;               ///< share of the updates that the rise takes, in (0, 1)
+  std::string anneal_strategy = "cos";  ///< or "linear"
+  double div_factor = 25.0;             ///< max_lr / the first rate
+  double final_div_factor = 1e4;        ///< the first rate / the last one
+};
+
+/// The rate rises from max_lr / div_factor at update 0 to max_lr at r = pct_start * total_steps - 1. Then it falls to
+/// max_lr / div_factor / final_div_factor at total_steps - 1, where it stays. From a to b, with t from 0 to 1, it is
+/// b + (a - b) * (1 + cos(pi t)) / 2. For "linear" it is a + (b - a) * t. The source is Smith and Topin 2018,
+/// "Super-convergence: very fast training of neural networks using large learning rates". MindSpore has no such
+/// schedule. The names, defaults and r are those of PyTorch's OneCycleLR, which also moves the momentum and has a third
+/// phase; this has not.
+class OneCycle {
+ public:
+  explicit OneCycle(const OneCycleOptions& options) : options_(options) {}
+  absl::Status Validate() const;
+  Tensor Construct(const Tensor& step) const;
+
+ private:
+  OneCycleOptions options_;
+};
+
+struct WarmUpOptions {
+  LearningRate learning_rate = 0.1;  ///< a number or any schedule, for what comes after the warm-up
+  std::int64_t warmup_steps = 1000;  ///< updates over which the rate rises linearly
+};
+
+/// A warm-up in front of any schedule. For step < w: rate = (the first rate of the schedule) * (step + 1) / w. Then the
+/// schedule begins: its step is step - w. MindSpore's nn.WarmUpLR ends in a constant, and its first rate is 0.
+///
+///     nn::WarmUp({.learning_rate = nn::ExponentialDecay({.learning_rate = 0.1}), .warmup_steps = 500})
+class WarmUp {
+ public:
+  explicit WarmUp(const WarmUpOptions& options) : options_(options) {}
+  absl::Status Validate() const;
+  Tensor Construct(const Tensor& step) const;
+
+ private:
+  WarmUpOptions options_;
 };
 
 }  // namespace mpc::nn

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/amp_session.h"
+#include "frontend/graph/ops.h"
 #include "frontend/graph/trace.h"
 
 namespace mpc::nn {
@@ -17,9 +18,9 @@ std::string NameOf(const Parameter& parameter) {
 
 }  // namespace
 
-Optimizer::Optimizer(const ParameterGroups& groups, const Common& common, std::vector<std::string> slot_names)
+Optimizer::Optimizer(const ParameterGroups& groups, const Common& common, std::vector<Slot> slots)
     : step_(Tensor::Scalar<std::int32_t>(0), {.requires_grad = false, .role = Role::kStep}),
-      slot_names_(std::move(slot_names)),
+      slot_kinds_(std::move(slots)),
       loss_scale_(common.loss_scale),
       skip_decay_of_norms_(common.skip_decay_of_norms && !groups.grouped()) {
   for (const ParameterGroup& group : groups.groups()) {
@@ -56,11 +57,19 @@ void Optimizer::AddParameter(const Parameter& parameter, std::size_t group) {
   parameters_.push_back(parameter);
   group_of_.push_back(group);
   std::vector<Parameter> slots;
-  for (std::size_t slot = 0; slot < slot_names_.size(); ++slot) {
-    slots.emplace_back(parameter.shape(), Zeros(), ParameterOptions{.requires_grad = false, .role = Role::kSlot});
-    slots.back().set_owner(parameter);
-  }
+  for (const Slot& slot : slot_kinds_) slots.push_back(MakeSlot(parameter, slot));
   slots_.push_back(std::move(slots));
+}
+
+Parameter Optimizer::MakeSlot(const Parameter& parameter, const Slot& slot) {
+  Parameter state(parameter.shape(), Constant(slot.initial), {.requires_grad = false, .role = Role::kSlot});
+  state.set_owner(parameter);
+  return state;
+}
+
+void Optimizer::AddSlot(const Slot& slot) {
+  slot_kinds_.push_back(slot);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) slots_[i].push_back(MakeSlot(parameters_[i], slot));
 }
 
 void Optimizer::Reject(const std::string& message) {
@@ -142,8 +151,8 @@ std::vector<Parameter> Optimizer::State() {
   step_.set_name(absl::StrCat(prefix_, ".step"));
   state.push_back(step_);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    for (std::size_t slot = 0; slot < slot_names_.size(); ++slot) {
-      slots_[i][slot].set_name(absl::StrCat(prefix_, ".", parameters_[i].name(), ".", slot_names_[slot]));
+    for (std::size_t slot = 0; slot < slot_kinds_.size(); ++slot) {
+      slots_[i][slot].set_name(absl::StrCat(prefix_, ".", parameters_[i].name(), ".", slot_kinds_[slot].name));
       state.push_back(slots_[i][slot]);
     }
   }
@@ -194,14 +203,16 @@ bool Optimizer::Apply(const std::vector<Tensor>& gradients, const Tensor& predic
   if (prefix_ == "optimizer" && report.wants("learning_rate")) report.Record("learning_rate", rates[0]);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     // Frozen parameters keep their slots and stay as they are.
-    if (!parameters_[i].requires_grad()) continue;
     // Nor does weight decay touch what the loss does not use; the autodiff pass remarks on it.
-    if (trace->updates().IsUnused(parameters_[i])) continue;
+    if (!parameters_[i].requires_grad() || trace->updates().IsUnused(parameters_[i])) {
+      LeaveOut(i);
+      continue;
+    }
     if (!trace->updates().Claim(parameters_[i])) {
       trace->Fail(absl::StrCat("parameter '", NameOf(parameters_[i]), "' is updated by two optimizers"));
       return false;
     }
-    Operands operands{parameters_[i].Read(), {}, gradients[i], rates[group_of_[i]], step, predicate, DecayOf(i)};
+    Operands operands{parameters_[i].Read(), {}, gradients[i], rates[group_of_[i]], step, predicate, DecayOf(i), i};
     for (const Parameter& slot : slots_[i]) operands.slots.push_back(slot.Read());
     const std::vector<Tensor> updated = Update(operands);
     if (trace->failed()) return false;
@@ -227,6 +238,30 @@ std::vector<Tensor> Optimizer::Emit(std::string_view op, const Operands& operand
   Attributes all = attributes;
   all.Set("weight_decay", operands.weight_decay);
   return mpc::internal::Trace::Current()->Emit(op, values, all);
+}
+
+Tensor Optimizer::Unscaled(const Operands& operands) const {
+  auto* trace = mpc::internal::Trace::Current();
+  const Tensor& gradient = operands.gradient;
+  const Tensor wide = gradient.dtype() == DType::kF32 ? gradient : trace->Emit("cast", {gradient}, {}, DType::kF32)[0];
+  return loss_scale_ == 1.0 ? wide : wide * (1.0 / loss_scale_);
+}
+
+Tensor Optimizer::Decayed(const Operands& operands) const {
+  const Tensor gradient = Unscaled(operands);
+  return operands.weight_decay == 0.0 ? gradient : gradient + operands.parameter * operands.weight_decay;
+}
+
+Tensor Optimizer::Descend(const Operands& operands, const Tensor& direction, double weight_decay) {
+  // Without momentum mpc.sgd does not use its velocity, and the direction stands in its place.
+  std::vector<Tensor> values{operands.parameter, direction, direction, operands.learning_rate, operands.step};
+  if (operands.predicate.defined()) values.push_back(operands.predicate);
+  return mpc::internal::Trace::Current()->Emit("sgd", values, {{"weight_decay", weight_decay}})[0];
+}
+
+Tensor Optimizer::Held(const Operands& operands, const Tensor& updated, const Tensor& old) {
+  if (!operands.predicate.defined()) return updated;
+  return mpc::internal::Trace::Current()->Emit("select", {operands.predicate, updated, old}, {})[0];
 }
 
 }  // namespace mpc::nn

@@ -107,7 +107,6 @@ class Optimizer {
     double loss_scale = 1.0;
     bool skip_decay_of_norms = false;
   };
-  Optimizer(const ParameterGroups& groups, const Common& common, std::vector<std::string> slot_names);
 
   /// One parameter's update.
   struct Operands {
@@ -118,12 +117,47 @@ class Optimizer {
     Tensor step;
     Tensor predicate;  ///< may be undefined
     double weight_decay;
+    std::size_t index;  ///< place of the parameter among `parameters()`
   };
+  /// State of each parameter: the last part of its name, and the number that it starts from.
+  struct Slot {
+    std::string name;
+    double initial;
+    Slot(const char* name, double initial = 0.0) : name(name), initial(initial) {}  // NOLINT: a name stands for a slot
+  };
+  Optimizer(const ParameterGroups& groups, const Common& common, std::vector<Slot> slots);
+  Optimizer(const Optimizer& other) = default;
+  Optimizer& operator=(const Optimizer& other) = default;
+
   /// Emits the operation and returns the new values of parameter and slots.
   virtual std::vector<Tensor> Update(const Operands& operands) = 0;
   /// For `Update`: parameter, slots, gradient, learning rate, the step where the operation has it, the predicate.
   static std::vector<Tensor> Emit(std::string_view op, const Operands& operands, bool with_step,
                                   const Attributes& attributes);
+
+  // For rules that are written in operations of the graph, around one update operation. That operation writes the
+  // parameter, so guards, low copies and accumulation work as for any other. Slots are chosen at the end of the step.
+
+  /// The gradient as f32, divided by the loss scale.
+  Tensor Unscaled(const Operands& operands) const;
+  /// The same with the coupled weight decay added.
+  Tensor Decayed(const Operands& operands) const;
+  /// parameter - learning_rate * (direction + weight_decay * parameter).
+  static Tensor Descend(const Operands& operands, const Tensor& direction, double weight_decay);
+  /// The new value of a slot: `updated`, or `old` where the predicate of `operands` does not hold.
+  static Tensor Held(const Operands& operands, const Tensor& updated, const Tensor& old);
+
+  // For optimizers that change what another one does. A copy of it shares its state.
+
+  /// What `optimizer` makes of one parameter.
+  static std::vector<Tensor> UpdateOf(Optimizer& optimizer, const Operands& operands) {
+    return optimizer.Update(operands);
+  }
+  /// Adds a slot of each parameter, behind the others.
+  void AddSlot(const Slot& slot);
+  /// Called in a step for a parameter that no update reaches: a frozen one, or one that the loss does not use.
+  virtual void LeaveOut(std::size_t /*index*/) {}
+  const std::vector<Parameter>& slots(std::size_t index) const { return slots_[index]; }
 
   /// Keeps the first error.
   void Reject(const std::string& message);
@@ -137,6 +171,7 @@ class Optimizer {
     double weight_decay;
   };
   void AddParameter(const Parameter& parameter, std::size_t group);
+  static Parameter MakeSlot(const Parameter& parameter, const Slot& slot);
   double DecayOf(std::size_t index) const;
   std::vector<Tensor> Rates(const Tensor& step) const;
 
@@ -145,7 +180,7 @@ class Optimizer {
   std::vector<Group> groups_;
   std::string prefix_ = "optimizer";  ///< prefix of state names; the second optimizer of a step is "optimizer2"
   Parameter step_;
-  std::vector<std::string> slot_names_;
+  std::vector<Slot> slot_kinds_;
   std::vector<std::vector<Parameter>> slots_;  ///< by parameter
   double loss_scale_;
   bool skip_decay_of_norms_;

@@ -1,8 +1,10 @@
 #include "frontend/nn/optimizers.h"
 
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/graph/ops.h"
 
 namespace mpc::nn {
 namespace {
@@ -113,6 +115,83 @@ std::vector<Tensor> Lamb::Update(const Operands& operands) {
                {"beta2", options_.beta2},
                {"epsilon", options_.eps},
                {"loss_scale", options_.loss_scale}});
+}
+
+RMSProp::RMSProp(const ParameterGroups& parameters, const RMSPropOptions& options)
+    : Optimizer(parameters,
+                {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
+                {{"mean_square", 1.0}, "moment"}),
+      options_(options) {
+  if (options.centered) AddSlot("mean_grad");
+  if (!(options.decay >= 0 && options.decay <= 1)) {
+    Reject(absl::StrCat("decay must be in [0, 1], got ", options.decay));
+  }
+  if (!FiniteAndNotNegative(options.momentum)) Reject(NotFiniteOrNegative("momentum", options.momentum));
+  if (!(options.epsilon > 0) || std::isinf(options.epsilon)) {
+    Reject(absl::StrCat("epsilon must be a finite number > 0, got ", options.epsilon));
+  }
+}
+
+std::vector<Tensor> RMSProp::Update(const Operands& operands) {
+  const Tensor gradient = Decayed(operands);
+  const auto average = [&](const Tensor& old, const Tensor& value) {
+    return old * options_.decay + value * (1.0 - options_.decay);
+  };
+  const Tensor mean_square = average(operands.slots[0], square(gradient));
+  Tensor spread = mean_square;
+  std::vector<Tensor> means{Held(operands, mean_square, operands.slots[0])};
+  if (options_.centered) {
+    const Tensor mean_gradient = average(operands.slots[2], gradient);
+    spread = maximum(mean_square - square(mean_gradient), ops::FullLike(gradient, 0.0));
+    means.push_back(Held(operands, mean_gradient, operands.slots[2]));
+  }
+  // mpc.momentum adds what it is given to the moment and subtracts the moment, which holds the rate already.
+  Operands moved = operands;
+  moved.slots = {operands.slots[1]};
+  moved.gradient = operands.learning_rate * gradient / sqrt(spread + options_.epsilon);
+  moved.learning_rate = ops::FullLike(operands.learning_rate, 1.0);
+  moved.weight_decay = 0.0;
+  const std::vector<Tensor> updated = Emit("momentum", moved, /*with_step=*/false, {{"momentum", options_.momentum}});
+  std::vector<Tensor> results{updated[0], means[0], updated[1]};
+  if (options_.centered) results.push_back(means[1]);
+  return results;
+}
+
+Lion::Lion(const ParameterGroups& parameters, const LionOptions& options)
+    : Optimizer(parameters,
+                {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
+                {"moment"}),
+      options_(options) {
+  CheckBetas(options.beta1, options.beta2);
+}
+
+std::vector<Tensor> Lion::Update(const Operands& operands) {
+  const Tensor gradient = Unscaled(operands);
+  const Tensor& moment = operands.slots[0];
+  const auto mix = [&](double beta) { return moment * beta + gradient * (1.0 - beta); };
+  const Tensor mixed = mix(options_.beta1);
+  const Tensor zero = ops::FullLike(mixed, 0.0);
+  const Tensor sign = where(greater(mixed, zero), ops::FullLike(mixed, 1.0),
+                            where(less(mixed, zero), ops::FullLike(mixed, -1.0), zero));
+  return {Descend(operands, sign, operands.weight_decay), Held(operands, mix(options_.beta2), moment)};
+}
+
+Adagrad::Adagrad(const ParameterGroups& parameters, const AdagradOptions& options)
+    : Optimizer(parameters,
+                {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
+                {{"accum", options.accum}}),
+      options_(options) {
+  if (!FiniteAndNotNegative(options.accum)) Reject(NotFiniteOrNegative("accum", options.accum));
+}
+
+std::vector<Tensor> Adagrad::Update(const Operands& operands) {
+  const Tensor gradient = Decayed(operands);
+  const Tensor& old = operands.slots[0];
+  const Tensor sum = options_.update_slots ? old + square(gradient) : old;
+  // The smallest normal number keeps 0 / 0 away.
+  const Tensor root = sqrt(maximum(sum, ops::FullLike(sum, std::numeric_limits<float>::min())));
+  const Tensor updated = Descend(operands, gradient / root, /*weight_decay=*/0.0);
+  return {updated, options_.update_slots ? Held(operands, sum, old) : old};
 }
 
 }  // namespace mpc::nn

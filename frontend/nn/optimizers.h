@@ -1,4 +1,4 @@
-// The optimizers. Formulas: docs/dialect.md, at the operation of the same name.
+// The optimizers. Those with an operation of the same name have their formulas in docs/dialect.md, the others here.
 #pragma once
 
 #include <string>
@@ -146,6 +146,95 @@ class Lamb : public Optimizer {
 
  private:
   LambOptions options_;
+};
+
+struct RMSPropOptions {
+  LearningRate learning_rate = 0.1;
+  double decay = 0.9;  ///< share of the old averages, in [0, 1]
+  double momentum = 0.0;
+  double epsilon = 1e-10;
+  bool centered = false;  ///< divides by the deviation of the gradient, not by its root mean square
+  double loss_scale = 1.0;
+  double weight_decay = 0.0;  ///< coupled: added to the gradient
+  bool skip_decay_of_norms = false;
+};
+
+/// MindSpore's RMSProp (Tieleman and Hinton 2012, lecture 6.5 of "Neural networks for machine learning"). With
+/// g = gradient / loss_scale + weight_decay * p:
+///
+///     s = decay * s + (1 - decay) * g^2;
+///     m = momentum * m + learning_rate * g / sqrt(s + epsilon);
+///     p = p - m;
+///
+/// and for `centered`
+///
+///     a = decay * a + (1 - decay) * g;
+///     m = momentum * m + learning_rate * g / sqrt(s - a^2 + epsilon);
+///
+/// Where rounding makes s - a^2 negative, it counts as 0. The slots are mean_square, moment and mean_grad. They start
+/// from 1, 0 and 0.
+class RMSProp : public Optimizer {
+ public:
+  explicit RMSProp(const ParameterGroups& parameters, const RMSPropOptions& options = {});
+  std::string TypeName() const override { return "RMSProp"; }
+
+ protected:
+  std::vector<Tensor> Update(const Operands& operands) override;
+
+ private:
+  RMSPropOptions options_;
+};
+
+struct LionOptions {
+  LearningRate learning_rate = 1e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double weight_decay = 0.0;  ///< decoupled
+  double loss_scale = 1.0;
+  bool skip_decay_of_norms = false;
+};
+
+/// Lion (Chen et al. 2023, "Symbolic discovery of optimization algorithms"). MindSpore has none; the defaults are the
+/// paper's. With g = gradient / loss_scale, and sign(0) = 0:
+///
+///     p = p - learning_rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * p)
+///     m = beta2 * m + (1 - beta2) * g            m is 0 at first; the slot is moment
+class Lion : public Optimizer {
+ public:
+  explicit Lion(const ParameterGroups& parameters, const LionOptions& options = {});
+  std::string TypeName() const override { return "Lion"; }
+
+ protected:
+  std::vector<Tensor> Update(const Operands& operands) override;
+
+ private:
+  LionOptions options_;
+};
+
+struct AdagradOptions {
+  double accum = 0.1;  ///< what the sums of squares start from, >= 0
+  LearningRate learning_rate = 1e-3;
+  bool update_slots = true;  ///< false: the sums stay `accum`
+  double loss_scale = 1.0;
+  double weight_decay = 0.0;  ///< coupled: added to the gradient
+  bool skip_decay_of_norms = false;
+};
+
+/// MindSpore's Adagrad (Duchi, Hazan and Singer 2011, "Adaptive subgradient methods for online learning and stochastic
+/// optimization"). With g = gradient / loss_scale + weight_decay * p:
+///
+///     h = h + g^2                                h is `accum` at first; the slot is accum
+///     p = p - learning_rate * g / sqrt(h)        where h and g are 0, p stays
+class Adagrad : public Optimizer {
+ public:
+  explicit Adagrad(const ParameterGroups& parameters, const AdagradOptions& options = {});
+  std::string TypeName() const override { return "Adagrad"; }
+
+ protected:
+  std::vector<Tensor> Update(const Operands& operands) override;
+
+ private:
+  AdagradOptions options_;
 };
 
 }  // namespace mpc::nn

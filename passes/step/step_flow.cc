@@ -174,6 +174,12 @@ RequestSet StepFlow::behind(Value v, bool &followsUpdate) const {
       set |= deciding(op);
       return false;
     }
+    // What an optimizer computes beside its updates is decided as they are.
+    if (RequestSet own = byPath.lookup(pathOf(op)); own.any()) {
+      followsUpdate = true;
+      set |= own;
+      return false;
+    }
     bool isRequest = false;
     for (auto [index, request] : llvm::enumerate(requests)) {
       isRequest |= request.op == op;

@@ -48,7 +48,7 @@ public:
   /// Whether gradients reach \p op, or the optimizer it belongs to.
   bool isOptimizer(mlir::Operation *op) const;
   /// The requests behind a state value that no update computes, and whether gradients or updates are among what it is
-  /// computed from.
+  /// computed from. What has the scope path of an optimizer is decided as its updates are.
   RequestSet behind(mlir::Value v, bool &followsUpdate) const;
   /// Whether the loss of \p request depends on \p op, through state updates too.
   bool lossDependsOn(unsigned request, mlir::Operation *op) const { return fullSlices[request].contains(op); }

@@ -137,11 +137,25 @@ absl::Status RunGroups(const data::Dataset& train_set) {
   return Report("groups", !trained.ok() ? trained : set);
 }
 
+absl::Status RunAverages(const data::Dataset& train_set) {
+  Network net = MakeNetwork();
+  nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = "mean"});
+
+  nn::EMA averaging(nn::Lion(net.TrainableParams(), {.learning_rate = 1e-3}), {.decay = 0.9});
+  Model averaged_model(net, loss, averaging, {.metrics = {"accuracy"}});
+  absl::Status averaged = averaged_model.Train(1, train_set);
+  const nn::AveragedWeights weights(averaging);
+  const auto measured = averaged_model.Eval(train_set);
+
+  if (averaged.ok()) averaged = !weights.status().ok() ? weights.status() : measured.status();
+  return Report("averages", averaged);
+}
+
 }  // namespace
 
 int main() {
   const data::Dataset train_set = data::Digits(data::Split::kTrain).Shuffle(1).Batch(32);
-  for (auto* run : {&RunTorch, &RunPaddle, &RunApex, &RunGroups}) {
+  for (auto* run : {&RunTorch, &RunPaddle, &RunApex, &RunGroups, &RunAverages}) {
     if (!run(train_set).ok()) return 1;
   }
   return 0;

@@ -80,6 +80,73 @@ TEST(LearningRate, PolynomialDecay) {
   }
 }
 
+TEST(LearningRate, ExponentialDecay) {
+  for (bool stair : {false, true}) {
+    const auto exponential = [&](double step) {
+      const double decays = step / 3;
+      return 0.5 * std::pow(0.8, stair ? std::floor(decays) : decays);
+    };
+    ExpectRates(
+        RatesOf(nn::ExponentialDecay({.learning_rate = 0.5, .decay_rate = 0.8, .decay_steps = 3, .is_stair = stair}),
+                10),
+        exponential);
+  }
+}
+
+/// PyTorch's CosineAnnealingWarmRestarts, cycle by cycle.
+double WithRestarts(double step, double length, double factor) {
+  for (; step >= length; length *= factor) step -= length;
+  return 0.05 + (0.8 - 0.05) * 0.5 * (1 + std::cos(std::numbers::pi * step / length));
+}
+
+TEST(LearningRate, CosineAnnealingWarmRestarts) {
+  for (std::int64_t factor : {1, 2, 3}) {
+    ExpectRates(
+        RatesOf(nn::CosineAnnealingWarmRestarts({.learning_rate = 0.8, .t_0 = 3, .t_mult = factor, .eta_min = 0.05}),
+                25),
+        [&](double step) { return WithRestarts(step, 3, static_cast<double>(factor)); });
+  }
+}
+
+/// PyTorch's OneCycleLR of two phases over 12 updates, of which 5 rise.
+double OneCycleRate(double step, bool linear) {
+  const double peak = 5.0 / 12 * 12 - 1;
+  const bool rises = step <= peak;
+  const double from = rises ? 0.8 / 4 : 0.8;
+  const double to = rises ? 0.8 : 0.8 / 4 / 100;
+  const double share = std::min(1.0, rises ? step / peak : (step - peak) / (11 - peak));
+  if (linear) return from + (to - from) * share;
+  return to + (from - to) / 2 * (std::cos(std::numbers::pi * share) + 1);
+}
+
+TEST(LearningRate, OneCycle) {
+  for (bool linear : {false, true}) {
+    const std::vector<double> rates = RatesOf(nn::OneCycle({.max_lr = 0.8,
+                                                            .total_steps = 12,
+                                                            .pct_start = 5.0 / 12,
+                                                            .anneal_strategy = linear ? "linear" : "cos",
+                                                            .div_factor = 4,
+                                                            .final_div_factor = 100}),
+                                              15);
+    ExpectRates(rates, [&](double step) { return OneCycleRate(step, linear); });
+    EXPECT_NEAR(rates[4], 0.8, 0x1p-23) << "the peak";
+    EXPECT_NEAR(rates[14], 0.002, 1e-9) << "the last rate has all its digits";
+  }
+}
+
+TEST(LearningRate, WarmUpInFrontOfAnySchedule) {
+  ExpectRates(RatesOf(nn::WarmUp({.learning_rate = 0.5, .warmup_steps = 4}), 6),
+              [](double step) { return 0.5 * std::min(1.0, (step + 1) / 4); });
+  ExpectRates(
+      RatesOf(nn::WarmUp({.learning_rate = nn::StepDecay({.learning_rate = 0.5, .decay_rate = 0.1, .step_size = 2}),
+                          .warmup_steps = 3}),
+              9),
+      [](double step) { return step < 3 ? 0.5 * (step + 1) / 3 : 0.5 * std::pow(0.1, std::floor((step - 3) / 2)); });
+  ExpectRates(
+      RatesOf(nn::WarmUp({.learning_rate = [](Tensor step) { return exp(step * -0.5) * 0.25; }, .warmup_steps = 2}), 5),
+      [](double step) { return step < 2 ? 0.25 * (step + 1) / 2 : 0.25 * std::exp(-0.5 * (step - 2)); });
+}
+
 TEST(LearningRate, AFunctionOfTheStepIsASchedule) {
   ExpectRates(RatesOf([](Tensor step) { return exp(step * -0.5) * 0.25; }, 5),
               [](double step) { return 0.25 * std::exp(-0.5 * step); });
@@ -124,6 +191,20 @@ TEST(LearningRate, RejectsBadArguments) {
               HasSubstr("CosineDecay: warmup_steps must be in [0, total_steps), got 5 of 5"));
   EXPECT_THAT(error(nn::CosineDecay({.learning_rate = 0.1, .min_learning_rate = 0.2})), HasSubstr("must not exceed"));
   EXPECT_THAT(error(nn::PolynomialDecay({.power = 0})), HasSubstr("PolynomialDecay: power"));
+  EXPECT_THAT(error(nn::ExponentialDecay({.decay_rate = 0})),
+              HasSubstr("ExponentialDecay: decay_rate must be a finite number > 0, got 0"));
+  EXPECT_THAT(error(nn::ExponentialDecay({.decay_steps = 0})), HasSubstr("decay_steps must be at least 1, got 0"));
+  EXPECT_THAT(error(nn::CosineAnnealingWarmRestarts({.t_mult = 0})),
+              HasSubstr("CosineAnnealingWarmRestarts: t_mult must be at least 1, got 0"));
+  EXPECT_THAT(error(nn::CosineAnnealingWarmRestarts({.learning_rate = 0.1, .eta_min = 0.2})),
+              HasSubstr("eta_min 0.2 must not exceed learning_rate 0.1"));
+  EXPECT_THAT(error(nn::OneCycle({.pct_start = 1})), HasSubstr("OneCycle: pct_start must be in (0, 1), got 1"));
+  EXPECT_THAT(error(nn::OneCycle({.total_steps = 4, .pct_start = 0.25})), HasSubstr("must be more than 1, got 1"));
+  EXPECT_THAT(error(nn::OneCycle({.anneal_strategy = "exp"})), HasSubstr("must be cos or linear, got 'exp'"));
+  EXPECT_THAT(error(nn::OneCycle({.div_factor = 0})), HasSubstr("div_factor must be a finite number > 0, got 0"));
+  EXPECT_THAT(error(nn::WarmUp({.warmup_steps = 0})), HasSubstr("WarmUp: warmup_steps must be at least 1, got 0"));
+  EXPECT_THAT(error(nn::WarmUp({.learning_rate = nn::StepDecay({.step_size = 0})})),
+              HasSubstr("StepDecay: step_size must be at least 1, got 0"));
   EXPECT_EQ(error(nn::StepDecay({.decay_rate = 1})), "");
   EXPECT_THAT(error(-1.0), HasSubstr("learning_rate must be a finite number >= 0, got -1"));
   EXPECT_THAT(error(nn::StepDecay({.learning_rate = HUGE_VAL})),

@@ -171,6 +171,18 @@ INSTANTIATE_TEST_SUITE_P(Networks, SaveAndLoad,
                                          std::vector<std::string>{"bnnet", "--amp-level=O2", "--dtype=bf16"},
                                          std::vector<std::string>{"mlp", "--amp-level=O3", "--optimizer=adamw"}));
 
+TEST(MpcTrain, TrainsWithEachOptimizer) {
+  const TemporaryFolder folder;
+  for (const char* optimizer : {"rmsprop", "lion", "adagrad"}) {
+    ASSERT_EQ(Train({"mlp", "--amp-level=O2", "--epochs=1", std::string("--optimizer=") + optimizer,
+                     "--summary=" + folder.File("s")})
+                  .exit_code,
+              0)
+        << optimizer;
+    EXPECT_EQ(ReadJson(folder.File("s"))["options"]["optimizer"], optimizer);
+  }
+}
+
 TEST(MpcTrain, EqualSeedsGiveEqualBits) {
   const TemporaryFolder folder;
   for (const char* name : {"a", "b"}) {

@@ -45,6 +45,15 @@ std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainOptions& options, std::v
     if (options.data == kText) adamw.beta2 = kTextBeta2;
     return std::make_unique<nn::AdamW>(groups, adamw);
   }
+  if (options.optimizer == "rmsprop") {
+    return std::make_unique<nn::RMSProp>(groups, nn::RMSPropOptions{.learning_rate = rate, .weight_decay = decay});
+  }
+  if (options.optimizer == "lion") {
+    return std::make_unique<nn::Lion>(groups, nn::LionOptions{.learning_rate = rate, .weight_decay = decay});
+  }
+  if (options.optimizer == "adagrad") {
+    return std::make_unique<nn::Adagrad>(groups, nn::AdagradOptions{.learning_rate = rate, .weight_decay = decay});
+  }
   return std::make_unique<nn::Momentum>(
       groups, nn::MomentumOptions{.learning_rate = rate, .momentum = options.momentum, .weight_decay = decay});
 }

@@ -106,13 +106,14 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                &options.drop_remainder);
   flags.Integer("shift", 0, 16,
                 "Moves training images at random by up to N pixels. Default: 2 for digits, 0 for mnist.", &given.shift);
-  flags.Choice("optimizer", {"momentum", "sgd", "adam", "adamw", "torch-adamw"},
+  flags.Choice("optimizer", {"momentum", "sgd", "adam", "adamw", "torch-adamw", "rmsprop", "lion", "adagrad"},
                "adamw is AdamWeightDecay, torch-adamw is AdamW, with bias correction. Default: momentum, torch-adamw\n"
                "for text.",
                &given.optimizer);
   flags.Number(
       "lr", 0,
-      "Learning rate at the start. Default: 0.03 for momentum, 0.1 for sgd, 0.001 for the others, 0.003 for text.",
+      "Learning rate at the start. Default: 0.03 for momentum, 0.1 for sgd, 0.0001 for lion, 0.001 for the others,\n"
+      "0.003 for text.",
       &given.learning_rate);
   flags.Choice("lr-schedule", {"cosine", "constant"},
                "cosine: falls to 0 over the epochs, changed after each; on text to a tenth, changed after each step.",
@@ -187,6 +188,7 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
 
 double DefaultLearningRate(const std::string& optimizer) {
   if (optimizer == "momentum") return 0.03;
+  if (optimizer == "lion") return 1e-4;
   return optimizer == "sgd" ? 0.1 : 0.001;
 }
 

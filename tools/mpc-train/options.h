@@ -40,7 +40,7 @@ struct TrainOptions : DeviceOptions {
   std::int64_t batch_size = 32;
   bool drop_remainder = false;         ///< leaves out the rows of an epoch that fill no batch
   std::int64_t shift = 0;              ///< training images move by up to so many pixels
-  std::string optimizer = "momentum";  ///< momentum, sgd, adam, adamw, torch-adamw
+  std::string optimizer = "momentum";  ///< momentum, sgd, adam, adamw, torch-adamw, rmsprop, lion, adagrad
   double learning_rate = 0;            ///< at the start; by default the optimizer's
   double momentum = 0.9;               ///< momentum of optimizers momentum and sgd
   double weight_decay = 0;             ///< acts in every optimizer; on text, on matrices and tables alone

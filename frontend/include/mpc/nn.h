@@ -14,6 +14,7 @@
 #include "frontend/nn/layers.h"
 #include "frontend/nn/learning_rate.h"
 #include "frontend/nn/loss.h"
+#include "frontend/nn/optimizer_wrappers.h"
 #include "frontend/nn/optimizers.h"
 #include "frontend/nn/sequence_layers.h"
 #include "frontend/nn/train_step.h"
