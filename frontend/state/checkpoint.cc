@@ -1,72 +1,41 @@
 #include "frontend/state/checkpoint.h"
 
-#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/state/checkpoint_file.h"
 #include "frontend/state/checkpoint_metadata.h"
+#include "frontend/state/foreign_weights.h"
 
 namespace mpc {
 namespace {
 
 using ParameterMap = std::map<std::string, Tensor>;
 
-/// Loads `entries` that come from `origin`, "the parameters" or a file.
+/// Loads `entries` that come from `origin`, "the given map" or a file.
 absl::StatusOr<LoadReport> LoadEntries(nn::Cell& net, const ParameterMap& entries, const std::string& origin,
                                        const LoadOptions& options) {
-  LoadReport report;
-  std::vector<std::string> problems;
-  std::vector<std::pair<Parameter, Tensor>> assignments;
-  std::set<std::string> used;
-  for (const auto& [name, parameter] : net.ParametersAndNames()) {
-    const std::string foreign = options.names.Foreign(name);
-    const std::string shown =
-        foreign == name ? absl::StrCat("'", name, "'") : absl::StrCat("'", foreign, "' (", name, ")");
-    const auto found = entries.find(foreign);
-    if (found == entries.end()) {
-      report.missing.push_back(name);
-      if (options.strict) problems.push_back(absl::StrCat(shown, " is missing"));
-      continue;
-    }
-    if (!used.insert(foreign).second) problems.push_back(absl::StrCat(shown, " stands for two parameters"));
-    const Tensor& value = found->second;
-    if (!value.defined() || !value.status().ok() || !value.concrete()) {
-      problems.push_back(absl::StrCat(shown, " has no value"));
-      continue;
-    }
-    if (value.shape() != parameter.shape() || !IsFloating(value.dtype())) {
-      problems.push_back(absl::StrCat(shown, " is ", value.spec().ToString(), " in the file, ",
-                                      TensorSpec{parameter.dtype(), parameter.shape()}.ToString(), " in the network"));
-      continue;
-    }
-    assignments.emplace_back(parameter, value.To(parameter.dtype()));
-    report.loaded.push_back(name);
-  }
-  for (const auto& [name, tensor] : entries) {
-    if (used.contains(name) || options.names.Ignores(name)) continue;
-    report.unexpected.push_back(name);
-    if (options.strict) problems.push_back(absl::StrCat("'", name, "' is no parameter of ", net.TypeName()));
-  }
-  if (!problems.empty()) {
+  internal::WeightsFit fit = internal::FitWeights(net, entries, options);
+  if (!fit.problems.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(origin, " does not fit ", net.TypeName(), ":\n  ",
-                                                   absl::StrJoin(problems, "\n  "), "\nnothing was loaded"));
+                                                   absl::StrJoin(fit.problems, "\n  "), "\nnothing was loaded"));
   }
-  for (auto& [parameter, value] : assignments) {
+  for (auto& [parameter, value] : fit.assignments) {
     if (absl::Status status = parameter.SetData(value); !status.ok()) return status;
   }
-  return report;
+  return std::move(fit.report);
 }
 
 }  // namespace
 
 absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOptions& options) {
-  Safetensors content;
-  for (const auto& [name, parameter] : net.ParametersAndNames()) {
-    absl::StatusOr<Tensor> value = parameter.Value();
-    if (!value.ok()) return value.status();
-    content.tensors.emplace_back(options.names.Foreign(name), *std::move(value));
+  absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> tensors = internal::ForeignTensors(net, options.names);
+  if (!tensors.ok()) {
+    return absl::Status(tensors.status().code(), absl::StrCat("cannot save ", path, ": ", tensors.status().message()));
   }
+  Safetensors content;
+  content.tensors = *std::move(tensors);
   content.metadata["format"] = options.names.format();
   return internal::WriteCheckpointFile(path, std::move(content));
 }

@@ -31,6 +31,8 @@ struct LoadOptions {
   /// what fits is loaded and the report names the rest; a misshapen entry is an error in both.
   bool strict = true;
   NameMap names;  ///< what the file calls the Parameters; NameMap::PyTorch() for PyTorch
+  /// Parameters at and below these paths keep their values, whatever the file has for them: {"fc"} for a new head.
+  std::vector<std::string> filter_prefix;
 };
 
 struct LoadReport {
@@ -41,7 +43,7 @@ struct LoadReport {
 };
 
 /// Loads the weights of LoadCheckpoint into `net`. Everything is checked first: on an error, which lists every problem,
-/// the network is as it was. Floating entries of another type are converted to the Parameter's.
+/// the network is as it was. Floating entries of another type are converted to the Parameter's. NaN is refused.
 absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::string& path, const LoadOptions& options = {});
 /// As above, from the map that LoadCheckpoint returns.
 absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::map<std::string, Tensor>& parameters,
