@@ -1,5 +1,7 @@
 #include "frontend/state/checkpoint.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +9,7 @@
 #include "frontend/state/checkpoint_file.h"
 #include "frontend/state/checkpoint_metadata.h"
 #include "frontend/state/foreign_weights.h"
+#include "frontend/state/weights_file.h"
 
 namespace mpc {
 namespace {
@@ -27,6 +30,29 @@ absl::StatusOr<LoadReport> LoadEntries(nn::Cell& net, const ParameterMap& entrie
   return std::move(fit.report);
 }
 
+bool IsFinite(const Tensor& tensor) {
+  const std::vector<float> values = tensor.ToFloats();
+  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
+/// Stores floating tensors in `dtype`.
+absl::Status Convert(Safetensors& content, DType dtype, const std::string& path) {
+  if (!IsFloating(dtype)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot save ", path, ": dtype ", std::string(DTypeName(dtype)), " is no floating type"));
+  }
+  for (auto& [name, tensor] : content.tensors) {
+    if (!IsFloating(tensor.dtype())) continue;
+    Tensor converted = tensor.To(dtype);
+    if (!IsFinite(converted) && IsFinite(tensor)) {
+      return absl::InvalidArgumentError(absl::StrCat("cannot save ", path, ": '", name, "' has values too large for ",
+                                                     std::string(DTypeName(dtype))));
+    }
+    tensor = std::move(converted);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOptions& options) {
@@ -36,12 +62,15 @@ absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOp
   }
   Safetensors content;
   content.tensors = *std::move(tensors);
+  if (options.dtype.has_value()) {
+    if (absl::Status status = Convert(content, *options.dtype, path); !status.ok()) return status;
+  }
   content.metadata["format"] = options.names.format();
   return internal::WriteCheckpointFile(path, std::move(content));
 }
 
 absl::StatusOr<ParameterMap> LoadCheckpoint(const std::string& path) {
-  absl::StatusOr<Safetensors> content = internal::ReadCheckpointFile(path);
+  absl::StatusOr<Safetensors> content = internal::ReadWeightsFile(path);
   if (!content.ok()) return content.status();
   absl::StatusOr<internal::RoleMap> roles = internal::RoleMap();
   if (internal::IsTrainingCheckpoint(content->metadata)) roles = internal::ParseRoles(content->metadata, path);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace mpc {
 
 struct SaveOptions {
   NameMap names;  ///< what the file calls the Parameters; NameMap::PyTorch() for PyTorch
+  /// The floating type in the file: f16, bf16. Left out: each Parameter's own. Values that become infinite are an
+  /// error.
+  std::optional<DType> dtype;
 };
 
 /// Writes every Parameter of `net` (running statistics included) under its dotted path as safetensors. The file is
@@ -23,7 +27,8 @@ absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOp
 
 /// The parameters and statistics in a file, by the file's names. The file may be a checkpoint of weights or another
 /// program's safetensors. It may also be a checkpoint of a Model's training, whose optimizer and counters are left out.
-/// Errors: a file that is missing, truncated or damaged.
+/// An index of shards ("model.safetensors.index.json") stands for them, and a folder for what it has of Hugging Face's
+/// names. Errors: a file that is missing, truncated or damaged; a pickle; all that is wrong with an index and shards.
 absl::StatusOr<std::map<std::string, Tensor>> LoadCheckpoint(const std::string& path);
 
 struct LoadOptions {

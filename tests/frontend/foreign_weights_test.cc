@@ -231,6 +231,32 @@ TEST(ForeignWeights, EveryProblemIsListedAtOnce) {
   EXPECT_THAT(error, Not(HasSubstr("two parameters")));
 }
 
+TEST(ForeignWeights, LowFilesAreWrittenAndWidened) {
+  const testing::TemporaryFolder folder;
+  TwoLayers net;
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    MPC_ASSERT_OK(SaveCheckpoint(net, folder / "low", {.dtype = dtype}));
+    const absl::StatusOr<Entries> entries = LoadCheckpoint(folder / "low");
+    ASSERT_TRUE(entries.ok()) << entries.status();
+    EXPECT_EQ(entries->at("fc1.weight").dtype(), dtype);
+    TwoLayers loaded;
+    ASSERT_TRUE(LoadParamIntoNet(loaded, folder / "low").ok());
+    EXPECT_EQ(loaded.fc1.weight.dtype(), DType::kF32);
+    EXPECT_EQ(loaded.fc1.weight.Value()->ToFloats(), net.fc1.weight.Value()->To(dtype).ToFloats());
+  }
+}
+
+TEST(ForeignWeights, ALowTypeThatIsTooSmallIsAnError) {
+  const testing::TemporaryFolder folder;
+  TwoLayers net;
+  MPC_ASSERT_OK(net.fc2.bias.SetData(Tensor::Full({3}, 1e5)));
+  EXPECT_THAT(ErrorOf(SaveCheckpoint(net, folder / "x", {.dtype = DType::kF16})),
+              HasSubstr("'fc2.bias' has values too large for f16"));
+  MPC_EXPECT_OK(SaveCheckpoint(net, folder / "x", {.dtype = DType::kBF16}));
+  EXPECT_THAT(ErrorOf(SaveCheckpoint(net, folder / "x", {.dtype = DType::kI32})),
+              HasSubstr("dtype i32 is no floating type"));
+}
+
 TEST(ForeignWeights, TwoParametersOfOneEntryAreAnError) {
   TwoLayers net;
   const NameMap names = NameMap().Rename("fc2.bias", "fc1.bias");
