@@ -69,6 +69,12 @@ absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOp
   return internal::WriteCheckpointFile(path, std::move(content));
 }
 
+absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, std::string_view preset) {
+  absl::StatusOr<NameMap> names = NameMap::Preset(preset);
+  if (!names.ok()) return names.status();
+  return SaveCheckpoint(net, path, SaveOptions{.names = *std::move(names)});
+}
+
 absl::StatusOr<ParameterMap> LoadCheckpoint(const std::string& path) {
   absl::StatusOr<Safetensors> content = internal::ReadWeightsFile(path);
   if (!content.ok()) return content.status();
@@ -92,6 +98,12 @@ absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::string& pa
 
 absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const ParameterMap& parameters, const LoadOptions& options) {
   return LoadEntries(net, parameters, "the given map", options);
+}
+
+absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::string& path, std::string_view preset) {
+  absl::StatusOr<NameMap> names = NameMap::Preset(preset);
+  if (!names.ok()) return names.status();
+  return LoadParamIntoNet(net, path, LoadOptions{.names = *std::move(names)});
 }
 
 }  // namespace mpc

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +25,8 @@ struct SaveOptions {
 /// Writes every Parameter of `net` (running statistics included) under its dotted path as safetensors. The file is
 /// written beside `path`, synced and renamed; its folder must exist. Errors: the path and the reason.
 absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOptions& options = {});
+/// With the names of NameMap::Preset(preset): SaveCheckpoint(net, "model.safetensors", "huggingface/gpt2").
+absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, std::string_view preset);
 
 /// The parameters and statistics in a file, by the file's names. The file may be a checkpoint of weights or another
 /// program's safetensors. It may also be a checkpoint of a Model's training, whose optimizer and counters are left out.
@@ -53,5 +56,8 @@ absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::string& pa
 /// As above, from the map that LoadCheckpoint returns.
 absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::map<std::string, Tensor>& parameters,
                                             const LoadOptions& options = {});
+/// With the names of NameMap::Preset(preset), from the published files: LoadParamIntoNet(net, "model.safetensors",
+/// "huggingface/gpt2"). Errors: an unknown preset, too.
+absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::string& path, std::string_view preset);
 
 }  // namespace mpc

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 namespace mpc {
 
 /// How a file holds one Parameter.
@@ -28,6 +30,13 @@ class NameMap {
   /// PyTorch's: gamma -> weight, beta -> bias, moving_mean -> running_mean, moving_variance -> running_var; weights and
   /// biases keep their names. `num_batches_tracked` entries are ignored.
   static NameMap PyTorch();
+
+  /// The names of a published network: "torchvision/resnet18", "torchvision/resnet50", "huggingface/gpt2",
+  /// "huggingface/bert". The networks of models/ have the other side's layout after it. Errors (NOT_FOUND): what
+  /// exists.
+  static absl::StatusOr<NameMap> Preset(std::string_view name);
+  /// Every name that Preset takes, sorted.
+  static std::vector<std::string> PresetNames();
 
   /// Parameters below the path `own` have `foreign` in its place: Rename("conv1", "features.0"). Each `*` of `foreign`
   /// takes what that of `own` stands for: Rename("blocks.*.ln1", "h.*.ln_1"). An empty `own` stands for the whole

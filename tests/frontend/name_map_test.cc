@@ -121,5 +121,38 @@ TEST(NameMap, AliasesAreWholeParts) {
               ElementsAre("a.LayerNorm.weight", "a.MyLayerNorm.gamma", "LayerNorm.weight"));
 }
 
+TEST(NamePresets, TransformersNamesOfGpt2) {
+  const absl::StatusOr<NameMap> map = NameMap::Preset("huggingface/gpt2");
+  ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_EQ(map->format(), "pt");
+  EXPECT_EQ(map->Foreign("tokens.embedding_table"), "transformer.wte.weight");
+  EXPECT_EQ(map->Foreign("blocks.11.ln1.beta"), "transformer.h.11.ln_1.bias");
+  EXPECT_EQ(map->Foreign("blocks.0.attention.in_proj.bias"), "transformer.h.0.attn.c_attn.bias");
+  EXPECT_EQ(map->Foreign("blocks.0.contract.weight"), "transformer.h.0.mlp.c_proj.weight");
+  EXPECT_TRUE(map->LayoutOf("blocks.0.contract.weight").transposed);
+  EXPECT_FALSE(map->LayoutOf("tokens.embedding_table").transposed);
+  EXPECT_TRUE(map->Ignores("transformer.h.3.attn.bias"));
+}
+
+TEST(NamePresets, TransformersNamesOfBert) {
+  const absl::StatusOr<NameMap> map = NameMap::Preset("huggingface/bert");
+  ASSERT_TRUE(map.ok()) << map.status();
+  const std::string self = "bert.encoder.layer.1.attention.self.";
+  EXPECT_THAT(map->LayoutOf("blocks.1.attention.in_proj.weight").entries,
+              ElementsAre(self + "query.weight", self + "key.weight", self + "value.weight"));
+  EXPECT_EQ(map->Foreign("blocks.1.ln2.gamma"), "bert.encoder.layer.1.output.LayerNorm.weight");
+  EXPECT_EQ(map->Foreign("ln.gamma"), "bert.embeddings.LayerNorm.weight");
+  EXPECT_EQ(map->Foreign("decoder_bias"), "cls.predictions.bias");
+}
+
+TEST(NamePresets, AreSortedAndAllExist) {
+  const std::vector<std::string> names = NameMap::PresetNames();
+  EXPECT_THAT(names,
+              ElementsAre("huggingface/bert", "huggingface/gpt2", "torchvision/resnet18", "torchvision/resnet50"));
+  for (const std::string& name : names) EXPECT_TRUE(NameMap::Preset(name).ok()) << name;
+  EXPECT_EQ(NameMap::Preset("torchvision/resnet50")->Foreign("layer1.0.bn1.moving_mean"), "layer1.0.bn1.running_mean");
+  EXPECT_EQ(NameMap::Preset("keras/resnet50").status().code(), absl::StatusCode::kNotFound);
+}
+
 }  // namespace
 }  // namespace mpc
