@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -9,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/gpt2.h"
-#include "runtime/file_content.h"
 
 namespace mpc::models {
 namespace {
@@ -115,9 +115,9 @@ class ConfigReader {
 }  // namespace
 
 absl::StatusOr<Gpt2Config> ReadGpt2Config(const std::string& path) {
-  const absl::StatusOr<std::vector<std::uint8_t>> text = runtime::ReadFileContent(path);
-  if (!text.ok()) return text.status();
-  const Json json = Json::parse(text->begin(), text->end(), nullptr, /*allow_exceptions=*/false);
+  std::ifstream file(path);
+  if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  const Json json = Json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return absl::InvalidArgumentError(absl::StrCat(path, ": not valid JSON"));
   if (!json.is_object()) return absl::InvalidArgumentError(absl::StrCat(path, ": not a JSON object"));
   ConfigReader reader(json);

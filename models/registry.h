@@ -48,7 +48,7 @@ class Workload {
 /// Other sizes than published, for small machines. 0: as published.
 struct WorkloadSizes {
   std::int64_t image_size = 0;  ///< pixels of a side, of "resnet18-imagenet" and "resnet50-imagenet"; a multiple of 32
-  std::int64_t classes = 0;     ///< of the ResNets; at least 2
+  std::int64_t classes = 0;     ///< classes of a ResNet, at least 2
   // The sizes below are for networks that read tokens: "bert", "bert-tiny", "gpt2" and "gpt2-tiny"; see BertConfig and
   // Gpt2Config.
   std::int64_t tokens = 0;  ///< tokens of a row, at most the context; 0: 128 for "bert", else the context
