@@ -53,7 +53,7 @@ def randomise(network: torch.nn.Module) -> torch.nn.Module:
             if name.endswith("running_var"):
                 tensor.uniform_(0.5, 1.5)
             elif tensor.dim() > 1:
-                tensor.normal_(0, 0.3)
+                tensor.normal_(0, (tensor.shape[0] / tensor.numel()) ** 0.5)
             else:
                 tensor.normal_(1 if name.endswith("weight") else 0, 0.2)
     return network.eval()
