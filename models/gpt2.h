@@ -3,8 +3,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "models/transformer.h"
 #include "mpc/mpc.h"
 
@@ -17,11 +19,16 @@ struct Gpt2Config {
   std::int64_t width = 768;
   std::int64_t layers = 12;
   std::int64_t heads = 12;
-  double dropout = 0.0;  ///< rate for embeddings and for what each part adds; published with 0.1
+  double dropout = 0.0;   ///< rate for embeddings and for what each part adds; published with 0.1
+  double epsilon = 1e-5;  ///< that of all normalisations
 
   /// For tests and small machines.
   static Gpt2Config Tiny() { return {.vocabulary = 256, .context = 32, .width = 64, .layers = 2, .heads = 4}; }
 };
+
+/// Reads transformers' "config.json". A field that it does not have is that of transformers, as published. Rates of
+/// dropout are left out. Errors: all fields that change numbers and have values that Gpt2 does not compute, by name.
+absl::StatusOr<Gpt2Config> ReadGpt2Config(const std::string& path);
 
 /// x + attention(norm(x)), then x + mlp(norm(x)), on [N, T, width].
 class Gpt2Block : public TransformerBlock {
@@ -33,6 +40,7 @@ class Gpt2Block : public TransformerBlock {
                           .heads = config.heads,
                           .causal = true,
                           .dropout = config.dropout,
+                          .epsilon = config.epsilon,
                           .gelu = "tanh",
                           .output_init = Residual(config)}) {}
 
@@ -58,10 +66,15 @@ class Gpt2 : public nn::Cell {
       : tokens(config.vocabulary, config.width, {.embedding_table = Normal(0.02)}),
         positions(config.context, config.width, {.embedding_table = Normal(0.01)}),
         drop({.p = config.dropout}),
-        ln_f({config.width}, {.epsilon = 1e-5}),
+        ln_f({config.width}, {.epsilon = config.epsilon}),
         config_(config) {
     blocks = StackOf<Gpt2Block>(config);
   }
+
+  /// The network and the weights of a folder that transformers' GPT2LMHeadModel has saved: "config.json", and
+  /// "model.safetensors" or its shards. It has no dropout: with it, make a Gpt2 of ReadGpt2Config and load the weights.
+  /// Errors: those of ReadGpt2Config and of LoadParamIntoNet.
+  static absl::StatusOr<Gpt2> FromFolder(const std::string& path);
 
   Tensor Construct(Tensor ids) {
     Tensor x = tokens(ids) + positions(PositionNumbers(ids.dim(-1)));

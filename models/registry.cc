@@ -97,11 +97,22 @@ std::unique_ptr<Workload> Classify(Network network, Shape image, std::int64_t cl
                         {{DType::kF32, std::move(image)}, {DType::kI32, {}}, classes});
 }
 
-/// A network on photographs of a thousand classes.
+std::int64_t ClassesOf(const WorkloadSizes& sizes, std::int64_t published) {
+  return sizes.classes > 0 ? sizes.classes : published;
+}
+
+/// A network on photographs, published for a thousand classes.
 template <typename Network>
-std::unique_ptr<Workload> ClassifyPhotos(Network network, const WorkloadSizes& sizes) {
+std::unique_ptr<Workload> ClassifyPhotos(const WorkloadSizes& sizes) {
   const std::int64_t side = sizes.image_size > 0 ? sizes.image_size : 224;
-  return Classify(std::move(network), {3, side, side}, 1000);
+  const std::int64_t classes = ClassesOf(sizes, 1000);
+  return Classify(Network({.num_classes = static_cast<int>(classes)}), {3, side, side}, classes);
+}
+
+/// ResNet-18 on small images, published for ten classes.
+std::unique_ptr<Workload> ClassifySmallImages(const WorkloadSizes& sizes, int channels) {
+  const std::int64_t classes = ClassesOf(sizes, 10);
+  return Classify(SmallResNet18(static_cast<int>(classes), channels), {channels, 32, 32}, classes);
 }
 
 /// Replaces sizes of a network that reads tokens by those that `from` gives, which are not 0.
@@ -132,6 +143,7 @@ using MakeSized = std::function<std::unique_ptr<Workload>(const WorkloadSizes&)>
 struct NamedWorkload {
   MakeSized make;
   bool has_photos = false;                   ///< takes WorkloadSizes::image_size
+  bool takes_classes = false;                ///< takes WorkloadSizes::classes
   std::optional<WorkloadSizes> token_sizes;  ///< reads tokens; as published
   bool predicts_next_token = false;
 };
@@ -160,14 +172,12 @@ const std::map<std::string_view, NamedWorkload>& Workloads() {
        }}},
       {"lenet5", {[](const WorkloadSizes&) { return Classify(LeNet5(), kDigit); }}},
       {"mlp", {[](const WorkloadSizes&) { return Classify(Mlp(), kDigit); }}},
-      {"resnet18", {[](const WorkloadSizes&) { return Classify(SmallResNet18(10), kDigit); }}},
-      {"resnet18-cifar", {[](const WorkloadSizes&) {
-         return Classify(SmallResNet18(10, 3), {3, 32, 32});
-       }}},
-      {"resnet18-imagenet",
-       {.make = [](const WorkloadSizes& sizes) { return ClassifyPhotos(ResNet18(), sizes); }, .has_photos = true}},
-      {"resnet50-imagenet",
-       {.make = [](const WorkloadSizes& sizes) { return ClassifyPhotos(ResNet50(), sizes); }, .has_photos = true}},
+      {"resnet18",
+       {.make = [](const WorkloadSizes& sizes) { return ClassifySmallImages(sizes, 1); }, .takes_classes = true}},
+      {"resnet18-cifar",
+       {.make = [](const WorkloadSizes& sizes) { return ClassifySmallImages(sizes, 3); }, .takes_classes = true}},
+      {"resnet18-imagenet", {.make = ClassifyPhotos<ResNet18>, .has_photos = true, .takes_classes = true}},
+      {"resnet50-imagenet", {.make = ClassifyPhotos<ResNet50>, .has_photos = true, .takes_classes = true}},
       {"gpt2", ReadTokens<Gpt2, NextTokenLoss>(Gpt2Config())},
       {"gpt2-tiny", ReadTokens<Gpt2, NextTokenLoss>(Gpt2Config::Tiny())},
       {"bert", ReadTokens<Bert, MaskedTokenLoss>(BertConfig(), /*tokens=*/128)},
@@ -193,15 +203,30 @@ const NamedWorkload* FindWorkload(std::string_view name) {
   return found == Workloads().end() ? nullptr : &found->second;
 }
 
-/// "a, b and c": those that read tokens.
-std::string TokenReaders() {
+/// "a, b and c": the workloads that `fits` holds for.
+std::string NamesOf(bool (*fits)(const NamedWorkload&)) {
   std::vector<std::string> names;
   for (const auto& [name, workload] : Workloads()) {
-    if (workload.token_sizes.has_value()) names.emplace_back(name);
+    if (fits(workload)) names.emplace_back(name);
   }
   const std::string last = names.back();
   names.pop_back();
   return absl::StrCat(absl::StrJoin(names, ", "), " and ", last);
+}
+
+/// Those that read tokens.
+std::string TokenReaders() {
+  return NamesOf([](const NamedWorkload& workload) { return workload.token_sizes.has_value(); });
+}
+
+/// Errors: classes of a network that does not take them; too few.
+absl::Status CheckClasses(const std::string& model, bool takes_classes, std::int64_t classes) {
+  if (classes == 0 || (takes_classes && classes >= 2)) return absl::OkStatus();
+  const std::string given = absl::StrCat("classes = ", classes, ": ", model);
+  if (takes_classes) return absl::InvalidArgumentError(absl::StrCat(given, " takes 2 and more"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(given, " has its own; ",
+                   NamesOf([](const NamedWorkload& workload) { return workload.takes_classes; }), " take others"));
 }
 
 /// Errors: a size below 0; a size that a network without tokens does not have; a width that the heads do not divide.
@@ -270,6 +295,7 @@ absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes) {
     return absl::InvalidArgumentError(
         absl::StrCat("image_size = ", sizes.image_size, ": ", model, " takes multiples of ", kSide));
   }
+  if (absl::Status status = CheckClasses(model, workload->takes_classes, sizes.classes); !status.ok()) return status;
   return CheckTokenSizes(model, workload->token_sizes, sizes);
 }
 

@@ -48,6 +48,7 @@ class Workload {
 /// Other sizes than published, for small machines. 0: as published.
 struct WorkloadSizes {
   std::int64_t image_size = 0;  ///< pixels of a side, of "resnet18-imagenet" and "resnet50-imagenet"; a multiple of 32
+  std::int64_t classes = 0;     ///< classes of a ResNet, at least 2
   // The sizes below are for networks that read tokens: "bert", "bert-tiny", "gpt2" and "gpt2-tiny"; see BertConfig and
   // Gpt2Config.
   std::int64_t tokens = 0;  ///< tokens of a row, at most the context; 0: 128 for "bert", else the context
@@ -74,8 +75,8 @@ absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes = {
 /// Every name, sorted.
 std::vector<std::string> WorkloadNames();
 
-/// The sizes of `name`, with those of `sizes` that are given in place of the published ones. None is 0 but the image
-/// size. Empty for a network that reads no tokens.
+/// The sizes of `name`, with those of `sizes` that are given in place of the published ones. None is 0 but those
+/// of images. Empty for a network that reads no tokens.
 std::optional<WorkloadSizes> TokenSizesOf(std::string_view name, const WorkloadSizes& sizes = {});
 
 /// Whether `name` predicts the next token at each position, as a network does that writes text.

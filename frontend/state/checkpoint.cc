@@ -1,78 +1,82 @@
 #include "frontend/state/checkpoint.h"
 
-#include <set>
+#include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/state/checkpoint_file.h"
 #include "frontend/state/checkpoint_metadata.h"
+#include "frontend/state/foreign_weights.h"
+#include "frontend/state/weights_file.h"
 
 namespace mpc {
 namespace {
 
 using ParameterMap = std::map<std::string, Tensor>;
 
-/// Loads `entries` that come from `origin`, "the parameters" or a file.
+/// Loads `entries` that come from `origin`, "the given map" or a file.
 absl::StatusOr<LoadReport> LoadEntries(nn::Cell& net, const ParameterMap& entries, const std::string& origin,
                                        const LoadOptions& options) {
-  LoadReport report;
-  std::vector<std::string> problems;
-  std::vector<std::pair<Parameter, Tensor>> assignments;
-  std::set<std::string> used;
-  for (const auto& [name, parameter] : net.ParametersAndNames()) {
-    const std::string foreign = options.names.Foreign(name);
-    const std::string shown =
-        foreign == name ? absl::StrCat("'", name, "'") : absl::StrCat("'", foreign, "' (", name, ")");
-    const auto found = entries.find(foreign);
-    if (found == entries.end()) {
-      report.missing.push_back(name);
-      if (options.strict) problems.push_back(absl::StrCat(shown, " is missing"));
-      continue;
-    }
-    if (!used.insert(foreign).second) problems.push_back(absl::StrCat(shown, " stands for two parameters"));
-    const Tensor& value = found->second;
-    if (!value.defined() || !value.status().ok() || !value.concrete()) {
-      problems.push_back(absl::StrCat(shown, " has no value"));
-      continue;
-    }
-    if (value.shape() != parameter.shape() || !IsFloating(value.dtype())) {
-      problems.push_back(absl::StrCat(shown, " is ", value.spec().ToString(), " in the file, ",
-                                      TensorSpec{parameter.dtype(), parameter.shape()}.ToString(), " in the network"));
-      continue;
-    }
-    assignments.emplace_back(parameter, value.To(parameter.dtype()));
-    report.loaded.push_back(name);
-  }
-  for (const auto& [name, tensor] : entries) {
-    if (used.contains(name) || options.names.Ignores(name)) continue;
-    report.unexpected.push_back(name);
-    if (options.strict) problems.push_back(absl::StrCat("'", name, "' is no parameter of ", net.TypeName()));
-  }
-  if (!problems.empty()) {
+  internal::WeightsFit fit = internal::FitWeights(net, entries, options);
+  if (!fit.problems.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(origin, " does not fit ", net.TypeName(), ":\n  ",
-                                                   absl::StrJoin(problems, "\n  "), "\nnothing was loaded"));
+                                                   absl::StrJoin(fit.problems, "\n  "), "\nnothing was loaded"));
   }
-  for (auto& [parameter, value] : assignments) {
+  for (auto& [parameter, value] : fit.assignments) {
     if (absl::Status status = parameter.SetData(value); !status.ok()) return status;
   }
-  return report;
+  return std::move(fit.report);
+}
+
+bool IsFinite(const Tensor& tensor) {
+  const std::vector<float> values = tensor.ToFloats();
+  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
+/// Stores floating tensors in `dtype`.
+absl::Status Convert(Safetensors& content, DType dtype, const std::string& path) {
+  if (!IsFloating(dtype)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot save ", path, ": dtype ", std::string(DTypeName(dtype)), " is no floating type"));
+  }
+  for (auto& [name, tensor] : content.tensors) {
+    if (!IsFloating(tensor.dtype())) continue;
+    Tensor converted = tensor.To(dtype);
+    if (!IsFinite(converted) && IsFinite(tensor)) {
+      return absl::InvalidArgumentError(absl::StrCat("cannot save ", path, ": '", name, "' has values too large for ",
+                                                     std::string(DTypeName(dtype))));
+    }
+    tensor = std::move(converted);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOptions& options) {
+  absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> tensors = internal::ForeignTensors(net, options.names);
+  if (!tensors.ok()) {
+    return absl::Status(tensors.status().code(), absl::StrCat("cannot save ", path, ": ", tensors.status().message()));
+  }
   Safetensors content;
-  for (const auto& [name, parameter] : net.ParametersAndNames()) {
-    absl::StatusOr<Tensor> value = parameter.Value();
-    if (!value.ok()) return value.status();
-    content.tensors.emplace_back(options.names.Foreign(name), *std::move(value));
+  content.tensors = *std::move(tensors);
+  if (options.dtype.has_value()) {
+    if (absl::Status status = Convert(content, *options.dtype, path); !status.ok()) return status;
   }
   content.metadata["format"] = options.names.format();
   return internal::WriteCheckpointFile(path, std::move(content));
 }
 
+absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, std::string_view preset) {
+  absl::StatusOr<NameMap> names = NameMap::Preset(preset);
+  if (!names.ok()) return names.status();
+  return SaveCheckpoint(net, path, SaveOptions{.names = *std::move(names)});
+}
+
 absl::StatusOr<ParameterMap> LoadCheckpoint(const std::string& path) {
-  absl::StatusOr<Safetensors> content = internal::ReadCheckpointFile(path);
+  absl::StatusOr<Safetensors> content = internal::ReadWeightsFile(path);
   if (!content.ok()) return content.status();
   absl::StatusOr<internal::RoleMap> roles = internal::RoleMap();
   if (internal::IsTrainingCheckpoint(content->metadata)) roles = internal::ParseRoles(content->metadata, path);
@@ -94,6 +98,12 @@ absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::string& pa
 
 absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const ParameterMap& parameters, const LoadOptions& options) {
   return LoadEntries(net, parameters, "the given map", options);
+}
+
+absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::string& path, std::string_view preset) {
+  absl::StatusOr<NameMap> names = NameMap::Preset(preset);
+  if (!names.ok()) return names.status();
+  return LoadParamIntoNet(net, path, LoadOptions{.names = *std::move(names)});
 }
 
 }  // namespace mpc

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,15 +17,21 @@ namespace mpc {
 
 struct SaveOptions {
   NameMap names;  ///< what the file calls the Parameters; NameMap::PyTorch() for PyTorch
+  /// The floating type in the file: f16, bf16. Left out: each Parameter's own. Values that become infinite are an
+  /// error.
+  std::optional<DType> dtype;
 };
 
 /// Writes every Parameter of `net` (running statistics included) under its dotted path as safetensors. The file is
 /// written beside `path`, synced and renamed; its folder must exist. Errors: the path and the reason.
 absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOptions& options = {});
+/// With the names of NameMap::Preset(preset): SaveCheckpoint(net, "model.safetensors", "huggingface/gpt2").
+absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, std::string_view preset);
 
 /// The parameters and statistics in a file, by the file's names. The file may be a checkpoint of weights or another
 /// program's safetensors. It may also be a checkpoint of a Model's training, whose optimizer and counters are left out.
-/// Errors: a file that is missing, truncated or damaged.
+/// An index of shards ("model.safetensors.index.json") stands for them, and a folder for what it has of Hugging Face's
+/// names. Errors: a file that is missing, truncated or damaged; a pickle; all that is wrong with an index and shards.
 absl::StatusOr<std::map<std::string, Tensor>> LoadCheckpoint(const std::string& path);
 
 struct LoadOptions {
@@ -31,6 +39,8 @@ struct LoadOptions {
   /// what fits is loaded and the report names the rest; a misshapen entry is an error in both.
   bool strict = true;
   NameMap names;  ///< what the file calls the Parameters; NameMap::PyTorch() for PyTorch
+  /// Parameters at and below these paths keep their values, whatever the file has for them: {"fc"} for a new head.
+  std::vector<std::string> filter_prefix;
 };
 
 struct LoadReport {
@@ -41,10 +51,13 @@ struct LoadReport {
 };
 
 /// Loads the weights of LoadCheckpoint into `net`. Everything is checked first: on an error, which lists every problem,
-/// the network is as it was. Floating entries of another type are converted to the Parameter's.
+/// the network is as it was. Floating entries of another type are converted to the Parameter's. NaN is refused.
 absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::string& path, const LoadOptions& options = {});
 /// As above, from the map that LoadCheckpoint returns.
 absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::map<std::string, Tensor>& parameters,
                                             const LoadOptions& options = {});
+/// With the names of NameMap::Preset(preset), from the published files: LoadParamIntoNet(net, "model.safetensors",
+/// "huggingface/gpt2"). Errors: an unknown preset, too.
+absl::StatusOr<LoadReport> LoadParamIntoNet(nn::Cell& net, const std::string& path, std::string_view preset);
 
 }  // namespace mpc

@@ -1,18 +1,58 @@
 #include "frontend/state/name_map.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace mpc {
 namespace {
 
-/// Where the last part of a dotted name begins.
-std::size_t MemberBegin(std::string_view name) {
-  const std::size_t dot = name.rfind('.');
-  return dot == std::string_view::npos ? 0 : dot + 1;
+constexpr std::string_view kAny = "*";
+
+/// No parts for the empty path.
+std::vector<std::string> PartsOf(std::string_view path) {
+  if (path.empty()) return {};
+  return absl::StrSplit(absl::string_view(path.data(), path.size()), '.');
 }
 
-bool IsBelow(std::string_view name, std::string_view path) {
-  return path.empty() || (name.size() > path.size() && name.substr(0, path.size()) == path && name[path.size()] == '.');
+/// Whether `name` is `path` or lies below it.
+bool IsAtOrBelow(const std::vector<std::string>& name, const std::vector<std::string>& path) {
+  if (name.size() < path.size()) return false;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != kAny && path[i] != name[i]) return false;
+  }
+  return true;
+}
+
+/// Whether `name` is `path` or ends in it behind a dot.
+bool EndsInPath(std::string_view name, std::string_view path) {
+  if (name.size() < path.size() || name.substr(name.size() - path.size()) != path) return false;
+  return name.size() == path.size() || name[name.size() - path.size() - 1] == '.';
+}
+
+/// What each `*` of `path` stands for in `name`, which lies at or below it.
+std::vector<std::string> Captures(const std::vector<std::string>& name, const std::vector<std::string>& path) {
+  std::vector<std::string> captures;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] == kAny) captures.push_back(name[i]);
+  }
+  return captures;
+}
+
+/// `path` with the captures in place of its `*`, and with `rest` behind it.
+std::string Expanded(const std::string& path, const std::vector<std::string>& captures,
+                     const std::vector<std::string>& rest) {
+  std::vector<std::string> parts = PartsOf(path);
+  std::size_t next = 0;
+  for (std::string& part : parts) {
+    if (part == kAny && next < captures.size()) part = captures[next++];
+  }
+  parts.insert(parts.end(), rest.begin(), rest.end());
+  return absl::StrJoin(parts, ".");
 }
 
 }  // namespace
@@ -25,38 +65,151 @@ NameMap NameMap::PyTorch() {
                   {"moving_mean", "running_mean"},
                   {"moving_variance", "running_var"},
                   {"embedding_table", "weight"}};
-  map.ignored_ = {"num_batches_tracked"};
+  map.ignored_members_ = {"num_batches_tracked"};
   return map;
 }
 
-NameMap& NameMap::Rename(std::string own, std::string foreign) {
-  paths_.emplace_back(std::move(own), std::move(foreign));
+NameMap& NameMap::Rename(std::string own, std::string foreign) { return Join(std::move(own), {std::move(foreign)}); }
+
+NameMap& NameMap::Join(std::string own, std::vector<std::string> foreign) {
+  rules_.push_back({PartsOf(own), std::move(foreign), {}});
   return *this;
 }
 
-std::string NameMap::Foreign(std::string_view own) const {
-  const std::size_t begin = MemberBegin(own);
-  std::string_view member = own.substr(begin);
-  for (const auto& [known, foreign] : members_) {
-    if (member == known) {
-      member = foreign;
-      break;
-    }
-  }
-  const std::pair<std::string, std::string>* best = nullptr;
-  for (const auto& candidate : paths_) {
-    if (IsBelow(own, candidate.first) && (best == nullptr || candidate.first.size() > best->first.size())) {
-      best = &candidate;
-    }
-  }
-  const std::string name = std::string(own.substr(0, begin)) + std::string(member);
-  if (best == nullptr) return name;
-  const std::string rest = best->first.empty() ? name : name.substr(best->first.size() + 1);
-  return best->second.empty() ? rest : best->second + "." + rest;
+NameMap& NameMap::Split(const std::vector<std::string>& own, const std::string& foreign) {
+  for (const std::string& path : own) rules_.push_back({PartsOf(path), {foreign}, own});
+  return *this;
 }
 
+NameMap& NameMap::Transpose(const std::string& own) {
+  transposed_.push_back(PartsOf(own));
+  return *this;
+}
+
+NameMap& NameMap::Prefix(std::string foreign) {
+  prefix_ = std::move(foreign);
+  return *this;
+}
+
+NameMap& NameMap::OptionalPrefix(std::string foreign) {
+  optional_prefix_ = std::move(foreign);
+  return *this;
+}
+
+NameMap& NameMap::Ignore(const std::string& foreign) {
+  ignored_.push_back(PartsOf(foreign));
+  return *this;
+}
+
+NameMap& NameMap::Repeat(std::string foreign, std::string of) {
+  repeats_.emplace_back(std::move(foreign), std::move(of));
+  return *this;
+}
+
+NameMap& NameMap::Alias(std::string written, std::string meant) {
+  aliases_.emplace_back(std::move(written), std::move(meant));
+  return *this;
+}
+
+const NameMap::Rule* NameMap::FindRule(const Path& own) const {
+  const auto rank = [](const Rule& rule) {
+    const auto any = std::count(rule.own.begin(), rule.own.end(), kAny);
+    return std::tuple(rule.own.size(), -any);
+  };
+  const Rule* best = nullptr;
+  for (const Rule& rule : rules_) {
+    if (IsAtOrBelow(own, rule.own) && (best == nullptr || rank(rule) >= rank(*best))) best = &rule;
+  }
+  return best;
+}
+
+std::string NameMap::ForeignMember(const std::string& own) const {
+  for (const auto& [known, foreign] : members_) {
+    if (own == known) return foreign;
+  }
+  return own;
+}
+
+std::string NameMap::Prefixed(const std::string& foreign) const {
+  return prefix_.empty() ? foreign : absl::StrCat(prefix_, ".", foreign);
+}
+
+std::string_view NameMap::Unprefixed(std::string_view foreign) const {
+  const bool begins = !prefix_.empty() && foreign.size() > prefix_.size() && foreign[prefix_.size()] == '.' &&
+                      foreign.substr(0, prefix_.size()) == prefix_;
+  return begins ? foreign.substr(prefix_.size() + 1) : foreign;
+}
+
+ForeignLayout NameMap::LayoutOf(std::string_view own) const {
+  const Path parts = PartsOf(own);
+  ForeignLayout layout;
+  layout.transposed = std::any_of(transposed_.begin(), transposed_.end(),
+                                  [&parts](const Path& path) { return IsAtOrBelow(parts, path); });
+  const Rule* const rule = FindRule(parts);
+  const std::size_t matched = rule == nullptr ? 0 : rule->own.size();
+  const Path rest(parts.begin() + static_cast<std::ptrdiff_t>(matched), parts.end());
+  Path foreign_rest = rest;
+  if (!foreign_rest.empty()) foreign_rest.back() = ForeignMember(foreign_rest.back());
+  if (rule == nullptr) {
+    layout.entries = {Prefixed(absl::StrJoin(foreign_rest, "."))};
+    return layout;
+  }
+  const std::vector<std::string> captures = Captures(parts, rule->own);
+  for (const std::string& path : rule->foreign) {
+    layout.entries.push_back(Prefixed(Expanded(path, captures, foreign_rest)));
+  }
+  for (const std::string& path : rule->sharers) layout.sharers.push_back(Expanded(path, captures, rest));
+  return layout;
+}
+
+std::string NameMap::Foreign(std::string_view own) const { return LayoutOf(own).entries.front(); }
+
 bool NameMap::Ignores(std::string_view foreign) const {
-  return std::find(ignored_.begin(), ignored_.end(), foreign.substr(MemberBegin(foreign))) != ignored_.end();
+  const Path parts = PartsOf(Unprefixed(foreign));
+  if (parts.empty()) return false;
+  if (std::find(ignored_members_.begin(), ignored_members_.end(), parts.back()) != ignored_members_.end()) return true;
+  return std::any_of(ignored_.begin(), ignored_.end(), [&parts](const Path& path) { return IsAtOrBelow(parts, path); });
+}
+
+bool NameMap::IsOfAnotherFirstPart(std::string_view foreign) const {
+  const Path name = PartsOf(foreign);
+  const auto same = [&name](const std::string& path) {
+    const Path parts = PartsOf(path);
+    return !name.empty() && !parts.empty() && parts.front() == name.front();
+  };
+  return std::any_of(rules_.begin(), rules_.end(),
+                     [&](const Rule& rule) { return std::any_of(rule.foreign.begin(), rule.foreign.end(), same); }) ||
+         std::any_of(ignored_.begin(), ignored_.end(),
+                     [&](const Path& path) { return !path.empty() && same(path.front()); }) ||
+         std::any_of(repeats_.begin(), repeats_.end(), [&](const auto& repeat) { return same(repeat.first); });
+}
+
+std::vector<std::string> NameMap::Meanings(const std::vector<std::string>& entries) const {
+  const std::string begin = optional_prefix_ + ".";
+  const bool lacks =
+      !optional_prefix_.empty() && std::none_of(entries.begin(), entries.end(), [&](const std::string& entry) {
+        return Unprefixed(entry).substr(0, begin.size()) == begin;
+      });
+  std::vector<std::string> meanings;
+  for (const std::string& entry : entries) {
+    const std::string_view rest = Unprefixed(entry);
+    std::string meant(rest);
+    for (const auto& [written, known] : aliases_) {
+      if (!EndsInPath(meant, written)) continue;
+      meant = meant.substr(0, meant.size() - written.size()) + known;
+      break;
+    }
+    if (lacks && !IsOfAnotherFirstPart(meant)) meant = begin + meant;
+    // A name without the prefix that all have is no name of this map.
+    meanings.push_back(rest.size() == entry.size() ? meant : Prefixed(meant));
+  }
+  return meanings;
+}
+
+std::vector<std::pair<std::string, std::string>> NameMap::Repeats() const {
+  std::vector<std::pair<std::string, std::string>> repeats;
+  for (const auto& [entry, of] : repeats_) repeats.emplace_back(Prefixed(entry), Prefixed(of));
+  return repeats;
 }
 
 }  // namespace mpc

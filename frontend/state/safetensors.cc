@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/tensor_node.h"
+#include "frontend/state/pickle.h"
 #include "runtime/atomic_file.h"
 #include "runtime/file_content.h"
 
@@ -253,6 +254,7 @@ absl::Status SaveSafetensors(const std::string& path, const Safetensors& content
 }
 
 absl::StatusOr<Safetensors> ParseSafetensors(absl::Span<const std::uint8_t> content, const std::string& origin) {
+  if (internal::IsPickle(content)) return absl::InvalidArgumentError(internal::PickleAdvice(origin));
   if (content.size() < kLengthBytes) {
     return absl::InvalidArgumentError(absl::StrCat(origin, " is not a safetensors file: ", content.size(),
                                                    " bytes, the header length alone takes ", kLengthBytes));

@@ -34,7 +34,7 @@ absl::Status SaveSafetensors(const std::string& path, const Safetensors& content
 /// Reads a whole file and checks all of it before anything is returned. Errors (INVALID_ARGUMENT) name the file, the
 /// entry, what was found and what was expected. Errors of the file: it is shorter or longer than its header says, or
 /// its JSON is broken. Errors of an entry: a repeated name, an unknown dtype, or a size that differs from the shape's.
-/// Errors of offsets: they overlap, leave a gap or point outside.
+/// Errors of offsets: they overlap, leave a gap or point outside. Of a pickle the error says how to convert it.
 absl::StatusOr<Safetensors> LoadSafetensors(const std::string& path);
 
 /// As LoadSafetensors from memory; `origin` names the source in errors.

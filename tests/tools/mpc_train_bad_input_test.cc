@@ -81,6 +81,15 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--steps=3"}, {"--steps and --data=digits contradict"}},
         BadUsage{{"lenet5", "--data=synthetic", "--shift=1"}, {"--shift and --data=synthetic contradict"}},
         BadUsage{{"lenet5", "--data=synthetic", "--image-size=64"}, {"image_size = 64", "lenet5", "resnet50"}},
+        BadUsage{{"lenet5", "--classes=12"}, {"classes = 12", "lenet5 has its own", "resnet18", "take others"}},
+        BadUsage{{"resnet18", "--classes=5"}, {"--classes=5", "10 classes"}},
+        BadUsage{{"resnet18", "--classes=1"}, {"--classes", "'1'", "2"}},
+        BadUsage{{"gpt2", "--data=text", "--classes=5"}, {"--classes and --data=text contradict"}},
+        BadUsage{{"lenet5", "--init=a", "--load=b"}, {"--init and --load", "give one of them"}},
+        BadUsage{{"lenet5", "--init=a", "--resume=b"}, {"--init and --resume", "give one of them"}},
+        BadUsage{{"lenet5", "--init=a", "--emit=b"}, {"takes no --init", "mpc-run loads them"}},
+        BadUsage{{"lenet5", "--freeze=conv1", "--epochs=0"}, {"--freeze and --epochs=0 contradict"}},
+        BadUsage{{"dcgan", "--init=a"}, {"dcgan takes no --init"}},
         BadUsage{{"resnet50", "--image-size=100"}, {"image_size = 100", "multiples of 32"}},
         BadUsage{{"gpt2", "--tokens=2000"}, {"tokens = 2000", "from 1 to 1024"}},
         BadUsage{{"lenet5", "--device=tpu"}, {"\"tpu\"", "\"cpu\""}}));
@@ -181,6 +190,16 @@ TEST_F(BadFile, DamagedCheckpoint) {
   ExpectFailure({"mlp", "--load=" + path}, {path});
   WriteFile(path, saved);
   ExpectFailure({"lenet5", "--load=" + path}, {"conv1.weight"});
+}
+
+TEST_F(BadFile, FrozenPathsThatAreNotThere) {
+  ExpectFailure({"mlp", "--freeze=conv1"}, {"no parameter below 'conv1'"});
+}
+
+TEST_F(BadFile, Pickle) {
+  const std::string path = data_.File("mlp.pth");
+  WriteFile(path, "PK\x03\x04 of torch.save");
+  ExpectFailure({"mlp", "--init=" + path}, {path, "is a pickle", "save_file("});
 }
 
 TEST_F(BadFile, PlacesThatCannotBeWrittenAreFoundBeforeTraining) {

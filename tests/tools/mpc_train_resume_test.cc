@@ -11,10 +11,12 @@
 #include <chrono>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/state/checkpoint_file.h"
 #include "frontend/state/checkpoint_folder.h"
+#include "frontend/state/safetensors.h"
 #include "tests/tools/tool_runner.h"
 
 extern char** environ;
@@ -96,6 +98,23 @@ TEST(MpcTrainResume, KeepsTheNewestAndSaysWhatItGoesOnFrom) {
   EXPECT_THAT(resumed.error, HasSubstr("warning: passing over a checkpoint"));
   EXPECT_THAT(resumed.output, HasSubstr("checkpoint-20.safetensors: 20 steps, 0 epochs and 20 of 23 steps done"));
   EXPECT_TRUE(ReadFile(Newest(folder.File("run"))) == newest);
+}
+
+TEST(MpcTrainInit, FrozenLayersStayAsTheFileHasThem) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(Train({"--epochs=1", "--save=" + folder.File("first")}).exit_code, 0);
+  const ToolResult frozen = Train(
+      {"--epochs=1", "--init=" + folder.File("first"), "--freeze=fc1,fc2.weight", "--save=" + folder.File("second")});
+  ASSERT_EQ(frozen.exit_code, 0) << frozen.error;
+  const absl::StatusOr<Safetensors> first = LoadSafetensors(folder.File("first"));
+  const absl::StatusOr<Safetensors> second = LoadSafetensors(folder.File("second"));
+  ASSERT_TRUE(first.ok() && second.ok());
+  for (const auto& [name, stays] : {std::pair{"fc1.weight", true}, std::pair{"fc1.bias", true},
+                                    std::pair{"fc2.weight", true}, std::pair{"fc2.bias", false},
+                                    std::pair{"fc3.weight", false}}) {
+    ASSERT_TRUE(first->Find(name) != nullptr && second->Find(name) != nullptr) << name;
+    EXPECT_EQ(first->Find(name)->bytes() == second->Find(name)->bytes(), stays) << name;
+  }
 }
 
 TEST(MpcTrainResume, ErrorsAreFoundBeforeTraining) {

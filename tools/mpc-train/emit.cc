@@ -12,6 +12,7 @@
 #include "models/registry.h"
 #include "runtime/program_file.h"
 #include "tools/mpc-train/dcgan.h"
+#include "tools/mpc-train/initial_weights.h"
 #include "tools/mpc-train/optimizer.h"
 #include "tools/support/json_file.h"
 
@@ -22,6 +23,7 @@ absl::StatusOr<runtime::Package> PackageWorkload(const TrainOptions& options) {
   const absl::StatusOr<std::unique_ptr<models::Workload>> workload =
       models::MakeWorkload(options.model, SizesOf(options));
   if (!workload.ok()) return workload.status();
+  if (absl::Status status = Freeze(options, (*workload)->network()); !status.ok()) return status;
   const std::unique_ptr<nn::Optimizer> optimizer = MakeOptimizer(options, (*workload)->network().TrainableParams());
   Model model = (*workload)->MakeModel(
       *optimizer, {.amp = options.amp, .device = options.device, .clip_global_norm = ClipNorm(options)});

@@ -39,6 +39,7 @@ absl::Status CheckData(const FlagSet& flags, const TrainOptions& options) {
 
 absl::Status CheckEmitted(const FlagSet& flags, const TrainOptions& options) {
   static constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
+      {"--init", ": no weights are written; mpc-run loads them"},
       {"--load", ": no weights are written; mpc-run loads them"},
       {"--graph", ": mpc-run takes it"},
       {"--steps-per-launch", ": mpc-run takes it"}};
@@ -78,18 +79,20 @@ absl::Status CheckAction(const FlagSet& flags, const TrainOptions& options) {
 void LimitFlags(FlagSet& flags) {
   flags.Limit(kData, kSyntheticData | kTextData, {"steps", "tokens", "layers", "width", "heads"});
   flags.Limit(kData, kSyntheticData, {"image-size"});
+  flags.Limit(kData, kImages | kSyntheticData, {"classes"});
   flags.Limit(kData, kImages, {"shift", "drop-remainder"});
   flags.Limit(kData, kImages | kDcganData, {"data-dir"});
   flags.Limit(kData, kTextData, {"text-file", "warmup-steps", "validate-every", "sample", "temperature", "prompt"});
   flags.Limit(kData, kImages | kSyntheticData | kTextData,
-              {"lr-schedule", "momentum", "weight-decay", "clip-norm", "load", "diagnose-overflow", "profile-precision",
-               "timing", "report"});
+              {"lr-schedule", "momentum", "weight-decay", "clip-norm", "freeze", "init", "load", "diagnose-overflow",
+               "profile-precision", "timing", "report"});
   flags.Limit(kActions, kTrains,
               {"shift", "drop-remainder", "validate-every", "save-every", "keep", "diagnose-overflow",
                "profile-precision", "trace", "trace-steps"});
   flags.Limit(kActions, kTrains | kTests,
-              {"data-dir", "sample", "temperature", "prompt", "graph", "steps-per-launch", "load", "save", "resume",
-               "summary", "timing", "report"});
+              {"data-dir", "sample", "temperature", "prompt", "graph", "steps-per-launch", "init", "load", "save",
+               "resume", "summary", "timing", "report"});
+  flags.Limit(kActions, kTrains | kEmits, {"freeze"});
   flags.Limit(kActions, kEmits, {"emit", "force", "arch"});
 }
 

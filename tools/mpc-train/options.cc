@@ -131,6 +131,13 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
   flags.Text("arch", "sm_80|sm_90", "What --emit compiles for with --device=cuda; no such device is needed.",
              &options.arch);
   flags.Text("load", "FILE", "Weights to begin from: any safetensors that fit.", &options.load_path);
+  flags.Text("init", "FILE|FOLDER",
+             "Published weights to begin from, with mpc's names or those of torchvision or transformers.",
+             &options.init_path);
+  flags.Integer("classes", 2, 1 << 20, "Classes of a ResNet; --init then leaves its head new. Default: the network's.",
+                &options.classes);
+  flags.Text("freeze", "PATH,...", "Does not train the parameters below these paths: conv1,bn1,layer1.",
+             &options.freeze);
   flags.Text("save", "FILE|FOLDER/",
              "Writes the training as safetensors: a file at the end; in a folder a file every epoch and at the end.",
              &options.save_path);
@@ -255,6 +262,10 @@ absl::Status CheckCheckpoints(const FlagSet& flags, const TrainOptions& options)
   if (options.resume && !options.load_path.empty()) {
     return absl::InvalidArgumentError("--load and --resume both say what to begin from; give one of them");
   }
+  if (!options.init_path.empty() && (options.resume || !options.load_path.empty())) {
+    return absl::InvalidArgumentError(absl::StrCat("--init and ", options.resume ? "--resume" : "--load",
+                                                   " both say what to begin from; give one of them"));
+  }
   return absl::OkStatus();
 }
 
@@ -274,6 +285,10 @@ absl::Status CheckNetworkTakesData(const TrainOptions& options) {
     if (models::PredictsNextToken(options.model)) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("--data=text has windows of bytes, which ", options.model,
                                                    " does not take; gpt2 and gpt2-tiny do"));
+  }
+  if (options.classes > 0 && options.classes < kDigitClasses) {
+    return absl::InvalidArgumentError(absl::StrCat("--classes=", options.classes, ": --data=", options.data, " has ",
+                                                   kDigitClasses, " classes; give as many or more"));
   }
   if (IsClassifier(options.model)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("--data=", options.data,
@@ -327,6 +342,7 @@ std::int64_t TotalSteps(const TrainOptions& options) {
 
 models::WorkloadSizes SizesOf(const TrainOptions& options) {
   models::WorkloadSizes sizes{.image_size = options.image_size,
+                              .classes = options.classes,
                               .tokens = options.tokens,
                               .width = options.width,
                               .layers = options.layers,

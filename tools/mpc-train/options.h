@@ -22,6 +22,8 @@ inline constexpr std::string_view kDcgan = "dcgan";
 
 /// Data that fit every network.
 inline constexpr std::string_view kSynthetic = "synthetic";
+/// Classes of digits and mnist.
+inline constexpr int kDigitClasses = 10;
 /// Bytes of a file, for language models.
 inline constexpr std::string_view kText = "text";
 
@@ -63,6 +65,9 @@ struct TrainOptions : DeviceOptions {
   bool resume = false;             ///< goes on from a checkpoint
   std::string resume_path;         ///< a file, or a folder for its newest file; empty: `save_path`
   std::string load_path;           ///< safetensors file of weights to begin from; empty: none
+  std::string init_path;           ///< published weights to begin from, whose head may be another; empty: none
+  std::int64_t classes = 0;        ///< classes of a ResNet, whose head is then new; 0: the network's
+  std::string freeze;              ///< paths of Parameters that are not trained, with commas between; empty: none
   std::string emit_path;           ///< a file: the Programs are written there in place of training
   bool force = false;              ///< `emit_path` may write over a file that is there
   std::string summary_path;        ///< JSON file of the results; empty: none

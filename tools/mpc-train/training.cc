@@ -13,6 +13,7 @@
 #include "mpc/train.h"
 #include "tools/mpc-train/checkpoints.h"
 #include "tools/mpc-train/epoch_recorder.h"
+#include "tools/mpc-train/initial_weights.h"
 #include "tools/mpc-train/optimizer.h"
 #include "tools/mpc-train/sample.h"
 #include "tools/mpc-train/timing_tree.h"
@@ -50,6 +51,11 @@ TextDataOptions TextOptionsOf(const TrainOptions& options) {
           .seed = options.seed};
 }
 
+/// Of a classifier of digits.
+int ClassesOf(const TrainOptions& options) {
+  return options.classes > 0 ? static_cast<int>(options.classes) : kDigitClasses;
+}
+
 }  // namespace
 
 std::string StepRate(std::int64_t steps, double seconds) {
@@ -81,15 +87,15 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
 
 absl::Status Training::MakeModel() {
   if (workload_ == nullptr) {
-    absl::StatusOr<std::unique_ptr<models::Classifier>> classifier = models::MakeClassifier(options_.model);
+    absl::StatusOr<std::unique_ptr<models::Classifier>> classifier =
+        models::MakeClassifier(options_.model, ClassesOf(options_));
     if (!classifier.ok()) return classifier.status();
     classifier_ = *std::move(classifier);
   }
   nn::Cell& network = workload_ != nullptr ? workload_->network() : classifier_->network();
+  if (absl::Status status = Freeze(options_, network); !status.ok()) return status;
   optimizer_ = MakeOptimizer(options_, network.TrainableParams());
-  if (!options_.load_path.empty()) {
-    if (absl::Status status = LoadParamIntoNet(network, options_.load_path).status(); !status.ok()) return status;
-  }
+  if (absl::Status status = LoadInitialWeights(options_, network); !status.ok()) return status;
   ModelOptions model_options{.amp = options_.amp,
                              .device = options_.device,
                              .diagnose_overflow = options_.diagnose_overflow,

@@ -1,0 +1,64 @@
+#include "tools/mpc-train/initial_weights.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "mpc/train.h"
+
+namespace mpc::tools {
+namespace {
+
+/// The last layer of the ResNets, which alone take --classes.
+constexpr char kHead[] = "fc";
+
+/// What published files call the Parameters of a network.
+NameMap PublishedNames(const std::string& model) {
+  for (const std::string& preset : NameMap::PresetNames()) {
+    const std::string network = preset.substr(preset.find('/') + 1);
+    if (absl::StartsWith(model, network)) return *NameMap::Preset(preset);
+  }
+  return NameMap::PyTorch();
+}
+
+/// How many Parameters of `network` the file has under the names of `map`.
+std::ptrdiff_t CountFound(nn::Cell& network, const std::vector<std::string>& entries, const NameMap& map) {
+  const std::vector<std::string> meanings = map.Meanings(entries);
+  const std::set<std::string> known(meanings.begin(), meanings.end());
+  const std::vector<std::pair<std::string, Parameter>> parameters = network.ParametersAndNames();
+  return std::count_if(parameters.begin(), parameters.end(),
+                       [&](const auto& parameter) { return known.contains(map.Foreign(parameter.first)); });
+}
+
+}  // namespace
+
+absl::Status Freeze(const TrainOptions& options, nn::Cell& network) {
+  const std::vector<std::string> paths = absl::StrSplit(options.freeze, ',', absl::SkipEmpty());
+  for (const std::string& path : paths) {
+    if (absl::Status status = network.SetRequiresGrad(path, false); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoadInitialWeights(const TrainOptions& options, nn::Cell& network) {
+  if (!options.load_path.empty()) return LoadParamIntoNet(network, options.load_path).status();
+  if (options.init_path.empty()) return absl::OkStatus();
+  const absl::StatusOr<std::map<std::string, Tensor>> parameters = LoadCheckpoint(options.init_path);
+  if (!parameters.ok()) return parameters.status();
+  std::vector<std::string> entries;
+  for (const auto& [name, tensor] : *parameters) entries.push_back(name);
+  LoadOptions loading;
+  NameMap published = PublishedNames(options.model);
+  if (CountFound(network, entries, published) > CountFound(network, entries, {})) loading.names = std::move(published);
+  if (options.classes > 0) loading.filter_prefix = {kHead};
+  const absl::Status status = LoadParamIntoNet(network, *parameters, loading).status();
+  return status.ok() ? status : absl::Status(status.code(), absl::StrCat(options.init_path, ": ", status.message()));
+}
+
+}  // namespace mpc::tools
