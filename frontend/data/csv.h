@@ -10,22 +10,23 @@
 
 namespace mpc::data {
 
-/// The type of a column, and what a missing value becomes. Types are f32, f64, i32, i64 and i1.
+/// The type of a column, and what a missing value becomes. Types are f32, f64, i32, i64 and i1, and u8 for text.
 struct CsvColumn {
   DType dtype = DType::kF32;
-  std::optional<double> default_value;  ///< none: a missing value is an error
+  std::optional<double> default_value;  ///< none: a missing value is an error; text has none, and is then empty
 };
 
 struct CsvOptions {
   char field_delim = ',';
-  /// One entry a column; empty: all are f32 without default. MindSpore's default is strings, which mpc has no type for.
+  /// One entry a column; empty: all are f32 without default. MindSpore's default is strings.
   std::vector<CsvColumn> column_defaults;
   ColumnNames column_names;  ///< empty: the first line of each file names the columns
   bool refuse_nan = false;   ///< whether a NaN is an error
   SamplingOptions sampling;
 };
 
-/// A scalar for each column, in the order of files and lines. MindSpore shuffles by default. Files are plain or
+/// A scalar for each column, or the bytes of a field (u8 [bytes]) where the column is text, spaces included. Rows stand
+/// in the order of files and lines. MindSpore shuffles by default. Files are plain or
 /// gzip-compressed and are held in memory. Fields may stand in double quotes, within which a quote is doubled. Empty
 /// lines are left out, and a byte order mark is too.
 ///
