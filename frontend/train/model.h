@@ -108,9 +108,9 @@ class Model {
   /// it continues the run that was saved: `epochs` counts from that run's beginning, and what it had done is left out.
   /// On a device that runs ahead callbacks learn of a step when the next launch is under way (see Callback). Errors: no
   /// optimizer; a data set whose columns do not fit; what compiling reports; too many skipped steps in a row; what a
-  /// callback reports; what the device failed with, naming the step. Also where a run is continued: a data set of
-  /// another size than that of the epoch, or with other class names. On an error the state is that of the last complete
-  /// step.
+  /// callback reports. Errors also: what the device failed with, naming the step. Where a run is continued: a data set
+  /// of another size than that of the epoch, or with other class names. On an error the state is that of the last
+  /// complete step.
   absl::Status Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks = {});
 
   /// Trains as Train does and evaluates in between, on one pass of `valid`. Evaluation comes after an epoch's last
