@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/data/gzip_file.h"
+#include "frontend/data/stages.h"
 
 namespace mpc::data {
 namespace {
@@ -195,6 +196,7 @@ absl::Status SetColumns(const ColumnNames& names, const CsvOptions& options, Tab
                                                    ", but those of the first file are ",
                                                    absl::StrJoin(table->names, ", ")));
   }
+  if (absl::Status status = internal::CheckColumnNames(names); !status.ok()) return status;
   table->names = names;
   table->columns = options.column_defaults;
   if (table->columns.empty()) table->columns.resize(names.size());

@@ -30,9 +30,10 @@ struct CsvOptions {
 /// gzip-compressed and are held in memory. Fields may stand in double quotes, within which a quote is doubled. Empty
 /// lines are left out, and a byte order mark is too.
 ///
-/// Errors (in the data set's status) name file, line and column. A file is missing, empty or without rows. Lines have
-/// more or fewer fields than columns. Files have other headers than the first. A value is missing without a default, or
-/// its text is not of the column's type. A quote is not closed. A NaN is one where it is refused.
+/// Errors (in the data set's status) name file, line and column. A file is missing, empty or without rows. Two
+/// columns have one name, or one has none. Lines have more or fewer fields than columns. Files have other headers than
+/// the first. A value is missing without a default, or its text is not of the column's type. A quote is not closed. A
+/// NaN is one where it is refused.
 Dataset CSVDataset(const std::vector<std::string>& dataset_files, const CsvOptions& options = {});
 
 }  // namespace mpc::data

@@ -105,6 +105,8 @@ TEST(CSVDataset, BadFilesAreNamedWithLineAndColumn) {
   EXPECT_EQ(ErrorOf(""), " is empty: no columns");
   EXPECT_EQ(ErrorOf("\n\n"), " is empty: no columns");
   EXPECT_EQ(ErrorOf("a,b\n"), " has a line of column names and no rows");
+  EXPECT_EQ(ErrorOf("a,a\n1,2\n"), ", line 1: two columns are called 'a'");
+  EXPECT_EQ(ErrorOf("a,\n1,2\n"), ", line 1: a column name is empty");
   EXPECT_EQ(ErrorOf("a,b\n1,2\n\n3\n"), ", line 4: 1 fields, but there are 2 columns");
   EXPECT_EQ(ErrorOf("a,b\n1,2,\n"), ", line 2: 3 fields, but there are 2 columns");
   EXPECT_EQ(ErrorOf("a,b\n1,x\n"), ", line 2: column 'b': 'x' is not f32");

@@ -8,11 +8,7 @@ namespace {
 
 void ReadWith(const std::string& path, const data::CsvOptions& options) {
   const data::Dataset dataset = data::CSVDataset({path}, options);
-  if (!dataset.status().ok()) {
-    // Names of columns that the data set itself refuses belong to no line.
-    const bool bad_names = absl::StrContains(dataset.status().message(), "column");
-    return RequireRefusal(dataset.status(), bad_names ? "" : path);
-  }
+  if (!dataset.status().ok()) return RequireRefusal(dataset.status(), path);
   const absl::StatusOr<std::int64_t> rows = dataset.size();
   Require(rows.ok() && *rows > 0, "a data set has no rows");
   auto iterator = dataset.NewIterator(0);
