@@ -40,7 +40,7 @@ Row Records::operator[](std::size_t index) const {
   const absl::Span<const std::uint8_t> record =
       absl::MakeConstSpan(bytes).subspan(index * (labels + kPixels), labels + kPixels);
   const absl::Span<const std::uint8_t> planes = record.subspan(labels);
-  std::vector<float> image(kPixels);
+  std::vector<std::uint8_t> image(kPixels);
   for (std::size_t i = 0; i < kPixels; ++i) image[i] = planes[i % kChannels * kPlane + i / kChannels];
   Row row = {Tensor::From(image, {kExtent, kExtent, kChannels})};
   for (std::size_t label = 0; label < labels; ++label) row.push_back(Tensor::Scalar<std::int32_t>(record[label]));
@@ -65,7 +65,7 @@ absl::Status CheckFile(const std::string& path, absl::Span<const std::uint8_t> c
   return absl::OkStatus();
 }
 
-Dataset ReadCifar(const std::string& folder, const CifarOptions& options, const Format& format) {
+Dataset ReadCifar(const std::string& folder, const UsageOptions& options, const Format& format) {
   std::vector<std::string> names;
   if (options.usage != Usage::kTest) names = format.train_files;
   if (options.usage != Usage::kTrain) names.push_back(format.test_file);
@@ -80,18 +80,19 @@ Dataset ReadCifar(const std::string& folder, const CifarOptions& options, const 
   }
   ColumnNames columns = {"image"};
   columns.insert(columns.end(), format.labels.begin(), format.labels.end());
-  return GeneratorDataset(std::move(records), std::move(columns)).Sample(options.sampling);
+  return GeneratorDataset(std::move(records), std::move(columns), options.sampling);
 }
 
 }  // namespace
 
-Dataset Cifar10Dataset(const std::string& dataset_dir, const CifarOptions& options) {
+Dataset Cifar10Dataset(const std::string& dataset_dir, const UsageOptions& options) {
   Format format{.test_file = "test_batch.bin", .labels = {"label"}, .classes = {10}};
   for (int i = 1; i <= 5; ++i) format.train_files.push_back(absl::StrCat("data_batch_", i, ".bin"));
-  return ReadCifar(dataset_dir, options, format);
+  return ReadCifar(dataset_dir, options, format)
+      .WithClassNames({"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"});
 }
 
-Dataset Cifar100Dataset(const std::string& dataset_dir, const CifarOptions& options) {
+Dataset Cifar100Dataset(const std::string& dataset_dir, const UsageOptions& options) {
   return ReadCifar(dataset_dir, options,
                    {.train_files = {"train.bin"},
                     .test_file = "test.bin",

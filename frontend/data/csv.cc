@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/data/gzip_file.h"
+#include "frontend/data/stages.h"
 
 namespace mpc::data {
 namespace {
@@ -137,21 +138,36 @@ struct Table {
   ColumnNames names;
   std::vector<CsvColumn> columns;
   std::vector<std::vector<std::uint8_t>> values;  ///< the elements of each column
+  std::vector<std::vector<std::size_t>> ends;     ///< where the bytes of each row end, of columns of text
   std::int64_t rows = 0;
 
   std::int64_t size() const { return rows; }
   Row operator[](std::size_t index) const {
     Row row;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      const std::size_t bytes = ElementSize(columns[i].dtype);
-      row.push_back(Tensor::FromBytes({columns[i].dtype, {}}, values[i].data() + index * bytes, bytes));
-    }
+    for (std::size_t i = 0; i < columns.size(); ++i) row.push_back(Value(i, index));
     return row;
+  }
+
+ private:
+  Tensor Value(std::size_t column, std::size_t row) const {
+    const DType dtype = columns[column].dtype;
+    if (dtype != DType::kU8) {
+      const std::size_t bytes = ElementSize(dtype);
+      return Tensor::FromBytes({dtype, {}}, values[column].data() + row * bytes, bytes);
+    }
+    const std::size_t begin = row == 0 ? 0 : ends[column][row - 1];
+    const std::size_t bytes = ends[column][row] - begin;
+    return Tensor::FromBytes({dtype, {static_cast<std::int64_t>(bytes)}}, values[column].data() + begin, bytes);
   }
 };
 
 absl::Status AppendField(const std::string& field, std::size_t column, bool refuse_nan, Table* table) {
   const CsvColumn& type = table->columns[column];
+  if (type.dtype == DType::kU8) {
+    table->values[column].insert(table->values[column].end(), field.begin(), field.end());
+    table->ends[column].push_back(table->values[column].size());
+    return absl::OkStatus();
+  }
   const auto error = [&](const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat("column '", table->names[column], "': ", what));
   };
@@ -180,10 +196,12 @@ absl::Status SetColumns(const ColumnNames& names, const CsvOptions& options, Tab
                                                    ", but those of the first file are ",
                                                    absl::StrJoin(table->names, ", ")));
   }
+  if (absl::Status status = internal::CheckColumnNames(names); !status.ok()) return status;
   table->names = names;
   table->columns = options.column_defaults;
   if (table->columns.empty()) table->columns.resize(names.size());
   table->values.resize(names.size());
+  table->ends.resize(names.size());
   if (table->columns.size() == names.size()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("column_defaults has ", table->columns.size(),
                                                  " entries, but there are ", names.size(), " columns"));
@@ -240,11 +258,14 @@ absl::Status CheckOptions(const std::vector<std::string>& files, const CsvOption
     return absl::InvalidArgumentError("CSVDataset: field_delim is a quote or a newline");
   }
   for (const CsvColumn& column : options.column_defaults) {
-    const DType accepted[] = {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kBool};
+    const DType accepted[] = {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kBool, DType::kU8};
+    if (column.dtype == DType::kU8 && column.default_value) {
+      return absl::InvalidArgumentError("CSVDataset: a column of text has no default value; a missing text is empty");
+    }
     if (std::find(std::begin(accepted), std::end(accepted), column.dtype) != std::end(accepted)) continue;
     return absl::InvalidArgumentError(absl::StrCat("CSVDataset: a column of type ",
                                                    std::string(DTypeName(column.dtype)),
-                                                   "; accepted are f32, f64, i32, i64 and i1"));
+                                                   "; accepted are f32, f64, i32, i64, i1 and u8"));
   }
   return absl::OkStatus();
 }
@@ -258,7 +279,7 @@ Dataset CSVDataset(const std::vector<std::string>& dataset_files, const CsvOptio
     if (absl::Status status = ReadFile(path, options, &table); !status.ok()) return Dataset(std::move(status));
   }
   ColumnNames names = table.names;
-  return GeneratorDataset(std::move(table), std::move(names)).Sample(options.sampling);
+  return GeneratorDataset(std::move(table), std::move(names), options.sampling);
 }
 
 }  // namespace mpc::data

@@ -6,6 +6,16 @@
 #include "frontend/data/stages.h"
 
 namespace mpc::data {
+namespace {
+
+std::shared_ptr<const std::vector<std::string>> NoNames() {
+  static const auto* const kNone =
+      new std::shared_ptr<const std::vector<std::string>>(std::make_shared<const std::vector<std::string>>());
+  return *kNone;
+}
+
+}  // namespace
+
 absl::Status internal::CheckColumnNames(const ColumnNames& column_names) {
   if (column_names.empty()) return absl::InvalidArgumentError("a data set needs column names");
   std::set<std::string_view> seen;
@@ -22,10 +32,18 @@ Dataset internal::AtLeastOneError(const char* what, std::int64_t given) {
 }
 
 Dataset::Dataset(absl::Status status)
-    : status_(std::move(status)), epochs_begun_(std::make_shared<std::atomic<std::int64_t>>(0)) {}
+    : status_(std::move(status)),
+      class_names_(NoNames()),
+      epochs_begun_(std::make_shared<std::atomic<std::int64_t>>(0)) {}
 
 Dataset::Dataset(internal::NodePointer node)
-    : node_(std::move(node)), epochs_begun_(std::make_shared<std::atomic<std::int64_t>>(0)) {}
+    : node_(std::move(node)), class_names_(NoNames()), epochs_begun_(std::make_shared<std::atomic<std::int64_t>>(0)) {}
+
+Dataset Dataset::WithClassNames(std::vector<std::string> names) const {
+  Dataset named = *this;
+  named.class_names_ = std::make_shared<const std::vector<std::string>>(std::move(names));
+  return named;
+}
 
 const ColumnNames& Dataset::column_names() const {
   static const ColumnNames* const kNone = new ColumnNames;
@@ -70,25 +88,29 @@ NamedRows Dataset::CreateDictIterator() const {
   return NamedRows(absl::OkStatus(), column_names(), *std::move(iterator));
 }
 
-Dataset GeneratorDataset(std::vector<Row> rows, ColumnNames column_names) {
+Dataset GeneratorDataset(std::vector<Row> rows, ColumnNames column_names, const SamplingOptions& sampling) {
   auto shared = std::make_shared<const std::vector<Row>>(std::move(rows));
-  return internal::RandomAccessDataset(
-      static_cast<std::int64_t>(shared->size()),
-      [shared](std::int64_t index) -> absl::StatusOr<Row> { return (*shared)[static_cast<std::size_t>(index)]; },
-      std::move(column_names));
+  const auto get = [shared](std::int64_t index) -> absl::StatusOr<Row> {
+    return (*shared)[static_cast<std::size_t>(index)];
+  };
+  return GeneratorDataset(get, static_cast<std::int64_t>(shared->size()), std::move(column_names), sampling);
 }
 
-Dataset GeneratorDataset(std::function<Generator()> begin_epoch, ColumnNames column_names) {
+Dataset GeneratorDataset(std::function<absl::StatusOr<Row>(std::int64_t)> get, std::int64_t rows,
+                         ColumnNames column_names, const SamplingOptions& sampling) {
+  if (absl::Status status = internal::CheckColumnNames(column_names); !status.ok()) return Dataset(std::move(status));
+  if (get == nullptr) return Dataset(absl::InvalidArgumentError("GeneratorDataset needs a source"));
+  if (rows < 1) return Dataset(absl::InvalidArgumentError("the source of a data set has no rows"));
+  return Dataset(std::make_shared<internal::RandomAccessNode>(rows, std::move(get), std::move(column_names)))
+      .Sample(sampling);
+}
+
+Dataset GeneratorDataset(std::function<Generator()> begin_epoch, ColumnNames column_names,
+                         const SamplingOptions& sampling) {
   if (absl::Status status = internal::CheckColumnNames(column_names); !status.ok()) return Dataset(std::move(status));
   if (begin_epoch == nullptr) return Dataset(absl::InvalidArgumentError("GeneratorDataset needs a source"));
-  return Dataset(std::make_shared<internal::GeneratorNode>(std::move(begin_epoch), std::move(column_names)));
-}
-
-Dataset internal::RandomAccessDataset(std::int64_t size, std::function<absl::StatusOr<Row>(std::int64_t)> get,
-                                      ColumnNames column_names) {
-  if (absl::Status status = internal::CheckColumnNames(column_names); !status.ok()) return Dataset(std::move(status));
-  if (size < 1) return Dataset(absl::InvalidArgumentError("the source of a data set has no rows"));
-  return Dataset(std::make_shared<RandomAccessNode>(size, std::move(get), std::move(column_names)));
+  return Dataset(std::make_shared<internal::GeneratorNode>(std::move(begin_epoch), std::move(column_names)))
+      .Sample(sampling);
 }
 
 }  // namespace mpc::data

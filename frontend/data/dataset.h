@@ -39,6 +39,10 @@ class Dataset {
   const absl::Status& status() const { return status_; }
   /// Empty if `status()` is an error.
   const ColumnNames& column_names() const;
+  /// What the labels stand for: label i is class_names()[i]. Stages keep them. Empty where the source does not say.
+  const std::vector<std::string>& class_names() const { return *class_names_; }
+  /// The same rows with other class names.
+  Dataset WithClassNames(std::vector<std::string> names) const;
   /// Rows of an epoch: batches after Batch. A pipeline over a generator function is run once to count them.
   absl::StatusOr<std::int64_t> size() const;
 
@@ -67,8 +71,9 @@ class Dataset {
   /// Errors, in each part's status: no random access, as behind Shuffle, Batch or a generator function; other sums; a
   /// part without rows.
   std::vector<Dataset> Split(const std::vector<double>& sizes, std::optional<std::uint64_t> seed) const;
-  /// The rows that `options` choose, as the sources with SamplingOptions do. Errors: no random access; a number below
-  /// what is accepted; num_shards without shard_id, or the reverse; a sampler beside these; what the sampler refuses.
+  /// The rows that `options` choose, as the sources with SamplingOptions do. Without random access num_samples alone is
+  /// Take. Errors: no random access otherwise; a number below what is accepted; num_shards without shard_id, or the
+  /// reverse; a sampler beside these; what the sampler refuses.
   Dataset Sample(const SamplingOptions& options) const;
   /// A new random order every epoch, a function of (seed, epoch) alone. Over a source without random access (a
   /// generator function, batches, repetitions) the rows of an epoch are held in memory.
@@ -108,7 +113,12 @@ class Dataset {
  private:
   template <typename Node, typename... Arguments>
   Dataset Then(Arguments&&... arguments) const {
-    return Dataset(std::make_shared<const Node>(node_, std::forward<Arguments>(arguments)...));
+    return Keeping(Dataset(std::make_shared<const Node>(node_, std::forward<Arguments>(arguments)...)));
+  }
+  /// `made` with the class names of this.
+  Dataset Keeping(Dataset made) const {
+    made.class_names_ = class_names_;
+    return made;
   }
   /// This and `others`; the first error of them.
   absl::StatusOr<std::vector<internal::NodePointer>> WithOthers(const char* stage,
@@ -120,6 +130,7 @@ class Dataset {
 
   absl::Status status_;
   internal::NodePointer node_;
+  std::shared_ptr<const std::vector<std::string>> class_names_;
   std::shared_ptr<std::atomic<std::int64_t>> epochs_begun_;
 };
 
@@ -136,24 +147,25 @@ concept RandomAccessSource = requires(const Source& source, std::size_t index) {
 
 /// The rows of a source under column names, which must be unique and as many as a row has tensors. Errors
 /// (INVALID_ARGUMENT): no rows; a row with another number of tensors; a tensor that is symbolic, empty or in error.
-Dataset GeneratorDataset(std::vector<Row> rows, ColumnNames column_names);
-/// `begin_epoch` is called at the start of every epoch and returns that epoch's generator.
-Dataset GeneratorDataset(std::function<Generator()> begin_epoch, ColumnNames column_names);
-
-namespace internal {
-
-Dataset RandomAccessDataset(std::int64_t size, std::function<absl::StatusOr<Row>(std::int64_t)> get,
-                            ColumnNames column_names);
-
-}  // namespace internal
+/// MindSpore's GeneratorDataset shuffles by default, and its workers are those of Map here.
+Dataset GeneratorDataset(std::vector<Row> rows, ColumnNames column_names, const SamplingOptions& sampling = {});
+/// Row i is get(i), for i below `rows`. A function that returns a plain Row fits. It is called from one thread at a
+/// time for each iterator.
+Dataset GeneratorDataset(std::function<absl::StatusOr<Row>(std::int64_t)> get, std::int64_t rows,
+                         ColumnNames column_names, const SamplingOptions& sampling = {});
+/// `begin_epoch` is called at the start of every epoch and returns that epoch's generator. Of `sampling` such a source
+/// takes num_samples alone.
+Dataset GeneratorDataset(std::function<Generator()> begin_epoch, ColumnNames column_names,
+                         const SamplingOptions& sampling = {});
 
 template <RandomAccessSource Source>
-Dataset GeneratorDataset(Source source, ColumnNames column_names) {
+Dataset GeneratorDataset(Source source, ColumnNames column_names, const SamplingOptions& sampling = {}) {
   auto shared = std::make_shared<const Source>(std::move(source));
   const auto size = static_cast<std::int64_t>(shared->size());
-  return internal::RandomAccessDataset(
-      size, [shared](std::int64_t index) -> absl::StatusOr<Row> { return (*shared)[static_cast<std::size_t>(index)]; },
-      std::move(column_names));
+  const auto get = [shared](std::int64_t index) -> absl::StatusOr<Row> {
+    return (*shared)[static_cast<std::size_t>(index)];
+  };
+  return GeneratorDataset(get, size, std::move(column_names), sampling);
 }
 
 }  // namespace mpc::data

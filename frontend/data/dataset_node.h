@@ -47,7 +47,10 @@ class DatasetNode : public std::enable_shared_from_this<DatasetNode> {
   virtual absl::StatusOr<Row> Get(std::int64_t index) const {
     return absl::UnimplementedError("this data set has no random access");
   }
-  /// Rows order[0], order[1], ... of epoch `epoch`, for nodes with random access.
+  /// True if NewOrderedIterator gives rows at any index below size(): all nodes with random access do. Those whose rows
+  /// depend on the epoch have no Get.
+  virtual bool ordered_access() const { return random_access(); }
+  /// Rows order[0], order[1], ... of epoch `epoch`, for nodes with ordered access.
   virtual absl::StatusOr<std::unique_ptr<DatasetIterator>> NewOrderedIterator(std::int64_t epoch,
                                                                               std::vector<std::int64_t> order) const;
 

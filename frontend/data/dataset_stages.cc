@@ -160,7 +160,7 @@ Dataset Dataset::Zip(const std::vector<Dataset>& others) const {
   if (absl::Status status = internal::CheckColumnNames(names); !status.ok()) {
     return Dataset(absl::InvalidArgumentError(absl::StrCat("Zip: ", status.message())));
   }
-  return Dataset(std::make_shared<internal::ZipNode>(*std::move(nodes), std::move(names)));
+  return Keeping(Dataset(std::make_shared<internal::ZipNode>(*std::move(nodes), std::move(names))));
 }
 
 Dataset Dataset::Concat(const std::vector<Dataset>& others) const {
@@ -172,7 +172,7 @@ Dataset Dataset::Concat(const std::vector<Dataset>& others) const {
         absl::StrCat("Concat: a data set has the columns ", absl::StrJoin(node->column_names(), ", "),
                      ", but the first one has ", absl::StrJoin(column_names(), ", "))));
   }
-  return Dataset(std::make_shared<internal::ConcatNode>(*std::move(nodes)));
+  return Keeping(Dataset(std::make_shared<internal::ConcatNode>(*std::move(nodes))));
 }
 
 std::vector<Dataset> Dataset::Split(const std::vector<double>& sizes, std::optional<std::uint64_t> seed) const {

@@ -119,11 +119,12 @@ Dataset Digits(Split split, const DigitsOptions& options) {
   const float deviation = options.normalise ? kDeviation : 1.0f;
   const float mean = options.normalise ? kMean : 0.0f;
   const std::vector<std::int64_t> order = Permutation(kRows, /*seed=*/0, /*epoch=*/0);
-  return internal::MakeImageDataset(*digits, internal::SplitRows(order, split), options.image_size, kClasses,
-                                    options.one_hot,
-                                    [&](absl::Span<const std::uint8_t> pixels, absl::Span<float> image) {
-                                      Enlarge(pixels, taps, 1.0f / (kMaxPixel * deviation), -mean / deviation, image);
-                                    });
+  const auto draw = [&](absl::Span<const std::uint8_t> pixels, absl::Span<float> image) {
+    Enlarge(pixels, taps, 1.0f / (kMaxPixel * deviation), -mean / deviation, image);
+  };
+  return internal::MakeDigitDataset(*digits, internal::SplitRows(order, split), options.image_size, options.one_hot,
+                                    draw)
+      .Sample(options.sampling);
 }
 
 }  // namespace mpc::data

@@ -21,8 +21,9 @@ struct DigitsOptions {
   std::string path;              ///< digits.csv or digits.csv.gz; empty: `digits.csv.gz` in DataFolders()
   std::int64_t image_size = 32;  ///< the 8x8 digits are enlarged to this; at least 8
   Resize resize = Resize::kBilinear;
-  bool one_hot = false;   ///< labels as f32 [10] in place of i32
-  bool normalise = true;  ///< (pixel / 16 - 0.3053) / 0.3760: zero mean, unit deviation; else pixel / 16, in [0, 1]
+  bool one_hot = false;      ///< labels as f32 [10] in place of i32
+  bool normalise = true;     ///< (pixel / 16 - 0.3053) / 0.3760: zero mean, unit deviation; else pixel / 16, in [0, 1]
+  SamplingOptions sampling;  ///< which rows of the split are given
 };
 
 /// Columns "image" (f32 [1, 32, 32]) and "label" (i32 [], or f32 [10]). The rows are permuted with seed 0; the first

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -111,34 +110,21 @@ absl::StatusOr<Row> ReadRow(const LabelledFile& file) {
 
 }  // namespace
 
-struct ImageFolderDataset::Found {
-  Found(const std::string& dataset_dir, const std::vector<std::string>& extensions) {
-    const absl::StatusOr<std::vector<fs::path>> folders = ClassFolders(dataset_dir, extensions);
-    status = folders.status();
-    for (std::size_t i = 0; status.ok() && i < folders->size(); ++i) {
-      class_names.push_back((*folders)[i].filename().string());
-      status = AddPictures((*folders)[i], static_cast<std::int32_t>(i), extensions, &files);
-    }
-  }
-
-  Dataset MakeDataset() {
-    if (!status.ok()) return Dataset(status);
-    const auto size = static_cast<std::int64_t>(files.size());
-    auto shared = std::make_shared<const std::vector<LabelledFile>>(std::move(files));
-    return internal::RandomAccessDataset(
-        size, [shared](std::int64_t row) { return ReadRow((*shared)[static_cast<std::size_t>(row)]); },
-        {"image", "label"});
-  }
-
-  absl::Status status;
-  std::vector<std::string> class_names;
+Dataset ImageFolderDataset(const std::string& dataset_dir, const ImageFolderOptions& options) {
+  const absl::StatusOr<std::vector<fs::path>> folders = ClassFolders(dataset_dir, options.extensions);
+  if (!folders.ok()) return Dataset(folders.status());
   std::vector<LabelledFile> files;
-};
-
-ImageFolderDataset::ImageFolderDataset(const std::string& dataset_dir, const ImageFolderOptions& options)
-    : ImageFolderDataset(Found(dataset_dir, options.extensions)) {}
-
-ImageFolderDataset::ImageFolderDataset(Found found)
-    : Dataset(found.MakeDataset()), class_names_(std::move(found.class_names)) {}
+  std::vector<std::string> class_names;
+  for (const fs::path& folder : *folders) {
+    const auto label = static_cast<std::int32_t>(class_names.size());
+    class_names.push_back(folder.filename().string());
+    absl::Status status = AddPictures(folder, label, options.extensions, &files);
+    if (!status.ok()) return Dataset(std::move(status));
+  }
+  const auto size = static_cast<std::int64_t>(files.size());
+  auto get = [files = std::move(files)](std::int64_t row) { return ReadRow(files[static_cast<std::size_t>(row)]); };
+  return GeneratorDataset(std::move(get), size, {"image", "label"}, options.sampling)
+      .WithClassNames(std::move(class_names));
+}
 
 }  // namespace mpc::data

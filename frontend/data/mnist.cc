@@ -161,11 +161,43 @@ Dataset Mnist(Split split, const MnistOptions& options) {
       train_path.ok() ? absl::MakeConstSpan(order) : internal::SplitRows(order, split);
   const float deviation = options.normalise ? kDeviation : 1.0f;
   const float mean = options.normalise ? kMean : 0.0f;
-  return internal::MakeImageDataset(*images, rows, options.image_size, kClasses, options.one_hot,
-                                    [&](absl::Span<const std::uint8_t> pixels, absl::Span<float> image) {
-                                      Pad(pixels, images->height, images->width, options.image_size,
-                                          1.0f / (255.0f * deviation), -mean / deviation, image);
-                                    });
+  const auto draw = [&](absl::Span<const std::uint8_t> pixels, absl::Span<float> image) {
+    Pad(pixels, images->height, images->width, options.image_size, 1.0f / (255.0f * deviation), -mean / deviation,
+        image);
+  };
+  return internal::MakeDigitDataset(*images, rows, options.image_size, options.one_hot, draw).Sample(options.sampling);
+}
+
+Dataset MnistDataset(const std::string& dataset_dir, const UsageOptions& options) {
+  std::vector<std::string> prefixes;
+  if (options.usage != Usage::kTest) prefixes.emplace_back("train");
+  if (options.usage != Usage::kTrain) prefixes.emplace_back("t10k");
+  internal::LabelledImages all;
+  for (const std::string& prefix : prefixes) {
+    absl::StatusOr<std::string> path = FindIdx(prefix + "-images-idx3-ubyte", {dataset_dir});
+    if (!path.ok()) return Dataset(path.status());
+    absl::StatusOr<internal::LabelledImages> images = ReadIdx(*path, prefix);
+    if (!images.ok()) return Dataset(images.status());
+    if (images->size() == 0) return Dataset(absl::InvalidArgumentError(absl::StrCat(*path, " has no images")));
+    if (all.size() > 0 && (images->height != all.height || images->width != all.width)) {
+      return Dataset(
+          absl::InvalidArgumentError(absl::StrCat(*path, " has images of ", images->height, "x", images->width,
+                                                  ", but those for training are ", all.height, "x", all.width)));
+    }
+    all.height = images->height;
+    all.width = images->width;
+    all.pixels.insert(all.pixels.end(), images->pixels.begin(), images->pixels.end());
+    all.labels.insert(all.labels.end(), images->labels.begin(), images->labels.end());
+  }
+  const std::int64_t rows = all.size();
+  auto get = [all = std::move(all)](std::int64_t row) -> Row {
+    const auto bytes = static_cast<std::size_t>(all.height * all.width);
+    const auto index = static_cast<std::size_t>(row);
+    return {Tensor::FromBytes({DType::kU8, {all.height, all.width, 1}}, all.pixels.data() + index * bytes, bytes),
+            Tensor::Scalar<std::int32_t>(all.labels[index])};
+  };
+  return GeneratorDataset(std::move(get), rows, {"image", "label"}, options.sampling)
+      .WithClassNames(internal::DigitNames());
 }
 
 }  // namespace mpc::data

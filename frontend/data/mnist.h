@@ -16,6 +16,7 @@ struct MnistOptions {
   std::int64_t image_size = 32;  ///< images get equal borders of pixel 0 up to this; at least the file's extent (28)
   bool one_hot = false;          ///< labels as f32 [10] in place of i32
   bool normalise = true;         ///< (pixel / 255 - 0.1307) / 0.3081: zero mean, unit deviation; else pixel / 255
+  SamplingOptions sampling;      ///< which rows of the split are given
 };
 
 /// Columns "image" (f32 [1, 32, 32]) and "label" (i32 [], or f32 [10]), in file order; 4 KiB a row in memory.
@@ -32,6 +33,11 @@ Dataset Mnist(Split split, const MnistOptions& options = {});
 /// Whether Mnist divides the test set because there are no train-* files. Its test rows are then a fifth of MNIST's
 /// test rows, and training has seen the rest. An accuracy on them is not one on MNIST's test set.
 bool MnistDividesTestSet(const MnistOptions& options = {});
+
+/// MindSpore's MnistDataset: columns "image" (u8 [28, 28, 1]) and "label" (i32 [], 0 to 9; MindSpore's is uint32), in
+/// file order. The files are those above, in `dataset_dir`; those that `usage` asks for must be there. 784 bytes a row
+/// in memory. Errors (in the data set's status): those of Mnist; training and test images of different sizes.
+Dataset MnistDataset(const std::string& dataset_dir, const UsageOptions& options = {});
 
 namespace internal {
 

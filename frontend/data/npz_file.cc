@@ -50,7 +50,8 @@ struct Entry {
 
 class Archive {
  public:
-  Archive(Bytes content, const std::string& origin) : content_(content), origin_(origin) {}
+  Archive(Bytes content, const std::string& origin, StoredMembers stored)
+      : content_(content), origin_(origin), stored_(stored) {}
 
   absl::StatusOr<std::vector<ArchiveMember>> Read() const {
     Bytes end;
@@ -60,11 +61,15 @@ class Archive {
     std::size_t at = Number(end, 16, 4);
     if (entries == 0xffff || at == 0xffffffff) return Error("has 4 GiB or more, or 65,535 members, which are not read");
     std::vector<ArchiveMember> members;
+    std::size_t packed_bytes = 0;
     for (std::uint32_t i = 0; i < entries; ++i) {
       Entry entry;
       if (!ReadEntry(&at, &entry)) return Error("is damaged: its directory does not hold what it declares");
       absl::StatusOr<ArchiveMember> member = ReadMember(entry);
       if (!member.ok()) return member.status();
+      // Members that share their bytes could take memory for each of them: a bomb.
+      packed_bytes += member->packed.size();
+      if (packed_bytes > content_.size()) return Error("is damaged: its members overlap");
       members.push_back(*std::move(member));
     }
     return members;
@@ -117,30 +122,28 @@ class Archive {
       return Error(absl::StrCat("is not read: ", member, "is encrypted or has method ", entry.method,
                                 "; accepted are stored (0) and deflated (8)"));
     }
-    ArchiveMember read{.name = entry.name};
-    const bool unpacked = entry.method == kStored ? Copy(packed, entry, &read) : Inflate(packed, entry, &read);
-    const uLong checksum = ::crc32(0, read.content.data(), static_cast<uInt>(read.content.size()));
-    if (!unpacked || checksum != entry.checksum) {
+    ArchiveMember read{.name = entry.name, .packed = packed};
+    const bool stored = entry.method == kStored;
+    const bool unpacked = stored ? packed.size() == entry.bytes : Inflate(packed, entry, &read.inflated.emplace());
+    const bool unread = stored && stored_ == StoredMembers::kUnread;
+    if (!unpacked || (!unread && Checksum(read.content()) != entry.checksum)) {
       return Error(absl::StrCat("is damaged: ", member, "does not have its size and checksum"));
     }
     return read;
   }
 
-  static bool Copy(Bytes packed, const Entry& entry, ArchiveMember* member) {
-    member->content.assign(packed.begin(), packed.end());
-    return packed.size() == entry.bytes;
-  }
+  static uLong Checksum(Bytes bytes) { return ::crc32(0, bytes.data(), static_cast<uInt>(bytes.size())); }
 
-  static bool Inflate(Bytes packed, const Entry& entry, ArchiveMember* member) {
+  static bool Inflate(Bytes packed, const Entry& entry, std::vector<std::uint8_t>* inflated) {
     // Deflate shrinks by less than 1,032: a size beyond that is not one that the packed bytes can have.
     if (entry.bytes / 1032 > packed.size()) return false;
-    member->content.resize(entry.bytes);
+    inflated->resize(entry.bytes);
     z_stream stream = {};
     if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
     stream.next_in = const_cast<Bytef*>(packed.data());
     stream.avail_in = static_cast<uInt>(packed.size());
-    stream.next_out = member->content.data();
-    stream.avail_out = static_cast<uInt>(member->content.size());
+    stream.next_out = inflated->data();
+    stream.avail_out = static_cast<uInt>(inflated->size());
     const int code = ::inflate(&stream, Z_FINISH);
     const bool whole = code == Z_STREAM_END && stream.avail_out == 0;
     ::inflateEnd(&stream);
@@ -149,13 +152,14 @@ class Archive {
 
   Bytes content_;
   const std::string& origin_;
+  StoredMembers stored_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::vector<ArchiveMember>> ParseArchive(absl::Span<const std::uint8_t> content,
-                                                        const std::string& origin) {
-  return Archive(content, origin).Read();
+                                                        const std::string& origin, StoredMembers stored) {
+  return Archive(content, origin, stored).Read();
 }
 
 }  // namespace mpc::data::internal

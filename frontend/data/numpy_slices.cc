@@ -87,7 +87,7 @@ absl::Status CheckArrays(const std::vector<Array>& arrays, const ColumnNames& na
 
 Dataset MakeDataset(std::vector<Array> arrays, const ColumnNames& names, const NumpySlicesOptions& options) {
   if (absl::Status status = CheckArrays(arrays, names); !status.ok()) return Dataset(std::move(status));
-  return GeneratorDataset(Slices{std::move(arrays), options.refuse_nan}, names).Sample(options.sampling);
+  return GeneratorDataset(Slices{std::move(arrays), options.refuse_nan}, names, options.sampling);
 }
 
 ColumnNames NamesOr(const ColumnNames& names, std::size_t count) {
@@ -106,19 +106,31 @@ absl::StatusOr<Array> ArrayOf(const std::string& origin, absl::Span<const std::u
   return Array{origin, layout->spec, layout->fortran_order, content.subspan(layout->elements_begin), std::move(owner)};
 }
 
-absl::StatusOr<Array> ReadNpy(const std::string& path, bool mapped) {
+/// The bytes of a file, and what holds them.
+struct HeldFile {
+  absl::Span<const std::uint8_t> content;
+  std::shared_ptr<const void> owner;
+};
+
+absl::StatusOr<HeldFile> OpenFile(const std::string& path, bool mapped) {
   if (mapped) {
     absl::StatusOr<std::shared_ptr<const internal::MappedFile>> file = internal::MappedFile::Open(path);
     if (!file.ok()) return file.status();
     const absl::Span<const std::uint8_t> content = (*file)->content();
-    return ArrayOf(path, content, *std::move(file));
+    return HeldFile{content, *std::move(file)};
   }
   absl::StatusOr<std::vector<std::uint8_t>> content = runtime::ReadFileContent(path);
   if (!content.ok()) return content.status();
   auto owner = std::make_shared<const std::vector<std::uint8_t>>(*std::move(content));
   const absl::Span<const std::uint8_t> bytes = *owner;
-  return ArrayOf(path, bytes, std::move(owner));
+  return HeldFile{bytes, std::move(owner)};
 }
+
+/// The members of an archive, and the archive that those stored point into.
+struct HeldArchive {
+  HeldFile file;
+  std::vector<internal::ArchiveMember> members;
+};
 
 bool IsArchive(const std::string& path) { return path.ends_with(".npz"); }
 
@@ -129,17 +141,16 @@ std::string ColumnOf(const std::string& member) {
 }
 
 Dataset FromArchive(const std::string& path, const ColumnNames& names, const NumpySlicesOptions& options) {
-  if (options.mapped) {
-    return Dataset(absl::InvalidArgumentError(absl::StrCat(path, ": an archive is not mapped; .npy files are")));
-  }
-  absl::StatusOr<std::vector<std::uint8_t>> content = runtime::ReadFileContent(path);
-  if (!content.ok()) return Dataset(content.status());
-  if (content->empty()) return Dataset(absl::InvalidArgumentError(absl::StrCat(path, " is empty")));
-  absl::StatusOr<std::vector<internal::ArchiveMember>> members = internal::ParseArchive(*content, path);
-  if (!members.ok()) return Dataset(members.status());
-  auto owner = std::make_shared<const std::vector<internal::ArchiveMember>>(*std::move(members));
+  absl::StatusOr<HeldFile> file = OpenFile(path, options.mapped);
+  if (!file.ok()) return Dataset(file.status());
+  if (file->content.empty()) return Dataset(absl::InvalidArgumentError(absl::StrCat(path, " is empty")));
+  const auto stored = options.mapped ? internal::StoredMembers::kUnread : internal::StoredMembers::kVerified;
+  absl::StatusOr<std::vector<internal::ArchiveMember>> read = internal::ParseArchive(file->content, path, stored);
+  if (!read.ok()) return Dataset(read.status());
+  const auto owner = std::make_shared<const HeldArchive>(HeldArchive{*std::move(file), *std::move(read)});
+  const std::vector<internal::ArchiveMember>& members = owner->members;
   ColumnNames known;
-  for (const internal::ArchiveMember& member : *owner) known.push_back(ColumnOf(member.name));
+  for (const internal::ArchiveMember& member : members) known.push_back(ColumnOf(member.name));
   std::vector<Array> arrays;
   const ColumnNames& wanted = names.empty() ? known : names;
   for (const std::string& name : wanted) {
@@ -148,8 +159,8 @@ Dataset FromArchive(const std::string& path, const ColumnNames& names, const Num
       return Dataset(absl::NotFoundError(
           absl::StrCat(path, ": no member '", name, "'; members are ", absl::StrJoin(known, ", "))));
     }
-    const internal::ArchiveMember& member = (*owner)[static_cast<std::size_t>(found - known.begin())];
-    absl::StatusOr<Array> array = ArrayOf(absl::StrCat(path, ", ", member.name), member.content, owner);
+    const internal::ArchiveMember& member = members[static_cast<std::size_t>(found - known.begin())];
+    absl::StatusOr<Array> array = ArrayOf(absl::StrCat(path, ", ", member.name), member.content(), owner);
     if (!array.ok()) return Dataset(array.status());
     arrays.push_back(*std::move(array));
   }
@@ -177,7 +188,9 @@ Dataset NumpySlicesDataset(const std::vector<Tensor>& data, const ColumnNames& c
 Dataset NumpySlicesDataset(const std::string& path, const ColumnNames& column_names,
                            const NumpySlicesOptions& options) {
   if (IsArchive(path)) return FromArchive(path, column_names, options);
-  absl::StatusOr<Array> array = ReadNpy(path, options.mapped);
+  absl::StatusOr<HeldFile> file = OpenFile(path, options.mapped);
+  if (!file.ok()) return Dataset(file.status());
+  absl::StatusOr<Array> array = ArrayOf(path, file->content, file->owner);
   if (!array.ok()) return Dataset(array.status());
   return MakeDataset({*std::move(array)}, NamesOr(column_names, 1), options);
 }

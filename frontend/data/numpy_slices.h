@@ -13,7 +13,9 @@ namespace mpc::data {
 
 struct NumpySlicesOptions {
   SamplingOptions sampling;
-  bool mapped = false;      ///< map an .npy file in place of reading it: its rows are read when they are asked for
+  /// Map the file in place of reading it: rows are read when they are asked for. Deflated members of an .npz archive
+  /// are inflated all the same. Stored ones are not compared with their checksums, which would read them.
+  bool mapped = false;
   bool refuse_nan = false;  ///< whether a NaN is an error of its row
 };
 

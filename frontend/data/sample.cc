@@ -1,6 +1,7 @@
 // The rows of a source that its SamplingOptions choose.
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/data/dataset.h"
 #include "frontend/data/sampler.h"
 #include "frontend/data/selection.h"
@@ -10,6 +11,10 @@ namespace {
 
 /// The sampler that `options` stand for; none where all rows are read.
 absl::StatusOr<std::optional<Sampler>> SamplerOf(const SamplingOptions& options) {
+  if (options.num_samples < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("num_samples is ", options.num_samples, "; accepted is 0 and above"));
+  }
   const bool sharded = options.num_shards.has_value() || options.shard_id.has_value();
   if (options.sampler) {
     if (!sharded && options.num_samples == 0) return options.sampler;
@@ -32,8 +37,10 @@ Dataset Dataset::Sample(const SamplingOptions& options) const {
   absl::StatusOr<std::optional<Sampler>> sampler = SamplerOf(options);
   if (!sampler.ok()) return Dataset(sampler.status());
   if (!*sampler) return *this;
-  if (!node_->random_access())
+  if (!node_->ordered_access()) {
+    if (!options.sampler && !options.num_shards) return Take(options.num_samples);
     return Dataset(absl::InvalidArgumentError("a sampler needs a source with random access"));
+  }
   absl::StatusOr<std::int64_t> rows = node_->size();
   if (!rows.ok()) return Dataset(rows.status());
   absl::StatusOr<std::vector<std::int64_t>> indices = (*sampler)->Indices(*rows, /*epoch=*/0);

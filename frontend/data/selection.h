@@ -39,7 +39,7 @@ class RangeNode : public DatasetNode {
 /// The error of a Skip that leaves no row of `rows`.
 absl::Status NothingLeft(std::int64_t skipped, std::int64_t rows);
 
-/// Rows indices[0], indices[1], ... of a node with random access.
+/// Rows indices[0], indices[1], ... of a node with ordered access.
 class SubsetNode : public DatasetNode {
  public:
   SubsetNode(NodePointer input, std::vector<std::int64_t> indices)
@@ -49,7 +49,8 @@ class SubsetNode : public DatasetNode {
   }
   absl::StatusOr<std::int64_t> size() const override { return static_cast<std::int64_t>(indices_.size()); }
   bool size_is_known() const override { return true; }
-  bool random_access() const override { return true; }
+  bool random_access() const override { return input_->random_access(); }
+  bool ordered_access() const override { return true; }
   absl::StatusOr<Row> Get(std::int64_t index) const override {
     return input_->Get(indices_[static_cast<std::size_t>(index)]);
   }
@@ -61,7 +62,7 @@ class SubsetNode : public DatasetNode {
   std::vector<std::int64_t> indices_;
 };
 
-/// Rows of a node with random access that a sampler draws anew in each epoch.
+/// Rows of a node with ordered access that a sampler draws anew in each epoch.
 class SampledNode : public DatasetNode {
  public:
   /// `samples` is what the sampler draws in each epoch.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -44,26 +45,35 @@ class TrainingWindows : public internal::DatasetNode {
       : DatasetNode({"data", "label"}), text_(std::move(text)), tokens_(tokens), windows_(windows), seed_(seed) {}
 
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override {
-    return std::make_unique<Iterator>(std::static_pointer_cast<const TrainingWindows>(shared_from_this()), epoch);
+    std::vector<std::int64_t> order(static_cast<std::size_t>(windows_));
+    std::iota(order.begin(), order.end(), 0);
+    return NewOrderedIterator(epoch, std::move(order));
   }
   absl::StatusOr<std::int64_t> size() const override { return windows_; }
   bool size_is_known() const override { return true; }
+  bool ordered_access() const override { return true; }
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewOrderedIterator(std::int64_t epoch,
+                                                                      std::vector<std::int64_t> order) const override {
+    auto windows = std::static_pointer_cast<const TrainingWindows>(shared_from_this());
+    return std::make_unique<Iterator>(std::move(windows), epoch, std::move(order));
+  }
 
  private:
   class Iterator : public DatasetIterator {
    public:
-    Iterator(std::shared_ptr<const TrainingWindows> windows, std::int64_t epoch)
-        : windows_(std::move(windows)), epoch_(epoch) {}
+    Iterator(std::shared_ptr<const TrainingWindows> windows, std::int64_t epoch, std::vector<std::int64_t> order)
+        : windows_(std::move(windows)), epoch_(epoch), order_(std::move(order)) {}
     absl::StatusOr<bool> Next(Row* row) override {
-      if (next_ == windows_->windows_) return false;
-      *row = windows_->Window(epoch_, next_++);
+      if (next_ == order_.size()) return false;
+      *row = windows_->Window(epoch_, order_[next_++]);
       return true;
     }
 
    private:
     std::shared_ptr<const TrainingWindows> windows_;
     std::int64_t epoch_;
-    std::int64_t next_ = 0;
+    std::vector<std::int64_t> order_;
+    std::size_t next_ = 0;
   };
 
   Row Window(std::int64_t epoch, std::int64_t row) const {
@@ -118,9 +128,12 @@ Dataset TextDataset(Split split, const TextOptions& options) {
   const bool trains = split == Split::kTrain;
   const auto border = text->begin() + train;
   Bytes part(trains ? text->begin() : border, trains ? border : text->end());
-  if (!trains) return GeneratorDataset(ValidationWindows{std::move(part), options.tokens}, {"data", "label"});
+  if (!trains) {
+    return GeneratorDataset(ValidationWindows{std::move(part), options.tokens}, {"data", "label"}, options.sampling);
+  }
   const std::int64_t windows = options.windows > 0 ? options.windows : train / options.tokens;
-  return Dataset(std::make_shared<TrainingWindows>(std::move(part), options.tokens, windows, options.seed));
+  return Dataset(std::make_shared<TrainingWindows>(std::move(part), options.tokens, windows, options.seed))
+      .Sample(options.sampling);
 }
 
 }  // namespace mpc::data

@@ -17,6 +17,7 @@ struct TextOptions {
   std::int64_t tokens = 64;  ///< bytes of a window
   std::int64_t windows = 0;  ///< training windows of an epoch; 0: bytes for training / tokens, rounded down
   std::uint64_t seed = 1;    ///< seed of the positions of training windows
+  SamplingOptions sampling;  ///< which of the windows are given
 };
 
 /// Columns "data" and "label" (i32 [tokens]): the bytes of a window, and for each of them the byte that follows.

@@ -23,8 +23,8 @@ struct NpyLayout {
 /// The layout of a file that holds exactly the elements that its header declares. Errors are LoadNpy's.
 absl::StatusOr<NpyLayout> ParseNpyLayout(absl::Span<const std::uint8_t> content, const std::string& origin);
 
-/// Reads version 1 and 2: little-endian f2, f4, f8, i4, i8, b1 in C order. The file must hold exactly the elements that
-/// its header declares. Errors (INVALID_ARGUMENT) name `path`, what was found and what is accepted.
+/// Reads version 1 and 2: little-endian f2, f4, f8, i4, i8, u1, b1 in C order. The file must hold exactly the elements
+/// that its header declares. Errors (INVALID_ARGUMENT) name `path`, what was found and what is accepted.
 absl::StatusOr<Tensor> LoadNpy(const std::string& path);
 
 /// As LoadNpy from memory; `origin` names the source in errors.

@@ -57,6 +57,14 @@ class FieldReader {
     return roles;
   }
 
+  /// Empty where the field is missing.
+  std::vector<std::string> Names(const char* field) {
+    if (!stored_.contains(field)) return {};
+    std::optional<std::vector<std::string>> names = ParseNames(stored_.at(field));
+    if (!names.has_value()) Reject(field, "a list of texts");
+    return names.value_or(std::vector<std::string>());
+  }
+
   std::map<std::string, TextMap> MapOfMaps(const char* field) {
     const std::optional<Json> json = Parse(field);
     std::map<std::string, TextMap> maps;
@@ -157,6 +165,21 @@ absl::Status Problems(const std::string& origin, const std::vector<std::string>&
 
 }  // namespace
 
+std::string FormatNames(const std::vector<std::string>& names) {
+  return Json(names).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<std::vector<std::string>> ParseNames(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array()) return std::nullopt;
+  std::vector<std::string> names;
+  for (const Json& name : json) {
+    if (!name.is_string()) return std::nullopt;
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
 TextMap FormatMetadata(const CheckpointMetadata& metadata) {
   const TrainPosition& position = metadata.position;
   Json inputs = Json::array();
@@ -167,24 +190,26 @@ TextMap FormatMetadata(const CheckpointMetadata& metadata) {
   for (const auto& [name, role] : metadata.roles) roles[name] = std::string(RoleName(role));
   // Words that are not UTF-8 cannot stand in JSON; they are replaced rather than lost with the checkpoint.
   const auto text = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
-  return {{"format", kFormat},
-          {"format_version", absl::StrCat(kFormatVersion)},
-          {"kind", kTraining},
-          {"model", metadata.model},
-          {"optimizer", metadata.optimizer},
-          {"global_step", absl::StrCat(metadata.global_step)},
-          {"position", text(Json{{"data_epoch", position.data_epoch},
-                                 {"run_epoch", position.run_epoch},
-                                 {"step_in_epoch", position.step_in_epoch},
-                                 {"steps_per_epoch", position.steps_per_epoch}})},
-          {"amp", text(Json(metadata.amp))},
-          {"loss_scale", text(Json(metadata.loss_scale))},
-          {"step", text(Json(metadata.step))},
-          {"precision", text(Json(metadata.precision))},
-          {"choices", text(Json(metadata.choices))},
-          {"environment", text(Json(metadata.environment))},
-          {"roles", text(roles)},
-          {"inputs", text(inputs)}};
+  TextMap stored = {{"format", kFormat},
+                    {"format_version", absl::StrCat(kFormatVersion)},
+                    {"kind", kTraining},
+                    {"model", metadata.model},
+                    {"optimizer", metadata.optimizer},
+                    {"global_step", absl::StrCat(metadata.global_step)},
+                    {"position", text(Json{{"data_epoch", position.data_epoch},
+                                           {"run_epoch", position.run_epoch},
+                                           {"step_in_epoch", position.step_in_epoch},
+                                           {"steps_per_epoch", position.steps_per_epoch}})},
+                    {"amp", text(Json(metadata.amp))},
+                    {"loss_scale", text(Json(metadata.loss_scale))},
+                    {"step", text(Json(metadata.step))},
+                    {"precision", text(Json(metadata.precision))},
+                    {"choices", text(Json(metadata.choices))},
+                    {"environment", text(Json(metadata.environment))},
+                    {"roles", text(roles)},
+                    {"inputs", text(inputs)}};
+  if (!metadata.class_names.empty()) stored["class_names"] = FormatNames(metadata.class_names);
+  return stored;
 }
 
 bool IsTrainingCheckpoint(const TextMap& stored) {
@@ -214,6 +239,7 @@ absl::StatusOr<CheckpointMetadata> ParseMetadata(const TextMap& stored, const st
   metadata.environment = reader.Map("environment");
   metadata.roles = reader.Roles("roles");
   metadata.inputs = reader.Inputs("inputs");
+  metadata.class_names = reader.Names("class_names");
   if (absl::Status status = Problems(origin, problems); !status.ok()) return status;
   return metadata;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,10 +48,16 @@ struct CheckpointMetadata {
   TextMap environment;                                     ///< versions, device, processor, threads
   RoleMap roles;                                           ///< role of every entry
   std::vector<std::pair<std::string, TensorSpec>> inputs;  ///< inputs of the training step; empty: none was compiled
+  std::vector<std::string> class_names;                    ///< what labels stand for; empty: the data set did not say
 };
 
 /// The metadata as it stands in a file, with the format's name and version.
 TextMap FormatMetadata(const CheckpointMetadata& metadata);
+
+/// Names as a JSON list, which stands in checkpoints and packages.
+std::string FormatNames(const std::vector<std::string>& names);
+/// None if `text` is no such list.
+std::optional<std::vector<std::string>> ParseNames(const std::string& text);
 
 /// True if `stored` is the metadata of a file that FormatMetadata's result was written to, of any version.
 bool IsTrainingCheckpoint(const TextMap& stored);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/graph/element_conversion.h"
+#include "frontend/state/checkpoint_metadata.h"
 #include "frontend/state/safetensors.h"
 #include "runtime/executable.h"
 
@@ -75,6 +76,15 @@ absl::StatusOr<runtime::StateStore> MakeInitialState(const runtime::Package& pac
     if (absl::Status status = Draw(draw, seed.value_or(draw.seed), state); !status.ok()) return status;
   }
   return state;
+}
+
+absl::StatusOr<std::vector<std::string>> ClassNames(const runtime::Package& package) {
+  const std::string stored(package.Metadata("class_names"));
+  if (stored.empty()) return std::vector<std::string>();
+  std::optional<std::vector<std::string>> names = internal::ParseNames(stored);
+  if (names.has_value()) return *std::move(names);
+  return absl::InvalidArgumentError(
+      absl::StrCat("the metadata 'class_names' of the package is no list of texts: ", stored));
 }
 
 absl::Status SaveState(const std::string& path, const runtime::StateStore& state) {

@@ -20,6 +20,10 @@ namespace mpc {
 absl::StatusOr<runtime::StateStore> MakeInitialState(const runtime::Package& package,
                                                      std::optional<std::uint64_t> seed = std::nullopt);
 
+/// What the labels stand for that the package's Programs were trained with: Dataset::class_names. Empty where the data
+/// set did not say. Errors (INVALID_ARGUMENT): the entry of the metadata is no list of texts.
+absl::StatusOr<std::vector<std::string>> ClassNames(const runtime::Package& package);
+
 /// Writes every entry that is not derived as safetensors, under its name. Errors: the path and the reason.
 absl::Status SaveState(const std::string& path, const runtime::StateStore& state);
 

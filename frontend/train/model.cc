@@ -123,6 +123,7 @@ absl::StatusOr<std::vector<Tensor>> Model::PredictAll(const std::vector<Tensor>&
   return outputs;
 }
 
+const std::vector<std::string>& Model::class_names() const { return impl_->class_names; }
 std::int64_t Model::global_step() const { return impl_->global_step; }
 
 std::int64_t Model::skipped_steps() const { return impl_->SkippedSteps(); }

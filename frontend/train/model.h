@@ -108,8 +108,9 @@ class Model {
   /// it continues the run that was saved: `epochs` counts from that run's beginning, and what it had done is left out.
   /// On a device that runs ahead callbacks learn of a step when the next launch is under way (see Callback). Errors: no
   /// optimizer; a data set whose columns do not fit; what compiling reports; too many skipped steps in a row; what a
-  /// callback reports. Also: a data set of another size than that of an epoch to be continued; what the device failed
-  /// with, naming the step. On an error the state is that of the last complete step.
+  /// callback reports. Errors also: what the device failed with, naming the step. Where a run is continued: a data set
+  /// of another size than that of the epoch, or with other class names. On an error the state is that of the last
+  /// complete step.
   absl::Status Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks = {});
 
   /// Trains as Train does and evaluates in between, on one pass of `valid`. Evaluation comes after an epoch's last
@@ -145,6 +146,10 @@ class Model {
   /// changes. Gradients carry the loss scale. Compiles once for each batch shape. Errors: those of Train's compilation.
   absl::StatusOr<std::vector<ValueStatistics>> Measure(const std::vector<Tensor>& columns,
                                                        const MeasureOptions& options = {});
+
+  /// What the labels stand for: Dataset::class_names of the data set that was trained on last, else those of the
+  /// checkpoint that was loaded. Empty where neither says.
+  const std::vector<std::string>& class_names() const;
 
   // What happened.
   std::int64_t global_step() const;    ///< steps run, skipped ones included

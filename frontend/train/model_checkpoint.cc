@@ -85,6 +85,7 @@ CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) cons
   metadata.environment = internal::DescribeEnvironment(device());
   for (const Parameter& entry : state) metadata.roles[entry.name()] = entry.entry()->role();
   // What has not been compiled again is as the last checkpoint says.
+  metadata.class_names = class_names;
   metadata.inputs = resumed.inputs;
   metadata.choices = resumed.choices;
   metadata.precision = assignment_is_trained ? assignment : resumed.precision;
@@ -133,7 +134,16 @@ void Model::Impl::CompareChoices(const CompiledStep& program) const {
             << "in their last bits:\n  " << absl::StrJoin(lines, "\n  ") << "\n";
 }
 
-absl::Status Model::Impl::BeginRun(std::int64_t epochs, std::int64_t steps_per_epoch) {
+absl::Status Model::Impl::BeginRun(std::int64_t epochs, const data::Dataset& dataset, std::int64_t steps_per_epoch) {
+  const std::vector<std::string>& given_names = dataset.class_names();
+  const bool tells_names = !given_names.empty() && !class_names.empty();
+  // A file has replaced what is no UTF-8.
+  if (continues && tells_names && internal::FormatNames(given_names) != internal::FormatNames(class_names)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the classes of the data set are ", absl::StrJoin(given_names, ", "), ", but the checkpoint's are ",
+        absl::StrJoin(class_names, ", "), ": labels would mean other classes. Use the same data, or begin a ",
+        "new run with LoadCheckpoint(path, {.continue_run = false})"));
+  }
   if (!continues) {
     // A run that was stopped inside an epoch has begun it.
     if (position.step_in_epoch > 0) position.CompleteEpoch();
@@ -150,6 +160,7 @@ absl::Status Model::Impl::BeginRun(std::int64_t epochs, std::int64_t steps_per_e
               << " complete epochs, asked for are " << epochs << "\n";
   }
   continues = false;
+  if (!given_names.empty()) class_names = given_names;
   return absl::OkStatus();
 }
 
@@ -204,6 +215,7 @@ void Model::Impl::ContinueFrom(CheckpointMetadata metadata, bool same_level, boo
   global_step = metadata.global_step;
   position = metadata.position;
   continues = continue_run;
+  class_names = metadata.class_names;
   resumed = std::move(metadata);
   // Another precision solves its own assignment and makes its own choices.
   if (!same_level) {

@@ -122,7 +122,8 @@ absl::Status Model::Fit(std::int64_t epochs, const data::Dataset& train, const d
 /// What callbacks reach of a Model in Train.
 class Model::Impl::Trained : public TrainedModel {
  public:
-  Trained(Model& model, std::int64_t steps_per_epoch) : model_(model), steps_per_epoch_(steps_per_epoch) {}
+  Trained(Model& model, data::Dataset dataset, std::int64_t steps_per_epoch)
+      : model_(model), dataset_(std::move(dataset)), steps_per_epoch_(steps_per_epoch) {}
 
   absl::StatusOr<Weights> CopyWeights() const override {
     Weights weights;
@@ -173,7 +174,7 @@ class Model::Impl::Trained : public TrainedModel {
     }
     absl::StatusOr<ResumeReport> report = model_.LoadCheckpoint(path);
     if (!report.ok()) return report.status();
-    if (absl::Status begun = self.BeginRun(context.epochs, steps_per_epoch_); !begun.ok()) return begun;
+    if (absl::Status begun = self.BeginRun(context.epochs, dataset_, steps_per_epoch_); !begun.ok()) return begun;
     context.global_step = self.global_step;
     context.epoch = self.position.run_epoch;
     return absl::OkStatus();
@@ -181,11 +182,13 @@ class Model::Impl::Trained : public TrainedModel {
 
  private:
   Model& model_;
+  data::Dataset dataset_;
   std::int64_t steps_per_epoch_;
 };
 
-std::unique_ptr<TrainedModel> Model::Impl::MakeTrained(Model& model, std::int64_t steps_per_epoch) {
-  return std::make_unique<Trained>(model, steps_per_epoch);
+std::unique_ptr<TrainedModel> Model::Impl::MakeTrained(Model& model, const data::Dataset& dataset,
+                                                       std::int64_t steps_per_epoch) {
+  return std::make_unique<Trained>(model, dataset, steps_per_epoch);
 }
 
 }  // namespace mpc

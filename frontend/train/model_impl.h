@@ -110,8 +110,9 @@ struct Model::Impl {
   bool may_resume = false;  ///< OnTrainBegin runs: a callback may choose where the run begins
   /// What the last checkpoint says; compiling compares its choices.
   internal::CheckpointMetadata resumed;
-  std::vector<Parameter> traced_state;  ///< state of a step of the user's own that was traced but not compiled
-  bool in_overflow_run = false;         ///< the last step had a gradient that is not finite
+  std::vector<std::string> class_names;  ///< Model::class_names
+  std::vector<Parameter> traced_state;   ///< state of a step of the user's own that was traced but not compiled
+  bool in_overflow_run = false;          ///< the last step had a gradient that is not finite
   bool warned_about_nan = false;
   /// The histories of the active scalers, while Train runs a device that is ahead of the host.
   std::map<const LossScaler*, std::unique_ptr<amp::internal::ScalerHistory>> scaler_histories;
@@ -174,13 +175,14 @@ struct Model::Impl {
   absl::StatusOr<std::map<std::string, double>> Evaluate(const data::Dataset& dataset, const MetricList& metrics);
   /// Evaluates and tells the callbacks and the context.
   absl::Status Validate(const Validation& validation, const CallbackList& callbacks, RunContext& context);
-  static std::unique_ptr<TrainedModel> MakeTrained(Model& model, std::int64_t steps_per_epoch);
+  static std::unique_ptr<TrainedModel> MakeTrained(Model& model, const data::Dataset& dataset,
+                                                   std::int64_t steps_per_epoch);
 
   /// Errors: a parameter without an optimizer, an optimizer that does not fit the loss scale.
   absl::Status CheckTrainable() const;
   absl::Status CheckColumns(const data::Dataset& dataset, int arity, const char* what) const;
   /// Moves the position to where a call of Train begins. Errors: it would continue an epoch of another size.
-  absl::Status BeginRun(std::int64_t epochs, std::int64_t steps_per_epoch);
+  absl::Status BeginRun(std::int64_t epochs, const data::Dataset& dataset, std::int64_t steps_per_epoch);
   /// The rows of the present epoch from the present step on.
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> OpenEpoch(const data::Dataset& dataset) const;
   /// What a checkpoint says of this Model.

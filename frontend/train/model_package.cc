@@ -6,6 +6,7 @@
 #include "compiler/driver/compiler.h"
 #include "frontend/graph/element_conversion.h"
 #include "frontend/state/checkpoint_environment.h"
+#include "frontend/state/checkpoint_metadata.h"
 #include "frontend/train/model_impl.h"
 
 namespace mpc {
@@ -155,6 +156,7 @@ absl::StatusOr<runtime::Package> Model::Impl::MakePackage(
   package.metadata.emplace_back("amp_dtype", precision.level == "O0" ? "f32" : std::string(DTypeName(precision.dtype)));
   package.metadata.emplace_back("loss_scale", std::string(scale_config.mode_name()));
   package.metadata.emplace_back("arch", package.programs.front().arch);
+  if (!class_names.empty()) package.metadata.emplace_back("class_names", internal::FormatNames(class_names));
   for (auto& entry : internal::DescribeEnvironment(device())) package.metadata.push_back(entry);
   status = runtime::CheckPackage(package);
   if (!status.ok()) return status;

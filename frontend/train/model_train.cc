@@ -359,7 +359,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   if (absl::Status checked = CheckTraining(epochs, dataset); !checked.ok()) return checked;
   absl::StatusOr<std::int64_t> steps = dataset.size();
   if (!steps.ok()) return steps.status();
-  if (absl::Status begun = BeginRun(epochs, *steps); !begun.ok()) return begun;
+  if (absl::Status begun = BeginRun(epochs, dataset, *steps); !begun.ok()) return begun;
   step.cell()->SetTrain(true);
 
   RunContext context;
@@ -368,7 +368,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   context.global_step = global_step;
   context.epoch = position.run_epoch;
   context.set_save([&model](const std::string& path) { return model.SaveCheckpoint(path); });
-  const std::unique_ptr<TrainedModel> trained = MakeTrained(model, *steps);
+  const std::unique_ptr<TrainedModel> trained = MakeTrained(model, dataset, *steps);
   context.set_trained(trained.get());
   if (validation != nullptr) context.set_eval_names(validation->names());
   may_resume = true;

@@ -36,12 +36,13 @@ TEST(Cifar10Dataset, ReadsThePublishedFiles) {
   const Dataset all = Cifar10Dataset(folder.path());
   EXPECT_EQ(*all.size(), 6);
   EXPECT_THAT(all.column_names(), ElementsAre("image", "label"));
+  EXPECT_EQ(all.class_names()[9], "truck");
   auto iterator = *all.NewIterator(0);
   Row row;
   ASSERT_TRUE(*iterator->Next(&row));
-  EXPECT_EQ(row[0].spec(), (TensorSpec{DType::kF32, {32, 32, 3}}));
+  EXPECT_EQ(row[0].spec(), (TensorSpec{DType::kU8, {32, 32, 3}}));
   EXPECT_EQ(row[1].spec(), (TensorSpec{DType::kI32, {}}));
-  EXPECT_THAT(row[0].data<float>().subspan(0, 6), ElementsAre(7, 2, 200, 1, 2, 200));
+  EXPECT_THAT(row[0].data<std::uint8_t>().subspan(0, 6), ElementsAre(7, 2, 200, 1, 2, 200));
   const SamplingOptions shard{.num_shards = 2, .shard_id = 1};
   EXPECT_THAT(NumbersOf(Cifar10Dataset(folder.path(), {.sampling = shard}), 0, 1), ElementsAre(2, 4, 9));
 }

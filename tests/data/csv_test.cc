@@ -61,6 +61,27 @@ TEST(CSVDataset, HasATypeAndADefaultForEachColumn) {
   EXPECT_THAT(rows[1][3].data<double>(), ElementsAre(0.25));
 }
 
+TEST(CSVDataset, GivesTextAsBytes) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("x.csv", "name,age\nAda, 36\n\" B, \"\"C\"\"\",7\n,8\nD\xc3\xb6,9\n");
+  const Dataset dataset = CSVDataset({path}, {.column_defaults = {{DType::kU8}, {DType::kI32}}});
+  const std::vector<Row> rows = AllOf(dataset);
+  ASSERT_EQ(rows.size(), 4u);
+  std::vector<std::string> names;
+  for (const Row& row : rows) {
+    EXPECT_EQ(row[0].dtype(), DType::kU8);
+    EXPECT_EQ(row[0].rank(), 1);
+    names.emplace_back(row[0].bytes().begin(), row[0].bytes().end());
+  }
+  EXPECT_THAT(names, ElementsAre("Ada", " B, \"C\"", "", "D\xc3\xb6"));
+  EXPECT_THAT(NumbersOf(dataset, 0, 1), ElementsAre(36, 7, 8, 9));
+  const std::vector<Row> batch = AllOf(dataset.PaddedBatch(4));
+  EXPECT_EQ(batch[0][0].shape(), (Shape{4, 7}));
+  EXPECT_THAT(batch[0][0].data<std::uint8_t>().subspan(0, 4), ElementsAre('A', 'd', 'a', 0));
+  EXPECT_THAT(MessageOf(CSVDataset({path}, {.column_defaults = {{DType::kU8, 1}, {}}})),
+              HasSubstr("a column of text has no default value"));
+}
+
 TEST(CSVDataset, ReadsQuotesReturnsEmptyLinesAndAByteOrderMark) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("x.csv", "\xef\xbb\xbf\"a \"\"1\"\",\nz\",b\r\n\r\n\"1\",2\r\n\n3,\"4\"");
@@ -84,6 +105,8 @@ TEST(CSVDataset, BadFilesAreNamedWithLineAndColumn) {
   EXPECT_EQ(ErrorOf(""), " is empty: no columns");
   EXPECT_EQ(ErrorOf("\n\n"), " is empty: no columns");
   EXPECT_EQ(ErrorOf("a,b\n"), " has a line of column names and no rows");
+  EXPECT_EQ(ErrorOf("a,a\n1,2\n"), ", line 1: two columns are called 'a'");
+  EXPECT_EQ(ErrorOf("a,\n1,2\n"), ", line 1: a column name is empty");
   EXPECT_EQ(ErrorOf("a,b\n1,2\n\n3\n"), ", line 4: 1 fields, but there are 2 columns");
   EXPECT_EQ(ErrorOf("a,b\n1,2,\n"), ", line 2: 3 fields, but there are 2 columns");
   EXPECT_EQ(ErrorOf("a,b\n1,x\n"), ", line 2: column 'b': 'x' is not f32");

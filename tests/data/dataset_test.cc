@@ -87,6 +87,44 @@ TEST(GeneratorDataset, TakesAnythingWithSizeAndIndex) {
   EXPECT_THAT(Labels(GeneratorDataset(Squares(), {"data", "label"}), 0), ElementsAre(0, 1, 4));
 }
 
+TEST(GeneratorDataset, TakesAFunctionOfTheIndexOfARow) {
+  const auto square = [](std::int64_t i) {
+    return Row{Tensor::Scalar(0.0f), Tensor::Scalar(static_cast<std::int32_t>(10 * i * i))};
+  };
+  EXPECT_THAT(Labels(GeneratorDataset(square, 4, {"data", "label"}), 0), ElementsAre(0, 1, 4, 9));
+  EXPECT_THAT(Labels(GeneratorDataset(square, 4, {"data", "label"}, {.num_shards = 2, .shard_id = 1}), 0),
+              ElementsAre(1, 9));
+  const auto fail = [](std::int64_t i) -> absl::StatusOr<Row> { return absl::DataLossError(std::to_string(i)); };
+  EXPECT_EQ(EpochError(GeneratorDataset(fail, 2, {"data", "label"})).message(), "0");
+  EXPECT_THAT(std::string(GeneratorDataset(square, 0, {"data", "label"}).status().message()), HasSubstr("no rows"));
+  const std::function<absl::StatusOr<Row>(std::int64_t)> none;
+  EXPECT_THAT(std::string(GeneratorDataset(none, 2, {"data"}).status().message()), HasSubstr("needs a source"));
+}
+
+TEST(GeneratorDataset, GivesTheRowsThatItsSamplingChooses) {
+  EXPECT_THAT(Labels(GeneratorDataset(Rows(5), {"data", "label"}, {.sampler = SubsetSampler({3, 1})}), 0),
+              ElementsAre(3, 1));
+  struct Source {
+    std::vector<Row> rows = Rows(5);
+    std::size_t size() const { return rows.size(); }
+    Row operator[](std::size_t i) const { return rows[i]; }
+  };
+  EXPECT_THAT(Labels(GeneratorDataset(Source(), {"data", "label"}, {.num_samples = 2}), 0), ElementsAre(0, 1));
+}
+
+TEST(Dataset, KeepsClassNamesThroughStages) {
+  const Dataset named = Numbers(8).WithClassNames({"ant", "bee"});
+  EXPECT_THAT(Numbers(8).class_names(), ElementsAre());
+  const auto same = [](const Tensor& x) { return x; };
+  for (const Dataset& dataset :
+       {named, named.Map(same, "data").Shuffle(1).Batch(2).Prefetch(), named.Split({0.5, 0.5}, 1)[1],
+        named.Take(3).Skip(1).Repeat(2), named.Concat({Numbers(2)}), named.Sample({.num_samples = 2})}) {
+    EXPECT_THAT(dataset.class_names(), ElementsAre("ant", "bee"));
+  }
+  EXPECT_THAT(named.WithClassNames({"cow"}).class_names(), ElementsAre("cow"));
+  EXPECT_THAT(named.class_names(), ElementsAre("ant", "bee"));
+}
+
 TEST(GeneratorDataset, BadSourcesAreErrors) {
   EXPECT_THAT(std::string(Numbers(0).status().message()), HasSubstr("no rows"));
   EXPECT_THAT(std::string(EpochError(Generated(0)).message()), HasSubstr("before its first row"));

@@ -53,6 +53,15 @@ TEST(Digits, HaveTheirCountsAndClassBalance) {
   }
 }
 
+TEST(Digits, GiveTheRowsThatTheirSamplingChooses) {
+  const std::vector<Row> test = AllRows(Digits(Split::kTest));
+  const Dataset shard = Digits(Split::kTest, {.sampling = {.num_shards = 3, .shard_id = 2}});
+  EXPECT_EQ(shard.class_names().size(), 10u);
+  const std::vector<Row> rows = AllRows(shard);
+  ASSERT_EQ(rows.size(), 120u);
+  EXPECT_EQ(rows[1][0].ToFloats(), test[5][0].ToFloats());
+}
+
 TEST(Digits, TrainAndTestShareNoRow) {
   const auto keys = [](const std::vector<Row>& rows) {
     std::multiset<std::string> keys;

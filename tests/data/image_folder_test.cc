@@ -40,7 +40,7 @@ TEST(ImageFolderDataset, OrdersClassesAndPicturesByName) {
   WritePictures(folder);
   folder.Write("bee/.DS_Store", "x");
   folder.Write("README", "x");
-  const ImageFolderDataset pictures(folder.path());
+  const Dataset pictures = ImageFolderDataset(folder.path());
   EXPECT_THAT(pictures.class_names(), ElementsAre("ant", "bee"));
   EXPECT_THAT(pictures.column_names(), ElementsAre("image", "label"));
   const std::vector<Row> rows = AllRows(pictures);
@@ -49,6 +49,17 @@ TEST(ImageFolderDataset, OrdersClassesAndPicturesByName) {
   EXPECT_EQ(rows[1][1].Item<int>(), 1);
   EXPECT_EQ(rows[2][1].Item<int>(), 1);
   EXPECT_EQ(rows[1][0].bytes(), Bytes(ReadAll(GoldenPath("png_rgb.png"))).bytes());
+}
+
+TEST(ImageFolderDataset, GivesTheRowsThatItsSamplingChooses) {
+  const TemporaryFolder folder;
+  WritePictures(folder);
+  const Dataset shard = ImageFolderDataset(folder.path(), {.sampling = {.num_shards = 2, .shard_id = 1}});
+  EXPECT_THAT(shard.class_names(), ElementsAre("ant", "bee"));
+  const std::vector<Row> rows = AllRows(shard);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0][0].bytes(), Bytes(ReadAll(GoldenPath("png_rgb.png"))).bytes());
+  EXPECT_EQ(rows[1][1].Item<int>(), 0) << "the first row again";
 }
 
 TEST(ImageFolderDataset, GivesBatchesThroughTransforms) {
@@ -79,6 +90,21 @@ TEST(ImageFolderDataset, ADamagedPictureIsAnErrorWithItsPath) {
   EXPECT_TRUE(*iterator->Next(&row));
   EXPECT_THAT(std::string(iterator->Next(&row).status().message()),
               AllOf(HasSubstr("row 1"), HasSubstr(folder / "bee/1.PNG: the PNG is truncated or damaged")));
+}
+
+TEST(ImageFolderDataset, AFileThatIsNoPictureIsAnErrorWithItsPathAndRow) {
+  const TemporaryFolder folder;
+  WritePictures(folder);
+  folder.Write("bee/3.jpg", "<html>not found</html>");
+  folder.Write("bee/4.jpg", ReadAll(GoldenPath("jpeg_420.jpg")).substr(0, 600));
+  const Dataset decoded = ImageFolderDataset(folder.path()).Map(vision::Decode(), "image");
+  const auto error = [&](std::int64_t row) {
+    auto iterator = *decoded.Skip(row).NewIterator(0);
+    Row unused;
+    return std::string(iterator->Next(&unused).status().message());
+  };
+  EXPECT_THAT(error(3), AllOf(HasSubstr("row 3: "), HasSubstr(folder / "bee/3.jpg: this is no JPEG, PNG or WebP")));
+  EXPECT_THAT(error(4), AllOf(HasSubstr("row 4: "), HasSubstr(folder / "bee/4.jpg: the JPEG is truncated or damaged")));
 }
 
 TEST(ImageFolderDataset, ErrorsNameWhatIsWrong) {

@@ -84,6 +84,59 @@ TEST(Mnist, WithTrainingFilesUsesEachPairWhole) {
   EXPECT_EQ(AllRows(Mnist(Split::kTest, options)).size(), 5u);
 }
 
+TEST(Mnist, GivesTheRowsThatItsSamplingChooses) {
+  const TemporaryFolder folder;
+  folder.Write("t10k-images-idx3-ubyte", Images(20));
+  folder.Write("t10k-labels-idx1-ubyte", Labels(20));
+  const std::vector<Row> rows =
+      AllRows(Mnist(Split::kTest, {.directory = folder.path(), .sampling = {.num_shards = 2, .shard_id = 1}}));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0][1].Item<int>(), 7);
+  EXPECT_EQ(rows[1][1].Item<int>(), 9);
+}
+
+TEST(MnistDataset, GivesBytesOfTheFilesThatItsUsageAsksFor) {
+  const TemporaryFolder folder;
+  WriteGzip(folder / "train-images-idx3-ubyte.gz", Images(7));
+  folder.Write("train-labels-idx1-ubyte", Labels(7));
+  EXPECT_EQ(MnistDataset(folder.path()).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(MnistDataset(folder.path()).status().message()),
+              HasSubstr(folder / "t10k-images-idx3-ubyte"));
+  folder.Write("t10k-images-idx3-ubyte", Images(5));
+  folder.Write("t10k-labels-idx1-ubyte", Labels(5));
+  const Dataset train = MnistDataset(folder.path(), {.usage = Usage::kTrain});
+  EXPECT_THAT(train.column_names(), ::testing::ElementsAre("image", "label"));
+  EXPECT_EQ(train.class_names()[9], "9");
+  EXPECT_EQ(*train.size(), 7);
+  EXPECT_EQ(*MnistDataset(folder.path(), {.usage = Usage::kTest}).size(), 5);
+  const std::vector<Row> all = AllRows(MnistDataset(folder.path(), {.usage = Usage::kAll}));
+  ASSERT_EQ(all.size(), 12u);
+  EXPECT_EQ(all[6][0].spec(), (TensorSpec{DType::kU8, {2, 3, 1}}));
+  EXPECT_THAT(all[6][0].data<std::uint8_t>(), ::testing::Each(6));
+  EXPECT_EQ(all[6][1].Item<int>(), 6);
+  EXPECT_EQ(all[8][1].Item<int>(), 1);
+  const std::vector<Row> shard = AllRows(MnistDataset(folder.path(), {.sampling = {.num_shards = 6, .shard_id = 1}}));
+  ASSERT_EQ(shard.size(), 2u);
+  EXPECT_EQ(shard[1][1].Item<int>(), 0);
+}
+
+TEST(MnistDataset, BadFilesAreNamed) {
+  const TemporaryFolder folder;
+  folder.Write("train-images-idx3-ubyte", Images(2));
+  folder.Write("train-labels-idx1-ubyte", Labels(2));
+  folder.Write("t10k-images-idx3-ubyte", BigEndian(0x803) + BigEndian(1) + BigEndian(1) + BigEndian(3) + "abc");
+  folder.Write("t10k-labels-idx1-ubyte", Labels(1));
+  EXPECT_EQ(std::string(MnistDataset(folder.path()).status().message()),
+            folder / "t10k-images-idx3-ubyte" + " has images of 1x3, but those for training are 2x3");
+  folder.Write("t10k-images-idx3-ubyte", Images(0));
+  folder.Write("t10k-labels-idx1-ubyte", Labels(0));
+  EXPECT_THAT(std::string(MnistDataset(folder.path(), {.usage = Usage::kTest}).status().message()),
+              HasSubstr("t10k-images-idx3-ubyte has no images"));
+  folder.Write("train-labels-idx1-ubyte", Labels(2).substr(0, 9));
+  EXPECT_THAT(std::string(MnistDataset(folder.path(), {.usage = Usage::kTrain}).status().message()),
+              HasSubstr("train-labels-idx1-ubyte: the header declares 2 bytes, 1 follow"));
+}
+
 TEST(Mnist, BadFilesAreErrorsThatSayWhatWasRead) {
   EXPECT_THAT(ErrorOf(Labels(4), Labels(4)), HasSubstr("magic number is 0x00000801, expected 0x00000803"));
   EXPECT_THAT(ErrorOf(Images(4), Images(4)), HasSubstr("magic number is 0x00000803, expected 0x00000801"));

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <fstream>
 #include <limits>
+#include <utility>
 
 #include "tests/data/number_rows.h"
 #include "tests/frontend/temporary_folder.h"
@@ -120,20 +122,63 @@ TEST(NumpySlicesDataset, ReadsFortranOrder) {
   }
 }
 
+TEST(NumpySlicesDataset, ReadsBytesAsU8) {
+  const TemporaryFolder folder;
+  std::string file = NpyOf(Tensor::From<std::uint8_t>({0, 128, 255, 7}, {2, 2}));
+  EXPECT_THAT(file, HasSubstr("'|u1'"));
+  for (bool mapped : {false, true}) {
+    const Dataset dataset = NumpySlicesDataset(folder.Write("x.npy", file), {}, {.mapped = mapped});
+    auto iterator = *dataset.NewIterator(0);
+    Row row;
+    ASSERT_TRUE(*iterator->Next(&row));
+    EXPECT_EQ(row[0].spec(), (TensorSpec{DType::kU8, {2}}));
+    EXPECT_THAT(ValuesOf(dataset), ElementsAre(0, 128, 255, 7));
+  }
+}
+
+/// Members of archives are deflated or stored, and archives are mapped or read.
+constexpr std::pair<bool, bool> kWays[] = {{false, false}, {false, true}, {true, false}, {true, true}};
+
 TEST(NumpySlicesDataset, ReadsNpzArchives) {
   const TemporaryFolder folder;
   const std::string labels = NpyOf(Tensor::From<std::int32_t>({5, 6, 7}, {3}));
-  for (bool deflated : {false, true}) {
+  for (const auto& [deflated, mapped] : kWays) {
     const std::string path =
         folder.Write("x.npz", Archive({{"data.npy", NpyOf(Counting())}, {"label.npy", labels}}, deflated));
-    const Dataset all = NumpySlicesDataset(path);
+    const Dataset all = NumpySlicesDataset(path, {}, {.mapped = mapped});
     EXPECT_THAT(all.column_names(), ElementsAre("data", "label"));
     EXPECT_THAT(ValuesOf(all), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
     EXPECT_THAT(NumbersOf(all, 0, 1), ElementsAre(5, 6, 7));
-    EXPECT_THAT(NumbersOf(NumpySlicesDataset(path, {"label"})), ElementsAre(5, 6, 7));
-    EXPECT_EQ(MessageOf(NumpySlicesDataset(path, {"labels"})), path + ": no member 'labels'; members are data, label");
-    EXPECT_THAT(MessageOf(NumpySlicesDataset(path, {}, {.mapped = true})), HasSubstr("an archive is not mapped"));
+    EXPECT_THAT(NumbersOf(NumpySlicesDataset(path, {"label"}, {.mapped = mapped})), ElementsAre(5, 6, 7));
+    EXPECT_EQ(MessageOf(NumpySlicesDataset(path, {"labels"}, {.mapped = mapped})),
+              path + ": no member 'labels'; members are data, label");
   }
+}
+
+TEST(NumpySlicesDataset, ReadsMembersInFortranOrder) {
+  const TemporaryFolder folder;
+  std::string file = NpyOf(Counting());
+  file.replace(file.find("False"), 5, "True ");
+  for (const auto& [deflated, mapped] : kWays) {
+    const std::string path = folder.Write("x.npz", Archive({{"data.npy", file}}, deflated));
+    EXPECT_THAT(ValuesOf(NumpySlicesDataset(path, {}, {.mapped = mapped})),
+                ElementsAre(0, 6, 3, 9, 1, 7, 4, 10, 2, 8, 5, 11));
+  }
+}
+
+TEST(NumpySlicesDataset, ReadsStoredMembersOfAMappedArchiveWhenTheirRowsAreRead) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("x.npz", Archive({{"data.npy", NpyOf(Counting())}}, /*deflated=*/false));
+  const Dataset mapped = NumpySlicesDataset(path, {}, {.mapped = true});
+  const Dataset read = NumpySlicesDataset(path);
+  // The last element, 11.0f, becomes 12.0f in the file.
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(ReadAll(path).find("PK\x01\x02")) - 2);
+  file.put('\x40');
+  file.close();
+  EXPECT_THAT(ValuesOf(mapped.Skip(2)), ElementsAre(8, 9, 10, 12));
+  EXPECT_THAT(ValuesOf(read.Skip(2)), ElementsAre(8, 9, 10, 11));
+  EXPECT_THAT(MessageOf(NumpySlicesDataset(path)), HasSubstr("does not have its size and checksum"));
 }
 
 TEST(NumpySlicesDataset, DamagedArchivesAreNamed) {
@@ -153,6 +198,21 @@ TEST(NumpySlicesDataset, DamagedArchivesAreNamed) {
     EXPECT_THAT(MessageOf(NumpySlicesDataset(folder.Write("x.npz", damaged))),
                 HasSubstr("method 14; accepted are stored (0) and deflated (8)"));
   }
+}
+
+TEST(NumpySlicesDataset, MembersThatShareTheirBytesAreRefused) {
+  const TemporaryFolder folder;
+  std::vector<float> values;
+  for (int i = 0; i < 100; ++i) values.push_back(static_cast<float>(i) / 7);
+  const std::string good = Archive({{"data.npy", NpyOf(Tensor::From(values, {100}))}}, /*deflated=*/true);
+  const std::size_t directory = good.find("PK\x01\x02");
+  const std::size_t end = good.find("PK\x05\x06");
+  const std::string entry = good.substr(directory, end - directory);
+  const std::string twice = good.substr(0, directory) + entry + entry + entry + "PK\x05\x06" + Little(0, 4) +
+                            Little(3, 2) + Little(3, 2) + Little(static_cast<std::uint32_t>(3 * entry.size()), 4) +
+                            Little(static_cast<std::uint32_t>(directory), 4) + Little(0, 2);
+  EXPECT_THAT(MessageOf(NumpySlicesDataset(folder.Write("x.npz", twice))),
+              HasSubstr("x.npz is damaged: its members overlap"));
 }
 
 TEST(NumpySlicesDataset, BadArraysAndFilesAreNamed) {

@@ -65,6 +65,7 @@ TEST(Sampling, ChoosesSamplesAndShards) {
   EXPECT_EQ(*shard.size(), 2);
   EXPECT_THAT(NumbersOf(source.Sample({})), SizeIs(10));
   EXPECT_EQ(*source.Sample({.sampler = RandomSampler(1, true, 33)}).Batch(4).size(), 9);
+  EXPECT_THAT(NumbersOf(GeneratedNumbers(10).Sample({.num_samples = 2})), ElementsAre(0, 1));
 }
 
 TEST(Sampling, BadNumbersAreErrors) {
@@ -81,8 +82,9 @@ TEST(Sampling, BadNumbersAreErrors) {
   EXPECT_THAT(message({.sampler = WeightedRandomSampler({1, 2}, 1)}), HasSubstr("has 2 weights for 10 rows"));
   EXPECT_THAT(message({.sampler = WeightedRandomSampler(std::vector<double>(10, 0.0), 1)}),
               HasSubstr("the weights sum to 0"));
-  EXPECT_THAT(MessageOf(GeneratedNumbers(3).Sample({.num_samples = 2})),
+  EXPECT_THAT(MessageOf(GeneratedNumbers(3).Sample({.num_shards = 2, .shard_id = 0})),
               HasSubstr("needs a source with random access"));
+  EXPECT_THAT(MessageOf(GeneratedNumbers(3).Sample({.num_samples = -1})), HasSubstr("num_samples is -1"));
 }
 
 }  // namespace

@@ -105,6 +105,22 @@ TEST_F(Text, WindowsAreAFunctionOfSeedEpochAndRow) {
   EXPECT_EQ(Windows(longer.begin(), longer.begin() + 20), first);
 }
 
+TEST_F(Text, GivesTheWindowsThatItsSamplingChooses) {
+  const auto read = [&](Split split, const SamplingOptions& sampling) {
+    return Read(Counting(200), split, {.tokens = 6, .windows = 9, .sampling = sampling});
+  };
+  for (std::int64_t epoch : {0, 4}) {
+    const Windows all = Epoch(read(Split::kTrain, {}), epoch);
+    EXPECT_EQ(Epoch(read(Split::kTrain, {.num_samples = 2}), epoch), (Windows{all[0], all[1]}));
+    EXPECT_EQ(Epoch(read(Split::kTrain, {.num_shards = 3, .shard_id = 1}), epoch), (Windows{all[1], all[4], all[7]}));
+    EXPECT_EQ(Epoch(read(Split::kTrain, {.sampler = SubsetSampler({8, 0})}), epoch), (Windows{all[8], all[0]}));
+    EXPECT_THAT(Epoch(read(Split::kTrain, {.sampler = RandomSampler(1)}), epoch),
+                ::testing::UnorderedElementsAreArray(all));
+  }
+  const Windows all = Epoch(read(Split::kTest, {}), 0);
+  EXPECT_EQ(Epoch(read(Split::kTest, {.num_shards = 3, .shard_id = 2}), 0), (Windows{all[2]}));
+}
+
 TEST_F(Text, AnEpochHoldsAsManyBytesAsThereAreByDefault) {
   EXPECT_EQ(*Read(Counting(1000), Split::kTrain, {.tokens = 6}).size(), 150);
   EXPECT_EQ(*Read(Counting(1000), Split::kTrain, {.tokens = 6, .windows = 7}).size(), 7);

@@ -122,6 +122,15 @@ TEST(Decode, RefusesAHeaderThatAnnouncesTooManyPixels) {
   EXPECT_THAT(ErrorOf(jpeg), HasSubstr("the picture announces 65500 x 65500 pixels, more than max_pixels = 178956970"));
 }
 
+TEST(Decode, RefusesAPngOfNothingButAHeader) {
+  // A PNG of 60,000 x 60,000 pixels by its header would take 10 GiB. Its checksum is right.
+  using std::string_view_literals::operator""sv;
+  constexpr std::string_view kBomb =
+      "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\xea\x60\0\0\xea\x60\x08\x02\0\0\0\x0f\xb0\xe2\x15\0\0\0\0IDAT\x35\xaf\x06\x1e"sv;
+  EXPECT_EQ(ErrorOf(std::string(kBomb)),
+            "the picture announces 60000 x 60000 pixels, more than max_pixels = 178956970");
+}
+
 TEST(Decode, WhatIsNoPictureIsAnError) {
   EXPECT_THAT(ErrorOf("GIF89a, which is another format"), HasSubstr("no JPEG, PNG or WebP picture"));
   EXPECT_THAT(ErrorOf(""), HasSubstr("the picture is empty"));

@@ -1,4 +1,4 @@
-// The pipeline of several stages of docs/data.md.
+// The sources and the pipeline of several stages of docs/data.md.
 #include <iostream>
 
 #include "mpc/mpc.h"
@@ -7,6 +7,14 @@ namespace {
 
 using namespace mpc;
 
+absl::Status RunSources() {
+  const data::Dataset shard = data::Digits(data::Split::kTrain, {.sampling = {.num_shards = 4, .shard_id = 1}});
+  const auto square = [](std::int64_t i) { return data::Row{Tensor::Scalar(static_cast<float>(i * i))}; };
+  const data::Dataset squares =
+      data::GeneratorDataset(square, 100, {"x"}, {.sampler = data::RandomSampler(/*seed=*/1)});
+  return shard.Zip({squares}).size().status();
+}
+
 absl::Status Run() {
   const data::Dataset digits = data::Digits(data::Split::kTrain);
   const auto is_small = [](const Tensor& label) { return label.Item<int>() < 5; };
@@ -14,7 +22,8 @@ absl::Status Run() {
   const std::vector<data::Dataset> parts = digits.Split({0.9, 0.1}, /*seed=*/1);
   const data::Dataset small_digits =
       parts[0].Filter(is_small, "label").Map({swap, swap}, {"image", "label"}, {.num_parallel_workers = 4}).Batch(32);
-  return small_digits.size().status();
+  if (absl::Status status = small_digits.size().status(); !status.ok()) return status;
+  return RunSources();
 }
 
 }  // namespace

@@ -16,12 +16,10 @@ absl::Status Run() {
   namespace vision = data::vision;
   auto train_set = data::ImageFolderDataset("flowers/train")
                        .Shuffle(1)
-                       .Map(vision::Decode(), "image")
-                       .Map(vision::RandomResizedCrop({224, 224}, {.seed = 1}), "image")
-                       .Map(vision::RandomHorizontalFlip(0.5f, /*seed=*/1), "image")
-                       .Map(vision::Rescale(1.0f / 255), "image")
-                       .Map(vision::Normalize({0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}), "image")
-                       .Map(vision::HWC2CHW(), "image")
+                       .Map({vision::Decode(), vision::RandomResizedCrop({224, 224}, {.seed = 1}),
+                             vision::RandomHorizontalFlip(0.5f, /*seed=*/1), vision::Rescale(1.0f / 255),
+                             vision::Normalize({0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}), vision::HWC2CHW()},
+                            "image", {.num_parallel_workers = 4})
                        .Batch(32, /*drop_remainder=*/true)
                        .Prefetch();
   auto batches = train_set.CreateDictIterator();

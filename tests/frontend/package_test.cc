@@ -241,6 +241,20 @@ TEST(Package, HoldsNoWeights) {
               ::testing::AllOf(HasSubstr("state \"weight\", tensor<1048576xf32>"), HasSubstr("holds no weights")));
 }
 
+TEST(Package, HasTheClassNamesOfTheTrainingData) {
+  const Trained trained("mlp", {});
+  EXPECT_TRUE(ClassNames(trained.model->MakePackage(trained.Columns()).value()).value().empty());
+  const data::Dataset rows = data::GeneratorDataset(std::vector<data::Row>{trained.Batch()}, {"data", "label"});
+  ASSERT_TRUE(trained.model->Train(1, rows.WithClassNames({"ant", "bee"})).ok());
+  runtime::Package package = trained.model->MakePackage(trained.Columns()).value();
+  EXPECT_EQ(*ClassNames(package), (std::vector<std::string>{"ant", "bee"}));
+  for (auto& [key, value] : package.metadata) {
+    if (key == "class_names") value = "ant, bee";
+  }
+  EXPECT_THAT(std::string(ClassNames(package).status().message()),
+              HasSubstr("'class_names' of the package is no list"));
+}
+
 TEST(PackageState, LoadsWhatItSaved) {
   const TemporaryFolder folder;
   const Trained trained("mlp", {});

@@ -39,7 +39,9 @@ TEST_P(Corpus, IsReadOrRefused) {
 INSTANTIATE_TEST_SUITE_P(Readers, Corpus,
                          ::testing::Values(Reader{"safetensors", ReadSafetensors}, Reader{"npy", ReadNpy},
                                            Reader{"program", ReadProgram}, Reader{"idx", ReadIdx},
-                                           Reader{"gzip_rows", ReadGzipRows}),
+                                           Reader{"gzip_rows", ReadGzipRows}, Reader{"jpeg", ReadJpeg},
+                                           Reader{"png", ReadPng}, Reader{"webp", ReadWebp}, Reader{"exif", ReadExif},
+                                           Reader{"csv", ReadCsv}, Reader{"npz", ReadNpz}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -1,11 +1,8 @@
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <string>
 #include <string_view>
 
 #include "frontend/data/digits.h"
 #include "frontend/data/gzip_file.h"
+#include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/readers.h"
 #include "tests/fuzz/verdict.h"
 
@@ -14,25 +11,6 @@ namespace {
 
 /// Enough for many rows, little enough that a bomb of zeros is quick.
 constexpr std::size_t kMaxContentBytes = std::size_t{1} << 13;
-
-/// A file in memory, since the reader takes a path.
-class MemoryFile {
- public:
-  MemoryFile() : file_(::memfd_create("fuzzed-input", 0)) { Require(file_ >= 0, "there is no memory file"); }
-  ~MemoryFile() { ::close(file_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  void Write(absl::Span<const std::uint8_t> content) const {
-    const auto size = static_cast<::ssize_t>(content.size());
-    Require(::ftruncate(file_, 0) == 0 && ::pwrite(file_, content.data(), content.size(), 0) == size,
-            "the memory file cannot be written");
-  }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
-
- private:
-  int file_;
-};
 
 void Parse(absl::Span<const std::uint8_t> content) {
   const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());

@@ -17,5 +17,15 @@ void ReadProgram(absl::Span<const std::uint8_t> input);
 void ReadIdx(absl::Span<const std::uint8_t> input);
 /// Rows of digits as text, gzip-compressed or plain.
 void ReadGzipRows(absl::Span<const std::uint8_t> input);
+/// Pictures, for each codec. Those of PNG are also read with the checksums that their chunks should have.
+void ReadJpeg(absl::Span<const std::uint8_t> input);
+void ReadPng(absl::Span<const std::uint8_t> input);
+void ReadWebp(absl::Span<const std::uint8_t> input);
+/// EXIF data, which begin at their TIFF header. No data are refused.
+void ReadExif(absl::Span<const std::uint8_t> input);
+/// A file of comma-separated values: with its header as numbers, and as a column of text and one of numbers.
+void ReadCsv(absl::Span<const std::uint8_t> input);
+/// An .npz archive, with and without the checksums of stored members.
+void ReadNpz(absl::Span<const std::uint8_t> input);
 
 }  // namespace mpc::fuzz

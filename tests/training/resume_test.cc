@@ -157,6 +157,32 @@ TEST(ResumeOptions, AMP26InTheMiddleOfAccumulationIsBitEqual) {
   }
 }
 
+TEST(ResumeClassNames, AreThoseOfTheRunThatIsContinued) {
+  const TemporaryFolder folder;
+  const data::Dataset dataset = ShuffledBatches(4).WithClassNames({"ant", "bee", "cow"});
+  OptionsTraining whole({});
+  MPC_ASSERT_OK(whole.model.Train(1, dataset, {SaveAt(2, folder / "saved")}));
+  EXPECT_EQ(whole.model.class_names(), dataset.class_names());
+  const auto train = [&](const data::Dataset& data, const ResumeOptions& options) {
+    OptionsTraining resumed({});
+    MPC_EXPECT_OK(resumed.model.LoadCheckpoint(folder / "saved", options).status());
+    EXPECT_EQ(resumed.model.class_names(), dataset.class_names());
+    const absl::Status status = resumed.model.Train(1, data);
+    if (status.ok()) MPC_EXPECT_OK(resumed.model.SaveCheckpoint(folder / "again"));
+    return status;
+  };
+  MPC_EXPECT_OK(train(dataset, {}));
+  MPC_EXPECT_OK(train(dataset.WithClassNames({}), {}));
+  const data::Dataset others = dataset.WithClassNames({"ant", "cow", "bee"});
+  EXPECT_THAT(
+      std::string(train(others, {}).message()),
+      ::testing::HasSubstr("the classes of the data set are ant, cow, bee, but the checkpoint's are ant, bee, cow"));
+  MPC_EXPECT_OK(train(others, {.continue_run = false}));
+  OptionsTraining last({});
+  MPC_ASSERT_OK(last.model.LoadCheckpoint(folder / "again").status());
+  EXPECT_EQ(last.model.class_names(), others.class_names());
+}
+
 struct TwoOptimizers {
   TwoOptimizers() { SetSeed(7); }
   testing::TwoLayers network;

@@ -139,4 +139,10 @@ absl::StatusOr<Tensor> RandomResizedCrop::operator()(const Tensor& image, const 
   return internal::Resample(internal::CutOut(image, part), *extents, *size, options_.interpolation, options_.antialias);
 }
 
+absl::StatusOr<Tensor> RandomCropDecodeResize::operator()(const Tensor& encoded, const RowPosition& position) const {
+  const absl::StatusOr<Tensor> image = decode_(encoded);
+  if (!image.ok()) return image.status();
+  return crop_(*image, position);
+}
+
 }  // namespace mpc::data::vision

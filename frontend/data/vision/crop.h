@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/data/dataset.h"
+#include "frontend/data/vision/decode.h"
 #include "frontend/data/vision/pad.h"
 #include "frontend/data/vision/resize.h"
 #include "frontend/graph/tensor.h"
@@ -68,6 +69,20 @@ class RandomResizedCrop {
  private:
   std::vector<std::int32_t> size_;
   RandomResizedCropOptions options_;
+};
+
+/// MindSpore's vision.RandomCropDecodeResize: the bits of Decode and then RandomResizedCrop with the same options. The
+/// whole picture is decoded. Errors: those of both.
+class RandomCropDecodeResize {
+ public:
+  explicit RandomCropDecodeResize(std::vector<std::int32_t> size, RandomResizedCropOptions options = {},
+                                  DecodeOptions decode_options = {})
+      : decode_(decode_options), crop_(std::move(size), options) {}
+  absl::StatusOr<Tensor> operator()(const Tensor& encoded, const RowPosition& position) const;
+
+ private:
+  Decode decode_;
+  RandomResizedCrop crop_;
 };
 
 }  // namespace mpc::data::vision
