@@ -80,7 +80,7 @@ def Mpc_ErfOp : Mpc_UnaryOpFromX<"erf", "Infer", "erf(x)", "ErfGradOp", [Mpc_IsE
 }
 def Mpc_ErfGradOp
     : Mpc_UnaryInputGradOp<"erf_grad", "dy * 2 / sqrt(pi) * exp(-x * x)", [Mpc_IsExpensive, Mpc_IsGeneratedOnCpu]> {
-  let exampleValues = ["[1.0, 2.0, 1.0]", "[-1.0, 0.0, 2.0]", "[0.415107489, 2.25675821, 0.0206669848]"];
+  let exampleValues = ["[1.0, 2.0, 1.0]", "[-1.0, 0.0, 2.0]", "[0.415107489, 2.25675845, 0.0206669848]"];
 }
 
 def Mpc_GeluOp : Mpc_DifferentiableOp<"gelu", "Infer", [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsExpensive]> {
