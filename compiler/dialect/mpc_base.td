@@ -220,6 +220,7 @@ def Mpc_FloatTensor : Mpc_TensorOf<[F32, F16, BF16, F64]>;
 def Mpc_F32Tensor : Mpc_TensorOf<[F32, F64]>;
 def Mpc_IndexTensor : Mpc_TensorOf<[I32, I64]>;
 def Mpc_WindowIndexTensor : Mpc_TensorOf<[I8, I32]>;
+def Mpc_CountTensor : Mpc_TensorOf<[F32, F64, I32, I64]>;
 def Mpc_I32Tensor : Mpc_TensorOf<[I32]>;
 def Mpc_I64Tensor : Mpc_TensorOf<[I64]>;
 def Mpc_BoolTensor : Mpc_TensorOf<[I1]>;

@@ -26,6 +26,8 @@ static Members makeNames() {
   names["sum"] = {"reduce_sum"};
   names["mean"] = {"reduce_mean"};
   names["max"] = {"reduce_max"};
+  names["min"] = {"reduce_min"};
+  names["prod"] = {"reduce_prod"};
   return names;
 }
 

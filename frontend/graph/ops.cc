@@ -1,6 +1,7 @@
 #include "frontend/graph/ops.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/emit.h"
@@ -44,6 +45,12 @@ Tensor Reduce(std::string_view op, const Tensor& x, std::vector<std::int64_t> ax
   return Emit(op, {x}, {{"axes", axes}, {"keep_dims", keep_dims}});
 }
 
+// The two results of an operation. After an error each carries it.
+std::pair<Tensor, Tensor> ValuesAndIndices(std::string_view op, const Tensor& x, const Attributes& attributes) {
+  const std::vector<Tensor> results = EmitAll(op, {x}, attributes);
+  return {results.front(), results.back()};
+}
+
 Attributes PoolAttributes(const Pool2dOpOptions& options) {
   return {{"kernel_size", options.kernel_size},
           {"strides", options.stride.empty() ? options.kernel_size : options.stride},
@@ -83,6 +90,7 @@ Tensor sin(const Tensor& x) { return Emit("sin", {x}); }
 Tensor cos(const Tensor& x) { return Emit("cos", {x}); }
 Tensor silu(const Tensor& x) { return Emit("silu", {x}); }
 Tensor hard_swish(const Tensor& x) { return Emit("hard_swish", {x}); }
+Tensor erf(const Tensor& x) { return Emit("erf", {x}); }
 Tensor gelu(const Tensor& x, const std::string& approximate) {
   return Emit("gelu", {x}, {{"approximate", approximate}});
 }
@@ -101,6 +109,12 @@ Tensor minimum(const Tensor& a, const Tensor& b) { return Emit("minimum", {a, b}
 Tensor equal(const Tensor& a, const Tensor& b) { return Emit("equal", {a, b}); }
 Tensor greater(const Tensor& a, const Tensor& b) { return Emit("greater", {a, b}); }
 Tensor less(const Tensor& a, const Tensor& b) { return Emit("less", {a, b}); }
+Tensor not_equal(const Tensor& a, const Tensor& b) { return Emit("not_equal", {a, b}); }
+Tensor greater_equal(const Tensor& a, const Tensor& b) { return Emit("greater_equal", {a, b}); }
+Tensor less_equal(const Tensor& a, const Tensor& b) { return Emit("less_equal", {a, b}); }
+Tensor logical_and(const Tensor& a, const Tensor& b) { return Emit("logical_and", {a, b}); }
+Tensor logical_or(const Tensor& a, const Tensor& b) { return Emit("logical_or", {a, b}); }
+Tensor logical_not(const Tensor& a) { return Emit("logical_not", {a}); }
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) { return Emit("where", {condition, a, b}); }
 
 Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
@@ -221,6 +235,26 @@ Tensor reduce_max(const Tensor& x, std::vector<std::int64_t> axes, bool keep_dim
   return Reduce("reduce_max", x, std::move(axes), keep_dims);
 }
 
+Tensor reduce_min(const Tensor& x, std::vector<std::int64_t> axes, bool keep_dims) {
+  return Reduce("reduce_min", x, std::move(axes), keep_dims);
+}
+
+Tensor reduce_prod(const Tensor& x, std::vector<std::int64_t> axes, bool keep_dims) {
+  return Reduce("reduce_prod", x, std::move(axes), keep_dims);
+}
+
+Tensor cumsum(const Tensor& x, std::int64_t axis, bool exclusive, bool reverse) {
+  return Emit("cumsum", {x}, {{"axis", axis}, {"exclusive", exclusive}, {"reverse", reverse}});
+}
+
+std::pair<Tensor, Tensor> sort(const Tensor& x, std::int64_t axis, bool descending) {
+  return ValuesAndIndices("sort", x, {{"axis", axis}, {"descending", descending}});
+}
+
+std::pair<Tensor, Tensor> topk(const Tensor& x, std::int64_t k, std::int64_t axis, bool largest) {
+  return ValuesAndIndices("top_k", x, {{"k", k}, {"axis", axis}, {"smallest", !largest}});
+}
+
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis) {
   if (tensors.empty()) return FailWith("concat takes at least one tensor", {});
   return Emit("concat", Promoted(tensors), {{"axis", axis}});
@@ -243,6 +277,10 @@ Tensor pad(const Tensor& x, const std::vector<std::int64_t>& low, const std::vec
 
 Tensor gather(const Tensor& table, const Tensor& indices) { return Emit("gather", {table, indices}); }
 
+Tensor scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates) {
+  return Emit("scatter_add", {x, indices, updates});
+}
+
 Tensor one_hot(const Tensor& indices, std::int64_t depth, double on, double off) {
   return Emit("one_hot", {indices}, {{"depth", depth}, {"on", on}, {"off", off}});
 }
@@ -253,6 +291,25 @@ Tensor sum_n(const std::vector<Tensor>& tensors) {
 }
 
 Tensor argmax(const Tensor& x, std::int64_t axis) { return Emit("argmax", {x}, {{"axis", axis}}); }
+
+Tensor arange(std::int64_t start, std::int64_t end, std::int64_t step, DType dtype) {
+  // A distance of the ends is exact in f64 up to 2^53, more than a tensor has elements.
+  const double count = std::ceil((static_cast<double>(end) - static_cast<double>(start)) / static_cast<double>(step));
+  if (step == 0 || !(count >= 1 && count <= 0x1p47)) {
+    return FailWith(absl::StrCat("arange takes a step that leads from start towards end, got start ", start, ", end ",
+                                 end, " and step ", step),
+                    {1});
+  }
+  const Shape shape = {static_cast<std::int64_t>(count)};
+  return EmitAll("iota", {}, {{"shape", shape}, {"start", start}, {"step", step}}, dtype)[0];
+}
+
+Tensor arange(std::int64_t end) { return arange(0, end); }
+
+Tensor iota(const Shape& shape, std::int64_t axis, DType dtype) {
+  return EmitAll("iota", {}, {{"shape", shape}, {"axis", axis}}, dtype)[0];
+}
+
 Tensor stop_gradient(const Tensor& x) { return Emit("stop_gradient", {x}); }
 
 Tensor cast(const Tensor& x, DType dtype) { return EmitAll("cast", {x}, {{"user", true}}, dtype)[0]; }

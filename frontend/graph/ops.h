@@ -36,6 +36,8 @@ Tensor cos(const Tensor& x);
 Tensor silu(const Tensor& x);
 /// x * min(max(x + 3, 0), 6) / 6.
 Tensor hard_swish(const Tensor& x);
+/// The error function, 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
+Tensor erf(const Tensor& x);
 /// x times the cumulative standard normal distribution at x; `approximate`: "none", or "tanh" for its tanh form.
 Tensor gelu(const Tensor& x, const std::string& approximate = "none");
 /// x where x > 0, else alpha * x.
@@ -56,6 +58,14 @@ Tensor minimum(const Tensor& a, const Tensor& b);
 Tensor equal(const Tensor& a, const Tensor& b);
 Tensor greater(const Tensor& a, const Tensor& b);
 Tensor less(const Tensor& a, const Tensor& b);
+/// True where either is NaN.
+Tensor not_equal(const Tensor& a, const Tensor& b);
+Tensor greater_equal(const Tensor& a, const Tensor& b);
+Tensor less_equal(const Tensor& a, const Tensor& b);
+// Logic of i1 tensors, with broadcasting.
+Tensor logical_and(const Tensor& a, const Tensor& b);
+Tensor logical_or(const Tensor& a, const Tensor& b);
+Tensor logical_not(const Tensor& a);
 /// a where `condition` (i1) holds, else b; the three broadcast.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 
@@ -124,6 +134,15 @@ Tensor reduce_sum(const Tensor& x, std::vector<std::int64_t> axes = {}, bool kee
 Tensor reduce_mean(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 /// A NaN wins; equal maxima share the derivative evenly.
 Tensor reduce_max(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+/// A NaN wins; equal minima share the derivative evenly.
+Tensor reduce_min(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+Tensor reduce_prod(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+/// Running sums along `axis`: of the elements up to each, or before it where `exclusive`. `reverse` begins at the end.
+Tensor cumsum(const Tensor& x, std::int64_t axis, bool exclusive = false, bool reverse = false);
+/// The elements along `axis` in order, and their i32 indices. Equal elements keep their order; a NaN is the largest.
+std::pair<Tensor, Tensor> sort(const Tensor& x, std::int64_t axis = -1, bool descending = false);
+/// The k largest elements along `axis`, the largest first, or the k smallest, and their i32 indices; NaN as in sort.
+std::pair<Tensor, Tensor> topk(const Tensor& x, std::int64_t k, std::int64_t axis = -1, bool largest = true);
 Tensor sum_n(const std::vector<Tensor>& tensors);
 /// Joins tensors along `axis`; their shapes agree on all other axes.
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis = 0);
@@ -136,23 +155,35 @@ Tensor pad(const Tensor& x, const std::vector<std::int64_t>& low, const std::vec
            double value = 0);
 /// Rows of `table` [V, ...] by integer `indices` of any shape; NaN for an index outside [0, V).
 Tensor gather(const Tensor& table, const Tensor& indices);
+/// x [V, ...] with rows of `updates` added to the rows that integer `indices` name. `updates` has the shape of
+/// `indices` followed by the rest of x's. An index outside [0, V) adds nothing.
+Tensor scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates);
 /// f32 with a new last axis of extent `depth`: `on` at the index, `off` elsewhere.
 Tensor one_hot(const Tensor& indices, std::int64_t depth, double on = 1, double off = 0);
 /// The i32 indices of the largest elements along `axis`.
 Tensor argmax(const Tensor& x, std::int64_t axis = -1);
+/// The numbers from `start` on in steps of `step` that lie before `end`: [start, start + step, ...], as f32, i32 or
+/// i64. A step may be negative, and there is at least one number.
+Tensor arange(std::int64_t start, std::int64_t end, std::int64_t step = 1, DType dtype = DType::kI64);
+/// 0, 1, ..., end - 1.
+Tensor arange(std::int64_t end);
+/// A tensor whose elements are their indices along `axis`, as f32, i32 or i64.
+Tensor iota(const Shape& shape, std::int64_t axis = -1, DType dtype = DType::kI32);
 Tensor stop_gradient(const Tensor& x);
 /// Converts x to `dtype`. The rounding of a user's cast is never removed.
 Tensor cast(const Tensor& x, DType dtype);
 
 namespace ops {
 
-using mpc::abs, mpc::add, mpc::argmax, mpc::avg_pool2d, mpc::broadcast_to, mpc::clamp, mpc::concat, mpc::conv2d,
-    mpc::cos, mpc::div, mpc::dropout, mpc::equal, mpc::exp, mpc::flatten, mpc::floor, mpc::gather, mpc::gelu,
-    mpc::global_avg_pool2d, mpc::greater, mpc::hard_swish, mpc::leaky_relu, mpc::less, mpc::log, mpc::log1p,
-    mpc::log_softmax, mpc::matmul, mpc::max_pool2d, mpc::maximum, mpc::minimum, mpc::mse, mpc::mul, mpc::neg,
-    mpc::one_hot, mpc::pad, mpc::pow, mpc::prelu, mpc::reduce_max, mpc::reduce_mean, mpc::reduce_sum, mpc::relu,
-    mpc::reshape, mpc::sigmoid, mpc::silu, mpc::sin, mpc::slice, mpc::softmax, mpc::softmax_cross_entropy, mpc::split,
-    mpc::sqrt, mpc::square, mpc::stop_gradient, mpc::sub, mpc::sum_n, mpc::tanh, mpc::transpose, mpc::where;
+using mpc::abs, mpc::add, mpc::arange, mpc::argmax, mpc::avg_pool2d, mpc::broadcast_to, mpc::clamp, mpc::concat,
+    mpc::conv2d, mpc::cos, mpc::cumsum, mpc::div, mpc::dropout, mpc::equal, mpc::erf, mpc::exp, mpc::flatten,
+    mpc::floor, mpc::gather, mpc::gelu, mpc::global_avg_pool2d, mpc::greater, mpc::greater_equal, mpc::hard_swish,
+    mpc::iota, mpc::leaky_relu, mpc::less, mpc::less_equal, mpc::log, mpc::log1p, mpc::log_softmax, mpc::logical_and,
+    mpc::logical_not, mpc::logical_or, mpc::matmul, mpc::max_pool2d, mpc::maximum, mpc::minimum, mpc::mse, mpc::mul,
+    mpc::neg, mpc::not_equal, mpc::one_hot, mpc::pad, mpc::pow, mpc::prelu, mpc::reduce_max, mpc::reduce_mean,
+    mpc::reduce_min, mpc::reduce_prod, mpc::reduce_sum, mpc::relu, mpc::reshape, mpc::scatter_add, mpc::sigmoid,
+    mpc::silu, mpc::sin, mpc::slice, mpc::softmax, mpc::softmax_cross_entropy, mpc::sort, mpc::split, mpc::sqrt,
+    mpc::square, mpc::stop_gradient, mpc::sub, mpc::sum_n, mpc::tanh, mpc::topk, mpc::transpose, mpc::where;
 
 /// As `cast`, with MindSpore's name.
 Tensor Cast(const Tensor& x, DType dtype);

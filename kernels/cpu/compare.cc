@@ -1,5 +1,6 @@
-// equal, greater and less, with broadcasting, over floating types and integers. select, for any element type, with a
-// scalar condition or one of the operands' shape. where, for floating types, with broadcasting.
+// Comparisons, with broadcasting, over floating types and integers. logical_and, logical_or and logical_not. select,
+// for any element type, with a scalar condition or one of the operands' shape. where, for floating types, with
+// broadcasting.
 #include <array>
 #include <cstring>
 
@@ -139,12 +140,49 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateWhere(const KernelSpec& spec) {
   });
 }
 
+struct NotOfFirst {
+  static bool Apply(bool a, bool) { return scalar::LogicalNotOp::Apply(a); }
+};
+
+// y = op(a, b) with broadcasting. An operation of one operand has it for both.
+template <typename Op>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateLogical(const KernelSpec& spec) {
+  const Shape& shape = spec.outputs[0].shape;
+  if (spec.inputs.front().dtype != DType::kBool || spec.inputs.back().dtype != DType::kBool) {
+    return UnsupportedTypes(spec);
+  }
+  absl::StatusOr<BroadcastMap> a_map = BroadcastMap::Create(spec.inputs.front().shape, shape);
+  if (!a_map.ok()) return a_map.status();
+  absl::StatusOr<BroadcastMap> b_map = BroadcastMap::Create(spec.inputs.back().shape, shape);
+  if (!b_map.ok()) return b_map.status();
+  return MakeKernel([a_map = *a_map, b_map = *b_map, last = spec.inputs.size() - 1,
+                     count = NumElements(shape)](const KernelOperands& operands) {
+    const auto* a = static_cast<const std::uint8_t*>(operands.inputs[0]);
+    const auto* b = static_cast<const std::uint8_t*>(operands.inputs[last]);
+    auto* y = static_cast<std::uint8_t*>(operands.outputs[0]);
+    ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+      std::uint8_t a_buffer[kBlock], b_buffer[kBlock];
+      const std::uint8_t* a_values = LoadMask(a_map, a, offset, size, a_buffer);
+      const std::uint8_t* b_values = LoadMask(b_map, b, offset, size, b_buffer);
+      std::uint8_t* target = y + offset;
+#pragma omp simd
+      for (std::int64_t i = 0; i < size; ++i) target[i] = Op::Apply(a_values[i] != 0, b_values[i] != 0) ? 1 : 0;
+    });
+  });
+}
+
 }  // namespace
 
 void RegisterCompare(Registry& registry) {
   registry.Add("equal", CreateComparison<scalar::EqualOp>);
   registry.Add("greater", CreateComparison<scalar::GreaterOp>);
   registry.Add("less", CreateComparison<scalar::LessOp>);
+  registry.Add("not_equal", CreateComparison<scalar::NotEqualOp>);
+  registry.Add("greater_equal", CreateComparison<scalar::GreaterEqualOp>);
+  registry.Add("less_equal", CreateComparison<scalar::LessEqualOp>);
+  registry.Add("logical_and", CreateLogical<scalar::LogicalAndOp>, {{0, 0}, {0, 1}});
+  registry.Add("logical_or", CreateLogical<scalar::LogicalOrOp>, {{0, 0}, {0, 1}});
+  registry.Add("logical_not", CreateLogical<NotOfFirst>, {{0, 0}});
   registry.Add("where", CreateWhere, {{0, 1}, {0, 2}});
   registry.Add("select", CreateSelect, {{0, 1}, {0, 2}});
 }

@@ -1,7 +1,8 @@
-// gather (rows of a table by index), gather_grad and one_hot. Indices are i32 or i64, everything else of any floating
-// storage type. The gradient sorts the indices first, so that a row is summed by one task, in the order of the indices,
-// and rounded once.
+// gather (rows of a table by index), gather_grad, scatter_add and one_hot. Indices are i32 or i64, everything else of
+// any floating storage type. What adds rows sorts the indices first, so that a row is summed by one task, in the order
+// of the indices, and rounded once.
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "kernels/cpu/blocks.h"
@@ -62,13 +63,16 @@ struct SortedIndices {
   }
 };
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateGatherGrad(const KernelSpec& spec) {
+// The sums of the rows of operand `added`, by the indices of operand 1. Where operand 0 is another, each sum begins
+// with its row.
+absl::StatusOr<std::unique_ptr<Kernel>> CreateRowSums(const KernelSpec& spec, std::size_t added) {
   const std::int64_t rows = spec.outputs[0].shape[0];
   const std::int64_t width = spec.outputs[0].num_elements() / rows;
   const std::int64_t count = spec.inputs[1].num_elements();
-  const auto run = [rows, width, count, dy_type = spec.inputs[0].dtype, index_type = spec.inputs[1].dtype,
-                    out = spec.outputs[0].dtype](const KernelOperands& operands) {
-    const Source dy{dy_type, operands.inputs[0]};
+  const auto run = [rows, width, count, added, types = std::array{spec.inputs[0].dtype, spec.inputs[added].dtype},
+                    index_type = spec.inputs[1].dtype, out = spec.outputs[0].dtype](const KernelOperands& operands) {
+    const Source first{types[0], operands.inputs[0]};
+    const Source updates{types[1], operands.inputs[added]};
     const Sink table{out, operands.outputs[0]};
     auto* begin = static_cast<std::int64_t*>(operands.workspace);
     const SortedIndices sorted{begin, begin + rows + 2};
@@ -79,8 +83,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGatherGrad(const KernelSpec& spec)
         for (std::int64_t column = 0; column < width; column += kBlock) {
           const std::int64_t size = std::min(kBlock, width - column);
           BlockBuffer sum{}, buffer;
+          if (added != 0) LoadFloats(first.dtype, first.data, row * width + column, size, sum.values);
           for (std::int64_t k = sorted.begin[row]; k < sorted.begin[row + 1]; ++k) {
-            const float* values = dy.Load(sorted.order[k] * width + column, size, buffer.values);
+            const float* values = updates.Load(sorted.order[k] * width + column, size, buffer.values);
 #pragma omp simd
             for (std::int64_t i = 0; i < size; ++i) sum.values[i] += values[i];
           }
@@ -91,6 +96,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGatherGrad(const KernelSpec& spec)
   };
   return MakeKernel(run, static_cast<std::size_t>(rows + 2 + count) * sizeof(std::int64_t));
 }
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateGatherGrad(const KernelSpec& spec) { return CreateRowSums(spec, 0); }
+absl::StatusOr<std::unique_ptr<Kernel>> CreateScatterAdd(const KernelSpec& spec) { return CreateRowSums(spec, 2); }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateOneHot(const KernelSpec& spec) {
   const std::int64_t depth = spec.outputs[0].shape.back();
@@ -112,6 +120,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateOneHot(const KernelSpec& spec) {
 void RegisterGather(Registry& registry) {
   registry.Add("gather", CreateGather);
   registry.Add("gather_grad", CreateGatherGrad);
+  registry.Add("scatter_add", CreateScatterAdd, {{0, 0}});
   registry.Add("one_hot", CreateOneHot);
 }
 

@@ -1,9 +1,8 @@
-// reduce_max and reduce_max_grad, for any floating storage type. A task handles the results of one run of the inner
-// axis. That is one result where the axis is reduced, and a block of columns where it is kept.
+// reduce_max, reduce_min and reduce_max_grad, for any floating storage type.
 #include <algorithm>
 
 #include "kernels/cpu/blocks.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/reduce_loops.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/reduce_plan.h"
 #include "kernels/scalar/reduction.h"
@@ -11,57 +10,24 @@
 namespace mpc::cpu {
 namespace {
 
-using scalar::Larger;
-
-// The maximum is taken in eight lanes, so that the loop vectorises. It does not depend on the order.
-float LargestOf(const float* values, std::int64_t count) {
+// The maximum or minimum is taken in eight lanes, so that the loop vectorises. It does not depend on the order.
+template <typename Op>
+float ExtremumOf(const float* values, std::int64_t count) {
   constexpr std::int64_t kLanes = 8;
   float lanes[kLanes];
   std::fill_n(lanes, kLanes, values[0]);
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
 #pragma omp simd
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] = Larger(values[i + lane], lanes[lane]);
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] = Op::Combine(lanes[lane], values[i + lane]);
   }
-  for (; i < count; ++i) lanes[0] = Larger(values[i], lanes[0]);
-  for (std::int64_t lane = 1; lane < kLanes; ++lane) lanes[0] = Larger(lanes[lane], lanes[0]);
+  for (; i < count; ++i) lanes[0] = Op::Combine(lanes[0], values[i]);
+  for (std::int64_t lane = 1; lane < kLanes; ++lane) lanes[0] = Op::Combine(lanes[0], lanes[lane]);
   return lanes[0];
 }
 
-// Calls visit(offset, size) for the blocks of the reduced elements that begin at `base`, inner axis included.
-template <typename Visit>
-void ForEachReducedBlock(const ReducePlan& plan, std::int64_t base, const Visit& visit) {
-  const std::int64_t rows = plan.reduced.count();
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t begin = base + plan.reduced.Offset(row);
-    for (std::int64_t start = 0; start < plan.inner; start += kBlock) {
-      visit(begin + start, std::min(kBlock, plan.inner - start));
-    }
-  }
-}
-
-// Calls body(result, base, size) for each block of results that lie along the kept inner axis. The block has `size`
-// results from `result` on. Their first elements begin at `base`.
-template <typename Body>
-void ForEachColumnBlock(const ReducePlan& plan, const Body& body) {
-  const std::int64_t blocks = (plan.inner + kBlock - 1) / kBlock;
-  const std::int64_t outer = plan.kept.count();
-  ParallelFor(outer * blocks, outer * plan.reduced.count() * plan.inner, [&](std::int64_t task) {
-    const std::int64_t column = task % blocks * kBlock;
-    body(task / blocks * plan.inner + column, plan.kept.Offset(task / blocks) + column,
-         std::min(kBlock, plan.inner - column));
-  });
-}
-
-// Calls body(result, base) for each result where the inner axis is reduced.
-template <typename Body>
-void ForEachRow(const ReducePlan& plan, const Body& body) {
-  const std::int64_t results = plan.kept.count();
-  ParallelFor(results, results * plan.reduced.count() * plan.inner,
-              [&](std::int64_t result) { body(result, plan.kept.Offset(result)); });
-}
-
-absl::StatusOr<std::unique_ptr<Kernel>> CreateReduceMax(const KernelSpec& spec) {
+template <typename Op>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateExtremum(const KernelSpec& spec) {
   absl::StatusOr<ReducePlan> planned = PlanReduce(spec, 0);
   if (!planned.ok()) return planned.status();
   return MakeKernel([plan = *planned](const KernelOperands& operands) {
@@ -70,29 +36,29 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateReduceMax(const KernelSpec& spec) 
     if (plan.inner_reduced) {
       ForEachRow(plan, [&](std::int64_t result, std::int64_t base) {
         BlockBuffer buffer;
-        float largest = x.ElementAt(base);
+        float extremum = x.ElementAt(base);
         ForEachReducedBlock(plan, base, [&](std::int64_t offset, std::int64_t size) {
-          largest = Larger(LargestOf(x.Load(offset, size, buffer.values), size), largest);
+          extremum = Op::Combine(extremum, ExtremumOf<Op>(x.Load(offset, size, buffer.values), size));
         });
-        y.Set(result, largest);
+        y.Set(result, extremum);
       });
       return;
     }
     ForEachColumnBlock(plan, [&](std::int64_t result, std::int64_t base, std::int64_t size) {
-      BlockBuffer largest, buffer;
-      LoadFloats(x.dtype, x.data, base, size, largest.values);
+      BlockBuffer extrema, buffer;
+      LoadFloats(x.dtype, x.data, base, size, extrema.values);
       for (std::int64_t term = 1; term < plan.reduced.count(); ++term) {
         const float* values = x.Load(base + plan.reduced.Offset(term), size, buffer.values);
 #pragma omp simd
-        for (std::int64_t i = 0; i < size; ++i) largest.values[i] = Larger(values[i], largest.values[i]);
+        for (std::int64_t i = 0; i < size; ++i) extrema.values[i] = Op::Combine(extrema.values[i], values[i]);
       }
-      StoreFloats(y.dtype, largest.values, y.data, result, size);
+      StoreFloats(y.dtype, extrema.values, y.data, result, size);
     });
   });
 }
 
 // Operands dy and y have the results' shape, x and dx that of the forward operand. Each case counts the elements that
-// equal the maximum, then writes their shares; none equals a NaN.
+// equal the maximum or minimum, then writes their shares; none equals a NaN.
 struct MaxGradient {
   ReducePlan plan;
   Source dy, x, y;
@@ -160,7 +126,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateReduceMaxGrad(const KernelSpec& sp
 }  // namespace
 
 void RegisterReduceMax(Registry& registry) {
-  registry.Add("reduce_max", CreateReduceMax);
+  registry.Add("reduce_max", CreateExtremum<scalar::MaximumOrNanOp>);
+  registry.Add("reduce_min", CreateExtremum<scalar::MinimumOrNanOp>);
   registry.Add("reduce_max_grad", CreateReduceMaxGrad);
 }
 

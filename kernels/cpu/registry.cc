@@ -22,11 +22,15 @@ Registry BuildRegistry() {
   RegisterCompare(registry);
   RegisterCast(registry);
   RegisterRandom(registry);
+  RegisterIota(registry);
   RegisterDataMovement(registry);
   RegisterMovement(registry);
   RegisterGather(registry);
   RegisterReduce(registry);
   RegisterReduceMax(registry);
+  RegisterReduceProd(registry);
+  RegisterCumsum(registry);
+  RegisterTopK(registry);
   RegisterMaxPool(registry);
   RegisterAvgPool(registry);
   RegisterBatchNorm(registry);

@@ -58,10 +58,14 @@ void RegisterBinary(Registry& registry);
 void RegisterCompare(Registry& registry);
 void RegisterCast(Registry& registry);
 void RegisterRandom(Registry& registry);
+void RegisterIota(Registry& registry);
 void RegisterGather(Registry& registry);
 void RegisterMovement(Registry& registry);
 void RegisterPrelu(Registry& registry);
 void RegisterReduceMax(Registry& registry);
+void RegisterReduceProd(Registry& registry);
+void RegisterCumsum(Registry& registry);
+void RegisterTopK(Registry& registry);  ///< and sort
 void RegisterDataMovement(Registry& registry);
 void RegisterReduce(Registry& registry);
 void RegisterMaxPool(Registry& registry);

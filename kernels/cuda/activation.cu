@@ -1,4 +1,4 @@
-// Element-wise functions and their derivatives: abs, floor, square, log1p, sin, cos, silu, hard_swish, gelu,
+// Element-wise functions and their derivatives: abs, floor, square, log1p, sin, cos, silu, hard_swish, erf, gelu,
 // leaky_relu, pow, clamp, prelu, and the gradient operations (dy, x).
 #include <type_traits>
 
@@ -214,6 +214,7 @@ constexpr Entry kForward[] = {
     {"cos", CreateForward<scalar::CosOp>},
     {"silu", CreateForward<scalar::SiluOp>},
     {"hard_swish", CreateForward<scalar::HardSwishOp>},
+    {"erf", CreateForward<scalar::ErfOp>},
     {"gelu", CreateGelu},
     {"leaky_relu", CreateForward<scalar::LeakyReluOp>},
     {"pow", CreateForward<scalar::PowOp>},
@@ -228,6 +229,7 @@ constexpr Entry kGradients[] = {
     {"cos_grad", CreateGradient<scalar::CosGradOp>},
     {"silu_grad", CreateGradient<scalar::SiluGradOp>},
     {"hard_swish_grad", CreateGradient<scalar::HardSwishGradOp>},
+    {"erf_grad", CreateGradient<scalar::ErfGradOp>},
     {"gelu_grad", CreateGeluGrad},
     {"leaky_relu_grad", CreateGradient<scalar::LeakyReluOp>},
     {"pow_grad", CreateGradient<scalar::PowGradOp>},

@@ -1,5 +1,5 @@
-// gather (rows of a table by index), gather_grad and one_hot. Indices are i32 or i64, everything else of any floating
-// storage type. An index outside the table gives a row of NaN, and no gradient.
+// gather (rows of a table by index), gather_grad, scatter_add and one_hot. Indices are i32 or i64, everything else of
+// any floating storage type. An index outside the table gives a row of NaN, and adds nothing.
 #include <algorithm>
 #include <limits>
 
@@ -85,6 +85,7 @@ __device__ __forceinline__ void SumRows(const Source& from, std::int64_t count, 
 
 struct GatherGradOperands {
   Source dy;
+  Source first;  ///< what the sums of lists are added to; its data may be null
   Sink table;
   GatherLists lists;
   float* partials;  ///< [pieces, width]
@@ -129,12 +130,20 @@ __global__ void __launch_bounds__(kTeamThreads, kSumBlocks)
     for (std::int64_t unit = lane; unit < teams.units; unit += teams.lanes) {
       float sum[kWidth];
       SumRows(from, pieces ? PiecesOf(length) : length, width, unit * kWidth, row_at, sum);
+      if (operands.first.data != nullptr) {
+        float x[kWidth];
+        LoadElements(operands.first, row * width + unit * kWidth, x);
+        MPC_UNROLL
+        for (int i = 0; i < kWidth; ++i) sum[i] = x[i] + sum[i];
+      }
       StoreElements(operands.table, row * width + unit * kWidth, sum);
     }
   });
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateGatherGrad(const KernelSpec& spec, const KernelContext&) {
+/// The sums of the rows of operand `added`, by the indices of operand 1. Where operand 0 is another, its rows are
+/// added.
+absl::StatusOr<std::unique_ptr<Kernel>> CreateRowSums(const KernelSpec& spec, std::size_t added) {
   const std::int64_t rows = spec.outputs[0].shape[0];
   const std::int64_t width = spec.outputs[0].num_elements() / std::max<std::int64_t>(1, rows);
   const std::int64_t count = spec.inputs[1].num_elements();
@@ -142,20 +151,31 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGatherGrad(const KernelSpec& spec,
   if (!plan.ok()) return plan.status();
   const bool vectors = width % kVector == 0;
   const std::int64_t units = vectors ? width / kVector : width;
-  const auto run = [plan = *plan, vectors, rows = RowTeams::For(rows, units),
-                    pieces = RowTeams::For(plan->most_pieces, units), dy = spec.inputs[0].dtype,
-                    index = spec.inputs[1].dtype,
+  const auto run = [plan = *plan, vectors, added, rows = RowTeams::For(rows, units),
+                    pieces = RowTeams::For(plan->most_pieces, units), first = spec.inputs[0].dtype,
+                    dy = spec.inputs[added].dtype, index = spec.inputs[1].dtype,
                     table = spec.outputs[0].dtype](const KernelOperands& operands, LaunchQueue& queue) {
     const GatherLists lists = plan.Lists(operands.workspace);
     if (absl::Status status = plan.Enqueue({operands.inputs[1], index}, lists, queue); !status.ok()) return status;
     auto* partials = reinterpret_cast<float*>(static_cast<std::byte*>(operands.workspace) + plan.bytes());
-    const GatherGradOperands bound{{operands.inputs[0], dy}, {operands.outputs[0], table}, lists, partials};
+    const GatherGradOperands bound{{operands.inputs[added], dy},
+                                   {added == 0 ? nullptr : operands.inputs[0], first},
+                                   {operands.outputs[0], table},
+                                   lists,
+                                   partials};
     const absl::Status status =
         launch(queue, vectors ? &SumPiecesKernel<kVector> : &SumPiecesKernel<1>, pieces.Shape(), pieces, bound);
     if (!status.ok()) return status;
     return launch(queue, vectors ? &SumListsKernel<kVector> : &SumListsKernel<1>, rows.Shape(), rows, bound);
   };
   return MakeKernel(run, plan->bytes() + static_cast<std::size_t>(plan->most_pieces * width) * sizeof(float));
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateGatherGrad(const KernelSpec& spec, const KernelContext&) {
+  return CreateRowSums(spec, 0);
+}
+absl::StatusOr<std::unique_ptr<Kernel>> CreateScatterAdd(const KernelSpec& spec, const KernelContext&) {
+  return CreateRowSums(spec, 2);
 }
 
 struct OneHotOperands {
@@ -201,6 +221,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateOneHot(const KernelSpec& spec, con
 void RegisterGather(Registry& registry) {
   registry.Add("gather", CreateGather);
   registry.Add("gather_grad", CreateGatherGrad);
+  registry.Add("scatter_add", CreateScatterAdd, {{0, 0}});
   registry.Add("one_hot", CreateOneHot);
 }
 

@@ -88,8 +88,8 @@ __global__ void __launch_bounds__(kListThreads) OrderKernel(IntegerSource indice
 absl::StatusOr<GatherListsPlan> GatherListsPlan::For(std::int64_t rows, std::int64_t count) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (rows > kMost || count > kMost) {
-    return absl::UnimplementedError(
-        absl::StrCat("mpc.gather_grad takes at most ", kMost, " rows and indices on CUDA, got ", rows, " and ", count));
+    return absl::UnimplementedError(absl::StrCat("mpc.gather_grad and mpc.scatter_add take at most ", kMost,
+                                                 " rows and indices on CUDA, got ", rows, " and ", count));
   }
   // A list with more than one piece has at least kPieceRows / 2 entries for each.
   return GatherListsPlan{rows, count, 2 * count / kPieceRows + 1};

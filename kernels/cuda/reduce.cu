@@ -1,5 +1,6 @@
-// reduce_sum, reduce_mean, reduce_max and its gradient, argmax, over any axes and any floating storage type. They
-// reduce rows where the innermost axis is reduced, and columns where it is kept.
+// reduce_sum, reduce_mean, reduce_max, reduce_min and their gradient, reduce_prod and its gradient, argmax, over any
+// axes and any floating storage type. They reduce rows where the innermost axis is reduced, and columns where it is
+// kept.
 #include "kernels/cuda/column_reduce.h"
 #include "kernels/cuda/map.h"
 #include "kernels/cuda/registry.h"
@@ -11,6 +12,7 @@ namespace mpc::cuda {
 namespace {
 
 using scalar::ArgmaxOp;
+using scalar::FactorsOp;
 using scalar::MaximumOrNanOp;
 using scalar::SumOp;
 
@@ -39,6 +41,11 @@ struct ElementTerm<ArgmaxOp> {
   __device__ ArgmaxOp::Value operator()(float x, std::int64_t index) const {
     return {x, static_cast<std::int32_t>(index)};
   }
+};
+
+template <>
+struct ElementTerm<FactorsOp> {
+  __device__ FactorsOp::Value operator()(float x, std::int64_t) const { return FactorsOp::Of(x); }
 };
 
 /// The elements of a ReducePlan, for RowReduce and ColumnReduce.
@@ -214,19 +221,25 @@ struct StoreShare {
   }
 };
 
+/// The result that element `i` of the operand belongs to.
+__device__ __forceinline__ std::int64_t ResultOf(std::int64_t i, const AxisList& kept, std::int64_t kept_inner) {
+  std::int64_t result = i % kept_inner;
+  std::int64_t stride = kept_inner;
+  MPC_UNROLL for (int axis = kAxes - 1; axis >= 0; --axis) {
+    if (axis >= kept.rank) continue;
+    result += i / kept.strides[axis] % kept.extents[axis] * stride;
+    stride *= kept.extents[axis];
+  }
+  return result;
+}
+
 /// dx[i] = share of i's result where x[i] is its maximum, else 0.
 __global__ void __launch_bounds__(kMapThreads)
     MaxGradientKernel(Source x, Source y, const float* share, Sink dx, AxisList kept, std::int64_t kept_inner,
                       std::int64_t count) {
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
-    std::int64_t result = i % kept_inner;
-    std::int64_t stride = kept_inner;
-    MPC_UNROLL for (int axis = kAxes - 1; axis >= 0; --axis) {
-      if (axis >= kept.rank) continue;
-      result += i / kept.strides[axis] % kept.extents[axis] * stride;
-      stride *= kept.extents[axis];
-    }
+    const std::int64_t result = ResultOf(i, kept, kept_inner);
     dx.Store(i, x.Load(i) == y.Load(result) ? share[result] : 0.0f);
   }
 }
@@ -258,6 +271,48 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateReduceMaxGrad(const KernelSpec& sp
   return MakeKernel(run, partial_bytes + static_cast<std::size_t>(results) * sizeof(float));
 }
 
+struct StoreFactors {
+  FactorsOp::Value* factors;
+  __device__ void operator()(std::int64_t result, const FactorsOp::Value (&values)[1]) const {
+    factors[result] = values[0];
+  }
+};
+
+/// dx[i] = dy of i's result times the product of its other elements.
+__global__ void __launch_bounds__(kMapThreads)
+    ProductGradientKernel(Source dy, Source x, const FactorsOp::Value* factors, Sink dx, AxisList kept,
+                          std::int64_t kept_inner, std::int64_t count) {
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
+    const std::int64_t result = ResultOf(i, kept, kept_inner);
+    dx.Store(i, dy.Load(result) * FactorsOp::Without(factors[result], x.Load(i)));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateReduceProdGrad(const KernelSpec& spec, const KernelContext&) {
+  const absl::StatusOr<ReducePlan> plan = PlanReduce(spec, 1);
+  if (!plan.ok()) return plan.status();
+  const Reduction<FactorsOp> reduction(*plan);
+  const std::size_t partial_bytes = reduction.workspace_bytes();
+  const auto run = [reduction, partial_bytes, dy_type = spec.inputs[0].dtype, dx_type = spec.outputs[0].dtype,
+                    count = spec.inputs[1].num_elements()](const KernelOperands& operands, LaunchQueue& queue) {
+    const ReducePlan& plan = reduction.axes;
+    const Source x{operands.inputs[1], plan.in};
+    auto* factors =
+        reinterpret_cast<FactorsOp::Value*>(static_cast<unsigned char*>(operands.workspace) + partial_bytes);
+    const ReduceTerms<FactorsOp> terms{x, plan.kept, plan.reduced};
+    const absl::Status status = reduction.Run(queue, terms, StoreFactors{factors}, operands.workspace);
+    if (!status.ok()) return status;
+    LaunchShape shape;
+    shape.threads = kMapThreads;
+    shape.blocks_x = BlocksFor(count, kMapThreads);
+    return launch(queue, &ProductGradientKernel, shape, Source{operands.inputs[0], dy_type}, x, factors,
+                  Sink{operands.outputs[0], dx_type}, plan.kept, plan.inner_reduced ? 1 : plan.inner, count);
+  };
+  return MakeKernel(run,
+                    partial_bytes + static_cast<std::size_t>(spec.inputs[0].num_elements()) * sizeof(FactorsOp::Value));
+}
+
 }  // namespace
 
 void RegisterReduce(Registry& registry) {
@@ -265,6 +320,9 @@ void RegisterReduce(Registry& registry) {
   registry.Add("reduce_mean", CreateReduce<SumOp<float>, true>);
   registry.Add("reduce_max", CreateReduce<MaximumOrNanOp, false>);
   registry.Add("reduce_max_grad", CreateReduceMaxGrad);
+  registry.Add("reduce_min", CreateReduce<scalar::MinimumOrNanOp, false>);
+  registry.Add("reduce_prod", CreateReduce<scalar::ProductOp, false>);
+  registry.Add("reduce_prod_grad", CreateReduceProdGrad);
   registry.Add("argmax", CreateArgmax);
 }
 

@@ -19,9 +19,12 @@ Registry BuildRegistry() {
   RegisterBinary(registry);
   RegisterSelection(registry);
   RegisterRandom(registry);
+  RegisterIota(registry);
   RegisterDataMovement(registry);
   RegisterStepFlags(registry);
   RegisterReduce(registry);
+  RegisterCumsum(registry);
+  RegisterTopK(registry);
   RegisterSoftmax(registry);
   RegisterLosses(registry);
   RegisterBatchNorm(registry);

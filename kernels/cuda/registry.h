@@ -50,12 +50,15 @@ class Registry {
 void RegisterUnary(Registry& registry);         ///< unary.cu
 void RegisterActivation(Registry& registry);    ///< activation.cu
 void RegisterBinary(Registry& registry);        ///< binary.cu
-void RegisterSelection(Registry& registry);     ///< selection.cu: compare, select, where, cast
+void RegisterSelection(Registry& registry);     ///< selection.cu: compare, logic, select, where, cast
 void RegisterRandom(Registry& registry);        ///< random.cu
+void RegisterIota(Registry& registry);          ///< iota.cu
 void RegisterDataMovement(Registry& registry);  ///< data_movement.cu
 void RegisterStepFlags(Registry& registry);     ///< step_flags.cu
 // Row and column reductions.
 void RegisterReduce(Registry& registry);     ///< reduce.cu
+void RegisterCumsum(Registry& registry);     ///< cumsum.cu
+void RegisterTopK(Registry& registry);       ///< top_k.cu: and sort
 void RegisterSoftmax(Registry& registry);    ///< softmax.cu
 void RegisterLosses(Registry& registry);     ///< losses.cu
 void RegisterBatchNorm(Registry& registry);  ///< batch_norm.cu

@@ -1,6 +1,6 @@
-// equal, greater and less, with broadcasting, over floating types and integers. select, for any element type, with a
-// scalar condition or one of the operands' shape. where, for floating types, with broadcasting. cast between every pair
-// of f32, f16, bf16, i32, i64 and i1.
+// Comparisons, with broadcasting, over floating types and integers. logical_and, logical_or and logical_not. select,
+// for any element type, with a scalar condition or one of the operands' shape. where, for floating types, with
+// broadcasting. cast between every pair of f32, f16, bf16, i32, i64 and i1.
 #include <cstdint>
 #include <type_traits>
 
@@ -212,6 +212,45 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateWhere(const KernelSpec& spec, cons
   });
 }
 
+struct NotOfFirst {
+  MPC_HOST_DEVICE static bool Apply(bool a, bool) { return scalar::LogicalNotOp::Apply(a); }
+};
+
+template <typename Op>
+__global__ void __launch_bounds__(kMapThreads)
+    LogicalKernel(ConditionSource a, ConditionSource b, std::uint8_t* y, std::int64_t count) {
+  ForEachVector(
+      count,
+      [&](std::int64_t first) {
+        bool from_a[kVector], from_b[kVector];
+        a.LoadVector(first, from_a);
+        b.LoadVector(first, from_b);
+        std::uint64_t packed = 0;
+        for (int i = 0; i < kVector; ++i) {
+          packed |= static_cast<std::uint64_t>(Op::Apply(from_a[i], from_b[i])) << (8 * i);
+        }
+        *reinterpret_cast<std::uint64_t*>(y + first) = packed;
+      },
+      [&](std::int64_t i) { y[i] = Op::Apply(a.Load(i), b.Load(i)); });
+}
+
+/// An operation of one operand has it for both.
+template <typename Op>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateLogical(const KernelSpec& spec, const KernelContext&) {
+  const auto maps = BroadcastMaps<2>({spec.inputs.front(), spec.inputs.back()}, spec.outputs[0].shape);
+  if (!maps.ok()) return maps.status();
+  if (spec.inputs.front().dtype != DType::kBool || spec.inputs.back().dtype != DType::kBool) {
+    return UnsupportedTypes(spec);
+  }
+  return MakeKernel([maps = *maps, last = spec.inputs.size() - 1, count = spec.outputs[0].num_elements()](
+                        const KernelOperands& operands, LaunchQueue& queue) {
+    return launch(queue, &LogicalKernel<Op>, MapShape(count),
+                  ConditionSource{static_cast<const std::uint8_t*>(operands.inputs[0]), maps[0]},
+                  ConditionSource{static_cast<const std::uint8_t*>(operands.inputs[last]), maps[1]},
+                  static_cast<std::uint8_t*>(operands.outputs[0]), count);
+  });
+}
+
 struct Identity {
   __device__ float operator()(float x) const { return x; }
 };
@@ -293,6 +332,12 @@ void RegisterSelection(Registry& registry) {
   registry.Add("equal", CreateComparison<scalar::EqualOp>);
   registry.Add("greater", CreateComparison<scalar::GreaterOp>);
   registry.Add("less", CreateComparison<scalar::LessOp>);
+  registry.Add("not_equal", CreateComparison<scalar::NotEqualOp>);
+  registry.Add("greater_equal", CreateComparison<scalar::GreaterEqualOp>);
+  registry.Add("less_equal", CreateComparison<scalar::LessEqualOp>);
+  registry.Add("logical_and", CreateLogical<scalar::LogicalAndOp>, {{0, 0}, {0, 1}});
+  registry.Add("logical_or", CreateLogical<scalar::LogicalOrOp>, {{0, 0}, {0, 1}});
+  registry.Add("logical_not", CreateLogical<NotOfFirst>, {{0, 0}});
   registry.Add("where", CreateWhere, {{0, 1}, {0, 2}});
   registry.Add("select", CreateSelect, {{0, 1}, {0, 2}});
   registry.Add("cast", CreateCast, {{0, 0}});

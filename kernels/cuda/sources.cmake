@@ -9,11 +9,13 @@ set(MPC_CUDA_KERNEL_SOURCES
   convolution_grad_weight.cu
   convolution_statistics.cu
   copies.cu
+  cumsum.cu
   data_movement.cu
   finite.cu
   gather.cu
   gather_lists.cu
   group_norm.cu
+  iota.cu
   layer_norm.cu
   loss_scale.cu
   losses.cu
@@ -26,4 +28,5 @@ set(MPC_CUDA_KERNEL_SOURCES
   selection.cu
   softmax.cu
   step_flags.cu
+  top_k.cu
   unary.cu)

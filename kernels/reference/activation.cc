@@ -34,6 +34,9 @@ double SiluGrad(double dy, double x) {
 
 double HardSwishGrad(double dy, double x) { return x <= -3 ? 0 : (x >= 3 ? dy : dy * (2 * x + 3) / 6); }
 
+double Erf(double x) { return std::erf(x); }
+double ErfGrad(double dy, double x) { return dy * 2 / std::sqrt(kPi) * std::exp(-x * x); }
+
 // (1 + erf(x / sqrt 2)) / 2 without its cancellation.
 double NormalCdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 double NormalDensity(double x) { return std::exp(-0.5 * x * x) / std::sqrt(2 * kPi); }
@@ -141,6 +144,7 @@ constexpr NamedFunction kTable[] = {
     {"cos", Unary<Cos>},
     {"silu", Unary<Silu>},
     {"hard_swish", Unary<HardSwish>},
+    {"erf", Unary<Erf>},
     {"abs_grad", Binary<AbsGrad>},
     {"square_grad", Binary<SquareGrad>},
     {"log1p_grad", Binary<Log1pGrad>},
@@ -148,6 +152,7 @@ constexpr NamedFunction kTable[] = {
     {"cos_grad", Binary<CosGrad>},
     {"silu_grad", Binary<SiluGrad>},
     {"hard_swish_grad", Binary<HardSwishGrad>},
+    {"erf_grad", Binary<ErfGrad>},
     {"gelu", ByForm<Unary<Gelu>, Unary<GeluTanh>>},
     {"gelu_grad", ByForm<Binary<GeluGrad>, Binary<GeluTanhGrad>>},
     {"leaky_relu", LeakyRelu},

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 #include "kernels/scalar/philox.h"
 
@@ -38,6 +39,12 @@ double Maximum(double a, double b) {
 double Minimum(double a, double b) { return -Maximum(-a, -b); }
 double Greater(double a, double b) { return a > b ? 1 : 0; }
 double Less(double a, double b) { return a < b ? 1 : 0; }
+double NotEqual(double a, double b) { return a != b ? 1 : 0; }
+double GreaterEqual(double a, double b) { return a >= b ? 1 : 0; }
+double LessEqual(double a, double b) { return a <= b ? 1 : 0; }
+double LogicalAnd(double a, double b) { return a != 0 && b != 0 ? 1 : 0; }
+double LogicalOr(double a, double b) { return a != 0 || b != 0 ? 1 : 0; }
+double LogicalNot(double a) { return a == 0 ? 1 : 0; }
 
 // The constant is f32 at every level.
 template <double (*formula)(double, double)>
@@ -99,6 +106,17 @@ void Where(const Attributes&, Inputs inputs, Outputs outputs) {
   }
 }
 
+void Iota(const Attributes& attributes, Inputs, Outputs outputs) {
+  const Shape& shape = outputs[0].spec.shape;
+  const std::size_t axis = NormalizeAxis(attributes.Get(attribute::kLastAxis), shape.size());
+  const auto start = static_cast<double>(attributes.GetInt("start", 0));
+  const auto step = static_cast<double>(attributes.GetInt("step", 1));
+  const std::int64_t stride = RowMajorStrides(shape)[axis];
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+    outputs[0].values[i] = start + step * static_cast<double>(static_cast<std::int64_t>(i) / stride % shape[axis]);
+  }
+}
+
 void Dropout(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const auto seed = static_cast<std::uint64_t>(static_cast<std::int64_t>(Scalar(inputs[1])));
   const auto step = static_cast<std::uint32_t>(static_cast<std::int64_t>(Scalar(inputs[2])));
@@ -133,6 +151,12 @@ constexpr NamedFunction kTable[] = {
     {"equal", Binary<Equal>},
     {"greater", Binary<Greater>},
     {"less", Binary<Less>},
+    {"not_equal", Binary<NotEqual>},
+    {"greater_equal", Binary<GreaterEqual>},
+    {"less_equal", Binary<LessEqual>},
+    {"logical_and", Binary<LogicalAnd>},
+    {"logical_or", Binary<LogicalOr>},
+    {"logical_not", Unary<LogicalNot>},
     {"add_scalar", WithScalar<Add>},
     {"mul_scalar", WithScalar<Mul>},
     {"div_grad", DivGrad},
@@ -141,6 +165,7 @@ constexpr NamedFunction kTable[] = {
     {"sum_n", SumN},
     {"select", Select},
     {"where", Where},
+    {"iota", Iota},
     {"dropout", Dropout},
 };
 

@@ -1,4 +1,4 @@
-// Concat, slice, split, pad, gather, one_hot, and the maximum over axes.
+// Concat, slice, split, pad, gather, one_hot, and maxima, minima and products over axes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -84,6 +84,18 @@ void GatherGrad(const Attributes&, Inputs inputs, Outputs outputs) {
   }
 }
 
+// The operands are x, indices and updates.
+void ScatterAdd(const Attributes&, Inputs inputs, Outputs outputs) {
+  std::vector<double>& y = outputs[0].values;
+  const auto rows = static_cast<double>(outputs[0].spec.shape[0]);
+  const std::size_t width = y.size() / static_cast<std::size_t>(outputs[0].spec.shape[0]);
+  y = inputs[0].values;
+  for (std::size_t i = 0; i < inputs[2].values.size(); ++i) {
+    const double row = inputs[1].values[i / width];
+    if (row >= 0 && row < rows) y[static_cast<std::size_t>(row) * width + i % width] += inputs[2].values[i];
+  }
+}
+
 void OneHot(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const auto depth = static_cast<std::size_t>(outputs[0].spec.shape.back());
   const double on = FloatAttribute(attributes, attribute::kOn);
@@ -115,6 +127,42 @@ void ReduceMax(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   }
 }
 
+void ReduceMin(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const std::vector<double>& x = inputs[0].values;
+  const std::vector<std::size_t> target = ResultIndices(attributes, inputs[0].spec.shape);
+  std::fill(outputs[0].values.begin(), outputs[0].values.end(), std::numeric_limits<double>::infinity());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    double& smallest = outputs[0].values[target[i]];
+    if (x[i] < smallest || std::isnan(x[i])) smallest = x[i];
+  }
+}
+
+void ReduceProd(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const std::vector<double>& x = inputs[0].values;
+  const std::vector<std::size_t> target = ResultIndices(attributes, inputs[0].spec.shape);
+  std::fill(outputs[0].values.begin(), outputs[0].values.end(), 1.0);
+  for (std::size_t i = 0; i < x.size(); ++i) outputs[0].values[target[i]] *= x[i];
+}
+
+// The operands are dy and x.
+void ReduceProdGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const std::vector<double>& x = inputs[1].values;
+  const std::vector<std::size_t> target = ResultIndices(attributes, inputs[1].spec.shape);
+  std::vector<double> products(inputs[0].values.size(), 1), zeros(inputs[0].values.size(), 0);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (x[i] == 0) {
+      zeros[target[i]] += 1;
+    } else {
+      products[target[i]] *= x[i];
+    }
+  }
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const bool others_hold_zero = zeros[target[i]] > (x[i] == 0 ? 1 : 0);
+    const double others = others_hold_zero ? 0 : products[target[i]] / (x[i] == 0 ? 1 : x[i]);
+    outputs[0].values[i] = inputs[0].values[target[i]] * others;
+  }
+}
+
 // The operands are dy, x and y. No element equals a NaN.
 void ReduceMaxGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const std::vector<double>& x = inputs[1].values;
@@ -128,9 +176,19 @@ void ReduceMaxGrad(const Attributes& attributes, Inputs inputs, Outputs outputs)
 }
 
 constexpr NamedFunction kTable[] = {
-    {"concat", Concat},  {"split", Split},          {"slice", Slice},
-    {"pad", Pad},        {"gather", Gather},        {"gather_grad", GatherGrad},
-    {"one_hot", OneHot}, {"reduce_max", ReduceMax}, {"reduce_max_grad", ReduceMaxGrad},
+    {"concat", Concat},
+    {"split", Split},
+    {"slice", Slice},
+    {"pad", Pad},
+    {"gather", Gather},
+    {"gather_grad", GatherGrad},
+    {"one_hot", OneHot},
+    {"reduce_max", ReduceMax},
+    {"reduce_max_grad", ReduceMaxGrad},
+    {"scatter_add", ScatterAdd},
+    {"reduce_min", ReduceMin},
+    {"reduce_prod", ReduceProd},
+    {"reduce_prod_grad", ReduceProdGrad},
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Sums and means over axes, and argmax.
+// Sums and means over axes, argmax, running sums, and orders along an axis.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
-#include "kernels/known_attributes.h"
+#include "kernels/axis_lines.h"
 #include "kernels/reference/functions.h"
 
 namespace mpc::reference {
@@ -46,10 +47,71 @@ void Argmax(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   }
 }
 
+void Cumsum(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const AxisLines lines = AxisLines::Of(attributes, inputs[0].spec.shape);
+  for (std::int64_t line = 0; line < lines.count(); ++line) {
+    double sum = 0;
+    for (std::int64_t step = 0; step < lines.extent; ++step) {
+      const std::int64_t index = attributes.GetBool("reverse") ? lines.extent - 1 - step : step;
+      const auto at = static_cast<std::size_t>(lines.Offset(line, index));
+      const double before = sum;
+      sum += inputs[0].values[at];
+      outputs[0].values[at] = attributes.GetBool("exclusive") ? before : sum;
+    }
+  }
+}
+
+// Whether a comes before b in ascending order: a NaN is the largest.
+bool Ascends(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
+
+// The first elements in order of each line of x, as many as the results have, and their indices.
+void Order(const AxisLines& lines, std::int64_t count, bool descending, Inputs inputs, Outputs outputs) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(lines.extent));
+  AxisLines results = lines;
+  results.extent = count;
+  for (std::int64_t line = 0; line < lines.count(); ++line) {
+    const auto value = [&](std::int64_t index) {
+      return inputs[0].values[static_cast<std::size_t>(lines.Offset(line, index))];
+    };
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+      return descending ? Ascends(value(b), value(a)) : Ascends(value(a), value(b));
+    });
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto at = static_cast<std::size_t>(results.Offset(line, i));
+      outputs[0].values[at] = value(order[static_cast<std::size_t>(i)]);
+      outputs[1].values[at] = static_cast<double>(order[static_cast<std::size_t>(i)]);
+    }
+  }
+}
+
+void Sort(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const AxisLines lines = AxisLines::Of(attributes, inputs[0].spec.shape);
+  Order(lines, lines.extent, attributes.GetBool("descending"), inputs, outputs);
+}
+
+void TopK(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const AxisLines lines = AxisLines::Of(attributes, inputs[0].spec.shape);
+  Order(lines, attributes.GetInt("k"), !attributes.GetBool("smallest"), inputs, outputs);
+}
+
+// The operands are dy and indices.
+void TopKGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const AxisLines from = AxisLines::Of(attributes, inputs[0].spec.shape);
+  const AxisLines to = AxisLines::Of(attributes, outputs[0].spec.shape);
+  std::fill(outputs[0].values.begin(), outputs[0].values.end(), 0.0);
+  for (std::int64_t line = 0; line < from.count(); ++line) {
+    for (std::int64_t i = 0; i < from.extent; ++i) {
+      const auto at = static_cast<std::size_t>(from.Offset(line, i));
+      const auto index = static_cast<std::int64_t>(inputs[1].values[at]);
+      outputs[0].values[static_cast<std::size_t>(to.Offset(line, index))] = inputs[0].values[at];
+    }
+  }
+}
+
 constexpr NamedFunction kTable[] = {
-    {"reduce_sum", ReduceSum},
-    {"reduce_mean", ReduceMean},
-    {"argmax", Argmax},
+    {"reduce_sum", ReduceSum}, {"reduce_mean", ReduceMean}, {"argmax", Argmax}, {"cumsum", Cumsum}, {"sort", Sort},
+    {"top_k", TopK},           {"top_k_grad", TopKGrad},
 };
 
 }  // namespace

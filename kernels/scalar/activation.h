@@ -131,6 +131,24 @@ struct HardSwishGradOp {
   }
 };
 
+struct ErfOp {
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F x) {
+    return Erf(x);
+  }
+};
+struct ErfGradOp {
+  // x^2 = square + lost exactly: the exponential would amplify the rounding of the square. It is 0 beyond 10.5.
+  template <typename F>
+  MPC_HOST_DEVICE static F Apply(F dy, F x) {
+    const F a = Select(Abs(x) > 10.5f, 10.5f, Abs(x));
+    const F square = a * a;
+    const F lost = Fma(a, a, -square);
+    const F bell = Exp(-square);
+    return dy * (1.12837917f * Fma(-lost, bell, bell));
+  }
+};
+
 // With a = |x| and Phi(-x) = 1 - Phi(x), the value x Phi(x) is max(x, 0) - a Phi(-a). Its slope is w = Phi(-a) - a
 // Phi'(a) for x < 0, and 1 - w for x > 0. So only the tail, which is small, is computed. Beyond some a it is 0.
 

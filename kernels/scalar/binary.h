@@ -97,5 +97,43 @@ struct LessOp {
     return a < b;
   }
 };
+struct NotEqualOp {
+  template <typename T>
+  MPC_HOST_DEVICE static auto Apply(T a, T b) {
+    return a != b;
+  }
+};
+struct GreaterEqualOp {
+  template <typename T>
+  MPC_HOST_DEVICE static auto Apply(T a, T b) {
+    return a >= b;
+  }
+};
+struct LessEqualOp {
+  template <typename T>
+  MPC_HOST_DEVICE static auto Apply(T a, T b) {
+    return a <= b;
+  }
+};
+
+/// The operands are truth values.
+struct LogicalAndOp {
+  template <typename B>
+  MPC_HOST_DEVICE static B Apply(B a, B b) {
+    return a & b;
+  }
+};
+struct LogicalOrOp {
+  template <typename B>
+  MPC_HOST_DEVICE static B Apply(B a, B b) {
+    return a | b;
+  }
+};
+struct LogicalNotOp {
+  template <typename B>
+  MPC_HOST_DEVICE static B Apply(B a) {
+    return !a;
+  }
+};
 
 }  // namespace mpc::scalar

@@ -16,6 +16,12 @@ MPC_HOST_DEVICE inline F Larger(F candidate, F largest) {
   return Select((candidate > largest) | (candidate != candidate), candidate, largest);
 }
 
+/// A candidate for a minimum that a NaN wins and keeps.
+template <typename F>
+MPC_HOST_DEVICE inline F Smaller(F candidate, F smallest) {
+  return Select((candidate < smallest) | (candidate != candidate), candidate, smallest);
+}
+
 template <typename T>
 struct SumOp {
   using Value = T;
@@ -40,6 +46,40 @@ struct MaximumOrNanOp {
   template <typename F>
   MPC_HOST_DEVICE static F Combine(F a, F b) {
     return Larger(b, a);
+  }
+};
+
+/// The smallest value; a NaN counts as the smallest.
+struct MinimumOrNanOp {
+  using Value = float;
+  MPC_HOST_DEVICE static float Identity() { return std::numeric_limits<float>::infinity(); }
+  template <typename F>
+  MPC_HOST_DEVICE static F Combine(F a, F b) {
+    return Smaller(b, a);
+  }
+};
+
+struct ProductOp {
+  using Value = float;
+  MPC_HOST_DEVICE static float Identity() { return 1.0f; }
+  MPC_HOST_DEVICE static float Combine(float a, float b) { return a * b; }
+};
+
+/// The product of the elements that are not 0, and how many are: what derivatives of a product are made of.
+struct FactorsOp {
+  struct Value {
+    float product;
+    std::int32_t zeros;  ///< 0, 1, or 2 for more
+  };
+  MPC_HOST_DEVICE static Value Identity() { return {1.0f, 0}; }
+  MPC_HOST_DEVICE static Value Of(float x) { return x == 0.0f ? Value{1.0f, 1} : Value{x, 0}; }
+  MPC_HOST_DEVICE static Value Combine(Value a, Value b) {
+    return {a.product * b.product, a.zeros + b.zeros > 2 ? 2 : a.zeros + b.zeros};
+  }
+  /// The product of all elements but `x`, which is one of them.
+  MPC_HOST_DEVICE static float Without(Value all, float x) {
+    if (x == 0.0f) return all.zeros == 1 ? all.product : 0.0f;
+    return all.zeros == 0 ? all.product / x : 0.0f;
   }
 };
 

@@ -1,7 +1,7 @@
-// log1p, sin, cos, the normal distribution and powers, free of branches and calls like those of vector_math.h. The
+// log1p, sin, cos, the normal distribution, erf and powers, free of branches and calls like those of vector_math.h. The
 // largest errors were measured against f64, over every seventh f32 bit pattern. Log1p has 1.44 ulp, Sine and Cosine
-// 0.53 ulp, NormalTail's product 6.88 ulp and bell 1.06 ulp, Power 0.5002 ulp. Long functions are always inlined: a
-// call would keep the loop around it from being vectorised.
+// 0.53 ulp, NormalTail's product 6.88 ulp and bell 1.06 ulp, Power 0.5002 ulp. Erf has 1.45 ulp over every 211th
+// pattern. Long functions are always inlined: a call would keep the loop around it from being vectorised.
 #pragma once
 
 #include <bit>
@@ -97,6 +97,25 @@ struct NormalTail {
     return Fma(Fma(residual, residual, residual), y, y);
   }
 };
+
+/// The error function. Up to 1 it is odd in x with a polynomial of x^2; beyond, 1 - 2 Phi(-sqrt(2) |x|) with x's sign.
+template <typename F>
+[[gnu::always_inline]] MPC_HOST_DEVICE inline F Erf(F x) {
+  const F magnitude = Abs(x);
+  // erf(x) / x - 1 on [0, 1]: the minimax polynomial of z = x^2, relative error of erf 1.2e-9.
+  const F z = x * x;
+  F q = Fma(z, 7.87587506e-5f, -8.01686429e-4f);
+  q = Fma(q, z, 5.18908742e-3f);
+  q = Fma(q, z, -2.68542120e-2f);
+  q = Fma(q, z, 1.12835947e-1f);
+  q = Fma(q, z, -3.76126267e-1f);
+  q = Fma(q, z, 1.28379166e-1f);
+  const F small = Fma(x, q, x);
+  // At 10 the tail is 0 beside 1.
+  const auto normal = NormalTail<F>::Create(Select(magnitude > 10.0f, 10.0f, magnitude) * 1.41421356f);
+  const F large = Fma(-2.0f * normal.bell, normal.ratio, 1.0f);
+  return Select(magnitude > 1.0f, CopySign(large, x), small);
+}
 
 /// x^exponent for one constant exponent, evaluated in f64. Special values are those of std::pow, but for a fractional
 /// power of -infinity: NaN, as for every negative number.

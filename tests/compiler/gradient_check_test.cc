@@ -52,7 +52,8 @@ void avoidKinks(const OpCase& Case, std::vector<Tensor>& Inputs) {
   // Odd multiples of 1/64 are no integers, and no limits of a clamp.
   if (Case.op == "floor" || Case.op == "clamp")
     for (double& X : Inputs[0].values) X = std::floor(X * 32) / 32 + 1.0 / 64;
-  if (Case.op == "max_pool2d" || Case.op == "reduce_max") spreadRanks(Inputs[0].values);
+  static const std::set<std::string> kKinksAtTies = {"max_pool2d", "reduce_max", "reduce_min", "sort", "top_k"};
+  if (kKinksAtTies.count(Case.op)) spreadRanks(Inputs[0].values);
   if (Case.op == "maximum" || Case.op == "minimum")
     // Multiples of 1/16 and odd multiples of 1/32 are never closer than 1/32.
     for (std::size_t Operand : {0, 1})

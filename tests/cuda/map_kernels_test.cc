@@ -2,7 +2,9 @@
 // cases is cuda_kernel_test's.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -32,11 +34,12 @@ TEST(Divisor, DividesExactlyAtEveryWidth) {
 
 TEST(CudaMaps, BroadcastingGivesTheCpusBits) {
   Random random(1);
-  constexpr const char* kOps[] = {"add", "sub", "mul", "div", "maximum", "minimum", "equal", "greater", "less"};
+  constexpr const char* kOps[] = {"add",   "sub",     "mul",  "div",       "maximum",       "minimum",
+                                  "equal", "greater", "less", "not_equal", "greater_equal", "less_equal"};
   for (int round = 0; round < 400; ++round) {
     KernelSpec spec;
     spec.name = OneOf(random, kOps);
-    const bool compares = spec.name == "equal" || spec.name == "greater" || spec.name == "less";
+    const bool compares = std::find(kOps + 6, std::end(kOps), spec.name) != std::end(kOps);
     const Shape result = RandomShape(random);
     std::vector<Bytes> values;
     for (int i = 0; i < 2; ++i) {
@@ -100,6 +103,23 @@ TEST(CudaSelection, WhereAndSelectGiveTheCpusBits) {
     values.clear();
     for (const TensorSpec& input : select.inputs) values.push_back(RandomBits(random, input));
     ExpectTheBitsOfTheCpu(select, values, Nan::kSamePayload);
+  }
+}
+
+TEST(CudaSelection, LogicGivesTheCpusBits) {
+  Random random(7);
+  constexpr const char* kOps[] = {"logical_and", "logical_or", "logical_not"};
+  for (int round = 0; round < 100; ++round) {
+    const Shape shape = RandomShape(random);
+    KernelSpec spec;
+    spec.name = OneOf(random, kOps);
+    const bool is_unary = spec.name == "logical_not";
+    spec.inputs.push_back({DType::kBool, is_unary ? shape : RandomOperand(random, shape)});
+    if (!is_unary) spec.inputs.push_back({DType::kBool, RandomOperand(random, shape)});
+    spec.outputs = {{DType::kBool, shape}};
+    std::vector<Bytes> values;
+    for (const TensorSpec& input : spec.inputs) values.push_back(RandomBits(random, input));
+    ExpectTheBitsOfTheCpu(spec, values);
   }
 }
 

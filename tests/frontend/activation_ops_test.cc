@@ -42,6 +42,7 @@ TEST(Ops, ActivationFunctions) {
   EXPECT_THAT(cos(x).ToFloats(), near(std::cos(0.75f)));
   EXPECT_THAT(silu(x).ToFloats(), near(0.75f / (1 + std::exp(-0.75f))));
   EXPECT_THAT(hard_swish(x).ToFloats(), near(0.75f * 3.75f / 6));
+  EXPECT_THAT(erf(x).ToFloats(), near(std::erf(0.75f)));
   EXPECT_THAT(gelu(x).ToFloats(), near(0.375f * (1 + std::erf(0.75f / std::sqrt(2.0f)))));
   const float u = std::sqrt(2 / 3.14159265f) * (0.75f + 0.044715f * 0.421875f);
   EXPECT_THAT(gelu(x, "tanh").ToFloats(), near(0.375f * (1 + std::tanh(u))));
@@ -63,8 +64,39 @@ TEST(Ops, ComparisonAndChoice) {
   EXPECT_THAT(greater(kA, kB).ToFloats(), ElementsAre(0, 0, 1, 0));
   EXPECT_THAT(less(kA, kB).ToFloats(), ElementsAre(1, 1, 0, 0));
   EXPECT_EQ(greater(kA, kB).dtype(), DType::kBool);
+  EXPECT_THAT(not_equal(kA, kB).ToFloats(), ElementsAre(1, 1, 1, 0));
+  EXPECT_THAT(greater_equal(kA, kB).ToFloats(), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(less_equal(kA, kB).ToFloats(), ElementsAre(1, 1, 0, 1));
+  EXPECT_THAT(logical_and(less(kA, kB), greater(kA, kB)).ToFloats(), ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(logical_or(less(kA, kB), greater(kA, kB)).ToFloats(), ElementsAre(1, 1, 1, 0));
+  EXPECT_THAT(logical_not(equal(kA, kB)).ToFloats(), ElementsAre(1, 1, 1, 0));
+  EXPECT_THAT(ErrorOf(logical_and(kA, kB)), HasSubstr("takes truth values of i1"));
+  EXPECT_THAT(ErrorOf(logical_not(kA)), HasSubstr("a comparison such as not_equal makes them"));
   EXPECT_THAT(where(greater(kA, Tensor::Scalar(0.0f)), kA, kB).ToFloats(), ElementsAre(1, 4, 3, 4));
   EXPECT_THAT(where(less(kB, Tensor::Scalar(3.0f)), Tensor::Scalar(7.0f), kA).ToFloats(), ElementsAre(7, -2, 7, 4));
+}
+
+class Ordered : public nn::Cell {
+ public:
+  MPC_CELL(Ordered)
+  /// Elements behind the first column, and zeros.
+  Tensor Construct(const Tensor& x) {
+    return where(greater(iota({2, 2}), Tensor::Scalar(0.0f)), x, Tensor::Scalar(0.0f));
+  }
+};
+
+TEST(Ops, EquallySpacedNumbers) {
+  EXPECT_THAT(arange(3).ToFloats(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(arange(3).dtype(), DType::kI64);
+  EXPECT_THAT(arange(5, 0, -2, DType::kF32).ToFloats(), ElementsAre(5, 3, 1));
+  EXPECT_EQ(arange(5, 0, -2, DType::kF32).dtype(), DType::kF32);
+  EXPECT_THAT(iota({2, 2}, 0).ToFloats(), ElementsAre(0, 0, 1, 1));
+  EXPECT_EQ(iota({2, 2}, 0).dtype(), DType::kI32);
+  EXPECT_THAT(Ordered()(kA).ToFloats(), ElementsAre(0, -2, 0, 4));
+  EXPECT_THAT(ErrorOf(arange(0, 3, -1)), HasSubstr("a step that leads from start towards end"));
+  EXPECT_THAT(ErrorOf(arange(0, 3, 0)), HasSubstr("a step that leads from start towards end"));
+  EXPECT_THAT(ErrorOf(iota({2}, 1)), HasSubstr("iota axis 1 is outside"));
+  EXPECT_THAT(ErrorOf(iota({2}, 0, DType::kBool)), HasSubstr("iota"));
 }
 
 TEST(Ops, ConcatAndSplitAreInverse) {
@@ -88,6 +120,9 @@ TEST(Ops, LookUps) {
   EXPECT_THAT(gather(kA, indices).ToFloats(), ElementsAre(3, 4, 1, -2, 3, 4));
   EXPECT_EQ(gather(Values({5, 2, 3}), reshape(indices, {3, 1})).shape(), Shape({3, 1, 2, 3}));
   EXPECT_TRUE(std::isnan(gather(kA, Tensor::From<std::int64_t>({2}, {1})).ToFloats()[0])) << "outside the table";
+  EXPECT_THAT(scatter_add(kA, indices, Tensor::From({1.0f, 2.0f, 10.0f, 20.0f, 3.0f, 4.0f}, {3, 2})).ToFloats(),
+              ElementsAre(11, 18, 7, 10));
+  EXPECT_THAT(ErrorOf(scatter_add(kA, indices, kA)), HasSubstr("scatter_add expects updates of shape 3x2"));
   EXPECT_THAT(one_hot(indices, 2).ToFloats(), ElementsAre(0, 1, 1, 0, 0, 1));
   EXPECT_THAT(one_hot(indices, 2, 0.75, 0.25).ToFloats(), ElementsAre(0.25, 0.75, 0.75, 0.25, 0.25, 0.75));
 }
@@ -96,8 +131,28 @@ TEST(Ops, MaximaAndMeansOverAxes) {
   EXPECT_EQ(reduce_max(kA).Item<float>(), 4.0f);
   EXPECT_THAT(reduce_max(kA, {-1}).ToFloats(), ElementsAre(1, 4));
   EXPECT_EQ(reduce_max(kA, {0}, /*keep_dims=*/true).shape(), Shape({1, 2}));
+  EXPECT_THAT(reduce_min(kA, {-1}).ToFloats(), ElementsAre(-2, 3));
+  EXPECT_EQ(reduce_min(kA, {0}, /*keep_dims=*/true).shape(), Shape({1, 2}));
+  EXPECT_EQ(reduce_prod(kA).Item<float>(), -24.0f);
+  EXPECT_THAT(reduce_prod(kA, {0}).ToFloats(), ElementsAre(3, -8));
   EXPECT_THAT(global_avg_pool2d(Tensor::From({1.0f, 3.0f, 5.0f, 7.0f}, {1, 2, 1, 2})).ToFloats(), ElementsAre(2, 6));
   EXPECT_EQ(global_avg_pool2d(Values({2, 3, 4, 5})).shape(), Shape({2, 3}));
+}
+
+TEST(Ops, RunningSumsAndOrders) {
+  EXPECT_THAT(cumsum(kA, 1).ToFloats(), ElementsAre(1, -1, 3, 7));
+  EXPECT_THAT(cumsum(kA, 0, /*exclusive=*/true, /*reverse=*/true).ToFloats(), ElementsAre(3, 4, 0, 0));
+  const auto [sorted, order] = sort(kA);
+  EXPECT_THAT(sorted.ToFloats(), ElementsAre(-2, 1, 3, 4));
+  EXPECT_THAT(order.ToFloats(), ElementsAre(1, 0, 0, 1));
+  EXPECT_EQ(order.dtype(), DType::kI32);
+  EXPECT_THAT(sort(kA, 0, /*descending=*/true).first.ToFloats(), ElementsAre(3, 4, 1, -2));
+  const auto [largest, where_largest] = topk(kA, 1);
+  EXPECT_THAT(largest.ToFloats(), ElementsAre(1, 4));
+  EXPECT_THAT(where_largest.ToFloats(), ElementsAre(0, 1));
+  EXPECT_THAT(topk(kA, 1, 0, /*largest=*/false).first.ToFloats(), ElementsAre(1, -2));
+  EXPECT_THAT(ErrorOf(topk(kA, 3).first), HasSubstr("top_k takes k in [1, 2]"));
+  EXPECT_THAT(ErrorOf(cumsum(kA, 2)), HasSubstr("cumsum axis 2 is outside"));
 }
 
 TEST(Ops, ConcatGivesTheTypeThatArithmeticHas) {

@@ -30,6 +30,9 @@ const std::map<std::string, double>& RelativeErrors() {
       // x + 3 is exact where its digits cancel; 1 / 6 and two products round as well.
       {"hard_swish", 4 * kU},
       {"hard_swish_grad", 4 * kU},
+      {"erf", kFunction},
+      // The exponential, its correction, the constant and two products.
+      {"erf_grad", kFunction},
       {"leaky_relu", kU},
       {"leaky_relu_grad", kU},
       {"prelu", kU},
@@ -110,6 +113,12 @@ std::optional<Errors> ActivationErrors(const OpCase& op_case, const Tensors& inp
   if (const auto relative = RelativeErrors().find(op); relative != RelativeErrors().end()) {
     return Errors{Relative(exact[0], relative->second)};
   }
+  // One rounding a factor, and in the gradient a quotient and a product.
+  const auto factors = [](const reference::Tensor& x, const reference::Tensor& y) {
+    return static_cast<double>(x.values.size()) / static_cast<double>(y.values.size());
+  };
+  if (op == "reduce_prod") return Errors{Relative(exact[0], (factors(inputs[0], exact[0]) + 1) * kU)};
+  if (op == "reduce_prod_grad") return Errors{Relative(exact[0], (factors(inputs[1], inputs[0]) + 3) * kU)};
   if (op == "prelu_grad") return Errors{Relative(exact[0], kU), SumErrors(op_case, inputs, exact, 1)};
   if (op == "gather_grad") return Errors{SumErrors(op_case, inputs, exact, 0)};
   const bool tanh_form = op_case.attributes.Get(attribute::kApproximate) == Approximation::kTanh;

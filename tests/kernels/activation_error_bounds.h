@@ -1,4 +1,4 @@
-// Error bounds of activation functions, prelu, gather_grad and reduce_max_grad.
+// Error bounds of activation functions, prelu, gather_grad, reduce_max_grad and products over axes.
 #pragma once
 
 #include "tests/kernels/error_notation.h"

@@ -27,6 +27,8 @@ TEST(ActivationReference, KnownValues) {
   ExpectNear(Unary("hard_swish", -3), {0});
   ExpectNear(Unary("hard_swish", 5), {5});
   ExpectNear(Gradient("hard_swish_grad", 2, 1), {10.0 / 6});
+  ExpectNear(Unary("erf", 0.5), {0.5204998778130465});
+  ExpectNear(Gradient("erf_grad", 2, 0), {2.256758334191025});
   ExpectNear(Unary("gelu", 1), {0.8413447460685429});
   ExpectNear(Unary("gelu", 1, {{"approximate", std::string("tanh")}}), {0.8411919906082768});
   ExpectNear(Unary("log1p", 1e-10), {1e-10 - 5e-21}, 1e-25);
@@ -94,6 +96,32 @@ TEST(SelectionReference, WhereTakesNothingFromTheOtherOperand) {
       ElementsAre(0, 1, 0));
 }
 
+TEST(SelectionReference, ComparisonsOfNaN) {
+  const auto compare = [](std::string_view op) {
+    return RunReference(op, {}, {F32({4}, {1, 2, 3, kNaN}), F32({}, {2})}, {{DType::kBool, {4}}})[0].values;
+  };
+  EXPECT_THAT(compare("not_equal"), ElementsAre(1, 0, 1, 1));
+  EXPECT_THAT(compare("greater_equal"), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(compare("less_equal"), ElementsAre(1, 1, 0, 0));
+}
+
+TEST(SelectionReference, Logic) {
+  const auto run = [](std::string_view op, std::vector<reference::Tensor> operands) {
+    return RunReference(op, {}, operands, {{DType::kBool, {2, 2}}})[0].values;
+  };
+  const reference::Tensor a = Bool({2, 1}, {1, 0}), b = Bool({2}, {1, 0});
+  EXPECT_THAT(run("logical_and", {a, b}), ElementsAre(1, 0, 0, 0));
+  EXPECT_THAT(run("logical_or", {a, b}), ElementsAre(1, 1, 1, 0));
+  EXPECT_THAT(run("logical_not", {Bool({2, 2}, {1, 0, 0, 1})}), ElementsAre(0, 1, 1, 0));
+}
+
+TEST(SelectionReference, IotaCountsAlongItsAxis) {
+  EXPECT_THAT(
+      RunOne("iota", {{"axis", std::int64_t{0}}, {"start", std::int64_t{5}}, {"step", std::int64_t{-2}}}, {}, {2, 3}),
+      ElementsAre(5, 5, 5, 3, 3, 3));
+  EXPECT_THAT(RunOne("iota", {}, {}, {2, 2}), ElementsAre(0, 1, 0, 1));
+}
+
 TEST(MovementReference, ConcatSplitSliceAndPad) {
   const reference::Tensor x = F32({2, 3}, {1, 2, 3, 4, 5, 6});
   const Attributes last = {{"axis", std::int64_t{-1}}, {"sizes", Ints{1, 2}}};
@@ -113,8 +141,42 @@ TEST(MovementReference, LookUpsOutsideTheTable) {
   EXPECT_EQ(y[1], 4);
   EXPECT_TRUE(std::isnan(y[2]) && std::isnan(y[3]));
   EXPECT_THAT(RunOne("gather_grad", {}, {F32({4}, {1, 2, 4, 8}), I64({4}, {2, -1, 2, 3})}, {3}), ElementsAre(0, 0, 5));
+  EXPECT_THAT(RunOne("scatter_add", {}, {F32({3}, {1, 1, 1}), I64({4}, {2, -1, 2, 3}), F32({4}, {1, 2, 4, 8})}, {3}),
+              ElementsAre(1, 1, 6));
   EXPECT_THAT(RunOne("one_hot", {{"on", 2.0}, {"off", 0.5}}, {I32({2}, {1, 3})}, {2, 3}),
               ElementsAre(0.5, 2, 0.5, 0.5, 0.5, 0.5));
+}
+
+TEST(MovementReference, MinimaAndProducts) {
+  const reference::Tensor x = F32({2, 3}, {1, 7, 0, 5, 2, 3});
+  const Attributes rows = {{"axes", Ints{1}}};
+  EXPECT_THAT(RunOne("reduce_min", rows, {x}, {2}), ElementsAre(0, 2));
+  EXPECT_TRUE(std::isnan(RunOne("reduce_min", {}, {F32({3}, {1, kNaN, -kInfinity})}, {})[0]));
+  EXPECT_THAT(RunOne("reduce_prod", rows, {x}, {2}), ElementsAre(0, 30));
+  EXPECT_THAT(RunOne("reduce_prod_grad", rows, {F32({2}, {2, 1}), x}, {2, 3}), ElementsAre(0, 0, 14, 6, 15, 10));
+  EXPECT_THAT(RunOne("reduce_prod_grad", {}, {F32({}, {1}), F32({3}, {0, 4, 0})}, {3}), ElementsAre(0, 0, 0));
+}
+
+TEST(AxisReference, RunningSums) {
+  const reference::Tensor x = F32({2, 3}, {1, 2, 4, 8, 16, 32});
+  EXPECT_THAT(RunOne("cumsum", {}, {x}, {2, 3}), ElementsAre(1, 3, 7, 8, 24, 56));
+  const Attributes down = {{"axis", std::int64_t{0}}, {"exclusive", true}};
+  EXPECT_THAT(RunOne("cumsum", down, {x}, {2, 3}), ElementsAre(0, 0, 0, 1, 2, 4));
+  EXPECT_THAT(RunOne("cumsum", {{"reverse", true}}, {x}, {2, 3}), ElementsAre(7, 6, 4, 56, 48, 32));
+}
+
+TEST(AxisReference, EqualElementsKeepTheirOrderAndNanIsTheLargest) {
+  const auto order = [](std::string_view op, const Attributes& attributes, std::int64_t count) {
+    return RunReference(op, attributes, {F32({5}, {2, kNaN, 1, 2, kInfinity})},
+                        {{DType::kF32, {count}}, {DType::kI32, {count}}})[1]
+        .values;
+  };
+  EXPECT_THAT(order("sort", {}, 5), ElementsAre(2, 0, 3, 4, 1));
+  EXPECT_THAT(order("sort", {{"descending", true}}, 5), ElementsAre(1, 4, 0, 3, 2));
+  EXPECT_THAT(order("top_k", {{"k", std::int64_t{3}}}, 3), ElementsAre(1, 4, 0));
+  EXPECT_THAT(order("top_k", {{"k", std::int64_t{2}}, {"smallest", true}}, 2), ElementsAre(2, 0));
+  EXPECT_THAT(RunOne("top_k_grad", {{"extent", std::int64_t{4}}}, {F32({2}, {5, 6}), I32({2}, {2, 0})}, {4}),
+              ElementsAre(6, 0, 5, 0));
 }
 
 TEST(MovementReference, EqualMaximaShareTheCotangent) {

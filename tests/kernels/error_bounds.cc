@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "kernels/axis_lines.h"
 #include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
 #include "tests/kernels/activation_error_bounds.h"
@@ -67,6 +68,11 @@ double TermsOf(const OpCase& op_case) {
   if (op == "matmul") {
     return elements(operands[0].spec) / static_cast<double>(op_case.results[0].shape[0]) + 1;  // and the bias
   }
+  if (op == "cumsum") {
+    return static_cast<double>(AxisLines::Of(op_case.attributes, op_case.results[0].shape).extent);
+  }
+  // All updates may be added to one row.
+  if (op == "scatter_add") return elements(operands[1].spec) + 1;
   if (op == "batch_matmul") {
     const Shape& a = operands[0].spec.shape;
     return static_cast<double>(a[a.size() - (op_case.attributes.GetBool("transpose_a") ? 2 : 1)]);

@@ -115,7 +115,7 @@ TEST(ReferenceGradients, Unary) {
 
 TEST(ReferenceGradients, UnaryFromTheOperand) {
   for (const char* op :
-       {"abs", "square", "log1p", "sin", "cos", "silu", "hard_swish", "gelu", "leaky_relu", "pow", "clamp"}) {
+       {"abs", "square", "log1p", "sin", "cos", "silu", "hard_swish", "erf", "gelu", "leaky_relu", "pow", "clamp"}) {
     ExpectGradients(op,
                     {std::string(op) + "_grad", {0}, [](const Tensors& inputs, const Tensors&, reference::Tensor dy) {
                        return Tensors{std::move(dy), inputs[0]};
@@ -146,6 +146,31 @@ TEST(ReferenceGradients, GatherAndReduceMax) {
                   {"reduce_max_grad", {0}, [](const Tensors& inputs, const Tensors& outputs, reference::Tensor dy) {
                      return Tensors{std::move(dy), inputs[0], outputs[0]};
                    }});
+}
+
+TEST(ReferenceGradients, ReduceMinAndReduceProd) {
+  ExpectGradients("reduce_min",
+                  {"reduce_max_grad", {0}, [](const Tensors& inputs, const Tensors& outputs, reference::Tensor dy) {
+                     return Tensors{std::move(dy), inputs[0], outputs[0]};
+                   }});
+  ExpectGradients("reduce_prod",
+                  {"reduce_prod_grad", {0}, [](const Tensors& inputs, const Tensors&, reference::Tensor dy) {
+                     return Tensors{std::move(dy), inputs[0]};
+                   }});
+}
+
+Attributes Reversed(const OpCase& forward, const Tensors&) {
+  Attributes attributes = forward.attributes;
+  attributes.Set("reverse", !attributes.GetBool("reverse"));
+  return attributes;
+}
+
+TEST(ReferenceGradients, Cumsum) {
+  ExpectGradients("cumsum",
+                  {"cumsum",
+                   {0},
+                   [](const Tensors&, const Tensors&, reference::Tensor dy) { return Tensors{std::move(dy)}; },
+                   Reversed});
 }
 
 TEST(ReferenceGradients, Binary) {

@@ -46,6 +46,7 @@ std::vector<Function> Functions() {
       {"tail of the normal distribution",
        [](float a) { return NormalTail<float>::Create(a).bell * NormalTail<float>::Create(a).ratio; }, Tail, 0,
        NormalTail<float>::kEnd, 7},
+      {"erf", Erf<float>, [](double x) { return std::erf(x); }, -kInfinity, kInfinity, 1.5},
       {"gelu", GeluOp::Apply<float>, [](double x) { return x * Tail(-x); }, -12, 1e30f, 8},
   };
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <initializer_list>
+#include <iterator>
 #include <limits>
 
 #include "kernels/scalar/activation.h"
@@ -11,6 +13,7 @@
 #include "kernels/scalar/moments.h"
 #include "kernels/scalar/reduction.h"
 #include "kernels/scalar/softmax.h"
+#include "kernels/scalar/sort_key.h"
 
 namespace mpc::scalar {
 namespace {
@@ -83,6 +86,36 @@ TEST(ScalarRules, MaximaTreatNanAsTheySay) {
   EXPECT_EQ(MaxNumOp::Combine(1.0f, kNan), 1);
   EXPECT_TRUE(std::isnan(MaximumOrNanOp::Combine(1.0f, kNan)));
   EXPECT_TRUE(std::isnan(MaximumOrNanOp::Combine(kNan, 1.0f)));
+  EXPECT_TRUE(std::isnan(MinimumOrNanOp::Combine(1.0f, kNan)));
+  EXPECT_TRUE(std::isnan(MinimumOrNanOp::Combine(kNan, 1.0f)));
+  EXPECT_EQ(MinimumOrNanOp::Combine(1.0f, 2.0f), 1);
+}
+
+TEST(ScalarRules, AProductWithoutOneFactorNeedsNoQuotientByZero) {
+  const auto product = [](std::initializer_list<float> factors) {
+    FactorsOp::Value all = FactorsOp::Identity();
+    for (float x : factors) all = FactorsOp::Combine(all, FactorsOp::Of(x));
+    return all;
+  };
+  EXPECT_EQ(FactorsOp::Without(product({2, 3, 4}), 3), 8);
+  EXPECT_EQ(FactorsOp::Without(product({2, 0, 4}), 0), 8);
+  EXPECT_EQ(FactorsOp::Without(product({2, 0, 4}), 2), 0);
+  EXPECT_EQ(FactorsOp::Without(product({0, 0, 0, 4}), 0), 0);
+}
+
+TEST(ScalarRules, SortKeysAscendWithValuesThenWithIndices) {
+  const float ascending[] = {-kInfinity, -2.0f, -0x1p-149f, 0.0f, 0x1p-149f, 3.0f, kInfinity, kNan};
+  for (std::size_t i = 1; i < std::size(ascending); ++i) {
+    EXPECT_LT(SortKey(ascending[i - 1], 9, false), SortKey(ascending[i], 3, false)) << i;
+    EXPECT_GT(SortKey(ascending[i - 1], 3, true), SortKey(ascending[i], 9, true)) << i;
+  }
+  for (bool descending : {false, true}) {
+    EXPECT_LT(SortKey(0.0f, 1, descending), SortKey(-0.0f, 2, descending));
+    EXPECT_LT(SortKey(-0.0f, 1, descending), SortKey(0.0f, 2, descending));
+    EXPECT_LT(SortKey(-kNan, 1, descending), SortKey(kNan, 2, descending));
+    EXPECT_LT(SortKey(kNan, 0x7ffffffe, descending), kLastKey);
+    EXPECT_EQ(IndexOfKey(SortKey(-5.0f, 0x7ffffffe, descending)), 0x7ffffffe);
+  }
 }
 
 int Position(ArgmaxOp::Value a, ArgmaxOp::Value b) {

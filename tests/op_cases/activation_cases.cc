@@ -51,6 +51,9 @@ void AddUnaries(std::vector<OpCase>& cases) {
   cases.push_back({"hard_swish/above", "hard_swish", {}, {Variable({67}, Uniform(3.1, 20))}, {F32({67})}});
   AddUnary(cases, "hard_swish", Uniform(-2.9, 2.9),
            {-1e30, -4, -3, -2.99609375, -1.5, -1e-3, -0.0, 1e-3, 2.99609375, 3, 1e30, kInfinity, -kInfinity, kNaN});
+  AddUnary(
+      cases, "erf", Normal(0, 1),
+      {-1e20, -10, -4, -1.0009765625, -1, -1e-4, -0.0, 1e-6, 0.5, 1, 1.0009765625, 3, 9, kInfinity, -kInfinity, kNaN});
   AddInputGrad(cases, "abs_grad", Integers(-2, 3));
   AddInputGrad(cases, "square_grad", Normal());
   AddInputGrad(cases, "log1p_grad", Uniform(-0.9, 20));
@@ -58,8 +61,14 @@ void AddUnaries(std::vector<OpCase>& cases) {
   AddInputGrad(cases, "cos_grad", Normal(0, 30));
   AddInputGrad(cases, "silu_grad", Normal(0, 5));
   AddInputGrad(cases, "hard_swish_grad", Normal(0, 3));
+  AddInputGrad(cases, "erf_grad", Normal(0, 2));
   cases.push_back(
       {"sin_grad/large_x", "sin_grad", {}, {Fixed({5}), Fixed({5}, List({1e10, 3, -1e20, 0.5, 3e38}))}, {F32({5})}});
+  cases.push_back({"erf_grad/large_x",
+                   "erf_grad",
+                   {},
+                   {Fixed({7}), Fixed({7}, List({-1e20, -30, -9, 0, 5, 12, 3e38}))},
+                   {F32({7})}});
   cases.push_back({"silu_grad/large_x",
                    "silu_grad",
                    {},

@@ -70,7 +70,7 @@ void AddSumN(std::vector<OpCase>& cases) {
 }
 
 void AddComparisons(std::vector<OpCase>& cases) {
-  for (const std::string op : {"equal", "greater", "less"}) {
+  for (const std::string op : {"equal", "greater", "less", "not_equal", "greater_equal", "less_equal"}) {
     for (const BroadcastShapes& shapes : BinaryShapes()) {
       cases.push_back({NameOf(op, shapes),
                        op,
@@ -92,6 +92,40 @@ void AddComparisons(std::vector<OpCase>& cases) {
                      {Fixed({6}, List({kNaN, kInfinity, 0.0, 1, kNaN, -kInfinity})),
                       Fixed({6}, List({kNaN, kInfinity, -0.0, 2, 1, kInfinity}))},
                      {Bool({6})}});
+  }
+}
+
+void AddLogic(std::vector<OpCase>& cases) {
+  const auto mask = [](const Shape& shape) { return OperandCase{Bool(shape), Integers(0, 2)}; };
+  for (const std::string op : {"logical_and", "logical_or"}) {
+    for (const BroadcastShapes& shapes : BinaryShapes()) {
+      cases.push_back({NameOf(op, shapes), op, {}, {mask(shapes.a), mask(shapes.b)}, {Bool(shapes.y)}});
+    }
+  }
+  for (const Shape& shape : UnaryShapes()) {
+    cases.push_back(
+        {absl::StrCat("logical_not/", ShapeToString(shape)), "logical_not", {}, {mask(shape)}, {Bool(shape)}});
+  }
+}
+
+void AddIota(std::vector<OpCase>& cases) {
+  const auto add = [&](const std::string& what, DType dtype, const Shape& shape, std::int64_t axis, std::int64_t start,
+                       std::int64_t step) {
+    OpCase op_case{absl::StrCat("iota/", what, "_", std::string(DTypeName(dtype))),
+                   "iota",
+                   {{"shape", shape}, {"axis", axis}, {"start", start}, {"step", step}},
+                   {},
+                   {{dtype, shape}}};
+    op_case.low = false;
+    cases.push_back(op_case);
+  };
+  for (DType dtype : {DType::kF32, DType::kI32, DType::kI64}) {
+    add("one", dtype, {1}, 0, 7, 3);
+    add("vector", dtype, {1027}, -1, 0, 1);
+    add("middle", dtype, {3, 5, 7}, 1, -4, 2);
+    add("first", dtype, {301, 97}, 0, 1000, -1);
+    // Numbers that f32 rounds.
+    add("large", dtype, {50}, 0, (std::int64_t{1} << 24) - 20, 1);
   }
 }
 
@@ -291,6 +325,8 @@ std::vector<OpCase> ElementwiseCases() {
   AddScalar(cases);
   AddSumN(cases);
   AddComparisons(cases);
+  AddLogic(cases);
+  AddIota(cases);
   AddSelection(cases);
   AddWhere(cases);
   AddCasts(cases);

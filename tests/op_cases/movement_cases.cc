@@ -128,6 +128,11 @@ void AddGathers(std::vector<OpCase>& cases) {
                        {{"rows", rows}},
                        {Fixed(y), indices},
                        {F32(lookup.table)}});
+      cases.push_back({absl::StrCat("scatter_add/", what),
+                       "scatter_add",
+                       {},
+                       {Variable(lookup.table), indices, Variable(y)},
+                       {F32(lookup.table)}});
     }
   }
   const OperandCase outside{I32({6}), List({0, -1, 3, 4, 3, -100})};
@@ -137,6 +142,18 @@ void AddGathers(std::vector<OpCase>& cases) {
                    {{"rows", std::int64_t{4}}},
                    {Fixed({6, 3}), outside},
                    {F32({4, 3})}});
+  cases.push_back(
+      {"scatter_add/indices_outside", "scatter_add", {}, {Variable({4, 3}), outside, Variable({6, 3})}, {F32({4, 3})}});
+  cases.push_back({"scatter_add/few_rows_for_many",
+                   "scatter_add",
+                   {},
+                   {Variable({3, 8}), {I32({200}), Integers(0, 3)}, Variable({200, 8})},
+                   {F32({3, 8})}});
+  cases.push_back({"scatter_add/one_row_for_all",
+                   "scatter_add",
+                   {},
+                   {Variable({3, 5}), {I64({3000}), List({1})}, Variable({3000, 5})},
+                   {F32({3, 5})}});
   cases.push_back({"gather_grad/few_rows_for_many",
                    "gather_grad",
                    {{"rows", std::int64_t{3}}},
@@ -172,7 +189,7 @@ struct Reduction {
   Shape kept;  // with the reduced axes as extents of 1
 };
 
-void AddReduceMax(std::vector<OpCase>& cases) {
+void AddReductions(std::vector<OpCase>& cases) {
   const std::vector<Reduction> reductions = {
       {{}, {}, {}},
       {{1}, {}, {1}},
@@ -204,6 +221,20 @@ void AddReduceMax(std::vector<OpCase>& cases) {
                        reduction.axes.empty() ? "all" : absl::StrJoin(reduction.axes, ""), keep_dims ? "_kept" : "");
       cases.push_back(
           {absl::StrCat("reduce_max/", what), "reduce_max", attributes, {Variable(reduction.shape)}, {F32(y)}});
+      cases.push_back(
+          {absl::StrCat("reduce_min/", what), "reduce_min", attributes, {Variable(reduction.shape)}, {F32(y)}});
+      // Products of so many factors stay near 1.
+      const Values factors = Uniform(0.98, 1.02);
+      cases.push_back({absl::StrCat("reduce_prod/", what),
+                       "reduce_prod",
+                       attributes,
+                       {Variable(reduction.shape, factors)},
+                       {F32(y)}});
+      cases.push_back({absl::StrCat("reduce_prod_grad/", what),
+                       "reduce_prod_grad",
+                       attributes,
+                       {Fixed(y), Fixed(reduction.shape, factors)},
+                       {F32(reduction.shape)}});
       // Few distinct values, so that many elements share the cotangent.
       cases.push_back({absl::StrCat("reduce_max_grad/", what),
                        "reduce_max_grad",
@@ -215,11 +246,26 @@ void AddReduceMax(std::vector<OpCase>& cases) {
   const double infinity = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (std::int64_t axis : {0, 1}) {
-    cases.push_back({absl::StrCat("reduce_max/special_values_along_", axis),
-                     "reduce_max",
-                     {{"axes", std::vector<std::int64_t>{axis}}},
-                     {Fixed({3, 3}, List({1, nan, nan, -infinity, -infinity, -infinity, infinity, nan, 2}))},
+    const Attributes attributes = {{"axes", std::vector<std::int64_t>{axis}}};
+    for (const std::string op : {"reduce_max", "reduce_min", "reduce_prod"}) {
+      cases.push_back({absl::StrCat(op, "/special_values_along_", axis),
+                       op,
+                       attributes,
+                       {Fixed({3, 3}, List({1, nan, nan, -infinity, -infinity, -infinity, infinity, nan, 2}))},
+                       {F32({3})}});
+    }
+    // One zero, several and none, and signs.
+    const Values zeros = List({0, 2, 3, 0, 0, 5, -1, 2, -3});
+    cases.push_back({absl::StrCat("reduce_prod/zeros_along_", axis),
+                     "reduce_prod",
+                     attributes,
+                     {Variable({3, 3}, zeros)},
                      {F32({3})}});
+    cases.push_back({absl::StrCat("reduce_prod_grad/zeros_along_", axis),
+                     "reduce_prod_grad",
+                     attributes,
+                     {Fixed({3}, Integers(-3, 4)), Fixed({3, 3}, zeros)},
+                     {F32({3, 3})}});
   }
 }
 
@@ -231,7 +277,7 @@ std::vector<OpCase> MovementCases() {
   AddBlocks(cases);
   AddGathers(cases);
   AddOneHot(cases);
-  AddReduceMax(cases);
+  AddReductions(cases);
   return cases;
 }
 

@@ -83,6 +83,78 @@ void AddArgmax(std::vector<OpCase>& cases) {
        {I32({4})}});
 }
 
+struct Line {
+  Shape shape;
+  std::int64_t axis;
+};
+
+// Along the innermost axis and along others, in several tiles, beside few lines and beside many.
+const std::vector<Line>& Lines() {
+  static const auto* const lines = new std::vector<Line>{
+      {{1}, 0},        {{7}, -1},       {{1027}, 0},      {{3, 5}, 0},         {{3, 5}, 1},    {{2, 3, 4}, 1},
+      {{130, 257}, 1}, {{257, 130}, 0}, {{2, 40, 33}, 1}, {{3, 20, 1100}, -2}, {{2, 5000}, 1}, {{2, 2, 3, 5}, -3}};
+  return *lines;
+}
+
+void AddCumsum(std::vector<OpCase>& cases) {
+  for (const Line& line : Lines()) {
+    for (bool exclusive : {false, true}) {
+      for (bool reverse : {false, true}) {
+        cases.push_back({absl::StrCat("cumsum/", ShapeToString(line.shape), "_along_", line.axis,
+                                      exclusive ? "_exclusive" : "", reverse ? "_reverse" : ""),
+                         "cumsum",
+                         {{"axis", line.axis}, {"exclusive", exclusive}, {"reverse", reverse}},
+                         {Variable(line.shape)},
+                         {F32(line.shape)}});
+      }
+    }
+  }
+}
+
+// The extent of the axis of `line` in `shape`.
+std::int64_t& ExtentOf(const Line& line, Shape& shape) {
+  return shape[static_cast<std::size_t>(line.axis < 0 ? line.axis + static_cast<std::int64_t>(shape.size())
+                                                      : line.axis)];
+}
+
+void AddOrders(std::vector<OpCase>& cases, const std::string& what, const Line& line, const OperandCase& x) {
+  for (bool flag : {false, true}) {
+    const std::string name =
+        absl::StrCat("/", ShapeToString(line.shape), "_along_", line.axis, what, flag ? "_down" : "");
+    cases.push_back(
+        {"sort" + name, "sort", {{"axis", line.axis}, {"descending", flag}}, {x}, {F32(line.shape), I32(line.shape)}});
+    Shape some = line.shape;
+    ExtentOf(line, some) = (ExtentOf(line, some) + 2) / 3;
+    cases.push_back({"top_k" + name,
+                     "top_k",
+                     {{"k", ExtentOf(line, some)}, {"axis", line.axis}, {"smallest", !flag}},
+                     {x},
+                     {F32(some), I32(some)}});
+  }
+}
+
+void AddSorts(std::vector<OpCase>& cases) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const Line& line : Lines()) {
+    AddOrders(cases, "", line, Variable(line.shape));
+    AddOrders(cases, "_with_ties", line, Fixed(line.shape, Integers(-1, 3)));
+  }
+  AddOrders(cases, "_special_values", {{2, 6}, -1},
+            Fixed({2, 6}, List({1, nan, -infinity, 0.0, -0.0, nan, infinity, -1, nan, infinity, -infinity, 65504})));
+  for (const Line& line : {Line{{3}, 0}, Line{{2, 3}, 1}, Line{{3, 2}, 0}}) {
+    Shape whole = line.shape;
+    ExtentOf(line, whole) = 5;
+    // The distinct indices of two lines: as rows, and as columns.
+    const Values indices = line.axis == 1 ? List({4, 0, 2, 1, 2, 3}) : List({4, 1, 0, 2, 2, 3});
+    cases.push_back({absl::StrCat("top_k_grad/", ShapeToString(line.shape), "_along_", line.axis),
+                     "top_k_grad",
+                     {{"extent", std::int64_t{5}}, {"axis", line.axis}},
+                     {Fixed(line.shape), {I32(line.shape), indices}},
+                     {F32(whole)}});
+  }
+}
+
 }  // namespace
 
 std::vector<OpCase> ReductionCases() {
@@ -90,6 +162,8 @@ std::vector<OpCase> ReductionCases() {
   AddReductions(cases, "reduce_sum");
   AddReductions(cases, "reduce_mean");
   AddArgmax(cases);
+  AddCumsum(cases);
+  AddSorts(cases);
   return cases;
 }
 

@@ -88,6 +88,7 @@ std::vector<Operation> OtherOperations() {
       {"gelu", {{3, 5}}, [](const auto& x) { return gelu(x[0]); }},
       {"silu", {{3, 5}}, [](const auto& x) { return silu(x[0]); }},
       {"hard_swish", {{3, 5}}, [](const auto& x) { return hard_swish(x[0]); }},
+      {"erf", {{3, 5}}, [](const auto& x) { return erf(x[0]); }},
       {"exp", {{3, 5}}, [](const auto& x) { return exp(x[0]); }},
       {"log", {{3, 5}}, [](const auto& x) { return log(x[0]); }, true},
       {"log1p", {{3, 5}}, [](const auto& x) { return log1p(x[0]); }, true},

@@ -75,6 +75,14 @@ def Mpc_HardSwishGradOp
   let exampleValues = ["[2.0, 2.0, 2.0]", "[-4.0, 0.0, 4.0]", "[0.0, 1.0, 2.0]"];
 }
 
+def Mpc_ErfOp : Mpc_UnaryOpFromX<"erf", "Infer", "erf(x)", "ErfGradOp", [Mpc_IsExpensive, Mpc_IsGeneratedOnCpu]> {
+  let exampleValues = ["[-1.0, 0.0, 2.0]", "[-0.842700779, 0.0, 0.995322287]"];
+}
+def Mpc_ErfGradOp
+    : Mpc_UnaryInputGradOp<"erf_grad", "dy * 2 / sqrt(pi) * exp(-x * x)", [Mpc_IsExpensive, Mpc_IsGeneratedOnCpu]> {
+  let exampleValues = ["[1.0, 2.0, 1.0]", "[-1.0, 0.0, 2.0]", "[0.415107489, 2.25675845, 0.0206669848]"];
+}
+
 def Mpc_GeluOp : Mpc_DifferentiableOp<"gelu", "Infer", [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsExpensive]> {
   let summary = "Gaussian error linear unit (Hendrycks and Gimpel 2016).";
   let description = [{
@@ -281,10 +289,11 @@ def Mpc_MinimumGradOp : Mpc_GradientOp<"minimum_grad", [Mpc_Elementwise, Mpc_IsE
   let results = (outs Mpc_FloatTensor:$da, Mpc_FloatTensor:$db);
 }
 
-class Mpc_ComparisonOp<string mnemonic, string formula> : Mpc_Op<mnemonic, "Clear", [Pure, Mpc_Elementwise, Mpc_IsElementwise]> {
+class Mpc_ComparisonOp<string mnemonic, string formula, string ofNan = "false">
+    : Mpc_Op<mnemonic, "Clear", [Pure, Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Element-wise " # formula # ", with broadcasting.";
   let description = [{
-    Compares exact values; false where either is NaN.
+    Compares exact values; }] # ofNan # [{ where either is NaN.
 
     ```mlir}] # example # [{  ```
   }];
@@ -308,6 +317,75 @@ def Mpc_LessOp : Mpc_ComparisonOp<"less", "a < b"> {
     %y = mpc.less %a, %b : (tensor<3xf32>, tensor<f32>) -> tensor<3xi1>
     // %y = [true, false, false]
   }];
+}
+
+def Mpc_NotEqualOp : Mpc_ComparisonOp<"not_equal", "a != b", "true"> {
+  let example = [{
+    %label = mpc.constant {value = dense<[1, 2, 3]> : tensor<3xi32>} : () -> tensor<3xi32>
+    %ignored = mpc.constant {value = dense<2> : tensor<i32>} : () -> tensor<i32>
+    %y = mpc.not_equal %label, %ignored : (tensor<3xi32>, tensor<i32>) -> tensor<3xi1>
+    // %y = [true, false, true]
+  }];
+}
+def Mpc_GreaterEqualOp : Mpc_ComparisonOp<"greater_equal", "a >= b"> {
+  let example = [{
+    %a = mpc.constant {value = dense<[1.0, 3.0, 5.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+    %b = mpc.constant {value = dense<3.0> : tensor<f32>} : () -> tensor<f32>
+    %y = mpc.greater_equal %a, %b : (tensor<3xf32>, tensor<f32>) -> tensor<3xi1>
+    // %y = [false, true, true]
+  }];
+}
+def Mpc_LessEqualOp : Mpc_ComparisonOp<"less_equal", "a <= b"> {
+  let example = [{
+    %a = mpc.constant {value = dense<[1.0, 3.0, 5.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+    %b = mpc.constant {value = dense<3.0> : tensor<f32>} : () -> tensor<f32>
+    %y = mpc.less_equal %a, %b : (tensor<3xf32>, tensor<f32>) -> tensor<3xi1>
+    // %y = [true, true, false]
+  }];
+}
+
+class Mpc_LogicalOp<string mnemonic, string formula>
+    : Mpc_Op<mnemonic, "Clear", [Pure, Mpc_Elementwise, Mpc_IsElementwise]> {
+  let summary = "Element-wise " # formula # " of truth values, with broadcasting.";
+  let description = [{
+    A comparison makes truth values of numbers.
+
+    ```mlir}] # example # [{  ```
+  }];
+  let arguments = (ins Mpc_BoolTensor:$a, Mpc_BoolTensor:$b);
+  let results = (outs Mpc_BoolTensor:$y);
+}
+
+def Mpc_LogicalAndOp : Mpc_LogicalOp<"logical_and", "conjunction"> {
+  let example = [{
+    %a = mpc.constant {value = dense<[true, true, false]> : tensor<3xi1>} : () -> tensor<3xi1>
+    %b = mpc.constant {value = dense<[true, false, false]> : tensor<3xi1>} : () -> tensor<3xi1>
+    %y = mpc.logical_and %a, %b : tensor<3xi1>
+    // %y = [true, false, false]
+  }];
+}
+def Mpc_LogicalOrOp : Mpc_LogicalOp<"logical_or", "disjunction"> {
+  let example = [{
+    %a = mpc.constant {value = dense<[true, true, false]> : tensor<3xi1>} : () -> tensor<3xi1>
+    %b = mpc.constant {value = dense<[true, false, false]> : tensor<3xi1>} : () -> tensor<3xi1>
+    %y = mpc.logical_or %a, %b : tensor<3xi1>
+    // %y = [true, true, false]
+  }];
+}
+
+def Mpc_LogicalNotOp : Mpc_Op<"logical_not", "Clear", [Pure, Mpc_Elementwise, Mpc_IsElementwise]> {
+  let summary = "Element-wise negation of truth values.";
+  let description = [{
+    True where a is false.
+
+    ```mlir
+    %a = mpc.constant {value = dense<[true, false]> : tensor<2xi1>} : () -> tensor<2xi1>
+    %y = mpc.logical_not %a : tensor<2xi1>
+    // %y = [false, true]
+    ```
+  }];
+  let arguments = (ins Mpc_BoolTensor:$a);
+  let results = (outs Mpc_BoolTensor:$y);
 }
 
 def Mpc_WhereOp : Mpc_DifferentiableOp<"where", "Clear", [Mpc_Elementwise, Mpc_IsElementwise, Mpc_SelectsValues]> {

@@ -27,11 +27,13 @@ MPC_EMIT(SquareOp, emitUnary)
 MPC_EMIT(Log1pOp, emitUnary)
 MPC_EMIT(SiluOp, emitUnary)
 MPC_EMIT(HardSwishOp, emitUnary)
+MPC_EMIT(ErfOp, emitUnary)
 MPC_EMIT(AbsGradOp, emitBinary)
 MPC_EMIT(SquareGradOp, emitBinary)
 MPC_EMIT(Log1pGradOp, emitBinary)
 MPC_EMIT(SiluGradOp, emitBinary)
 MPC_EMIT(HardSwishGradOp, emitBinary)
+MPC_EMIT(ErfGradOp, emitBinary)
 #undef MPC_EMIT
 
 void GeluOp::emitElement(ElementContext &context) {

@@ -58,6 +58,33 @@ InferredTypes PreluGradOp::inferTypes(TypeRange operands, DictionaryAttr diction
   return SmallVector<RankedTensorType>{types[1], types[2]};
 }
 
+// Inference comes before the verifier of operand types: a user reads this.
+static llvm::Error checkTruthValues(StringRef op, ArrayRef<RankedTensorType> types) {
+  for (RankedTensorType type : types)
+    if (!type.getElementType().isInteger(1))
+      return inferenceError("{0} takes truth values of i1, got {1}; a comparison such as not_equal makes them", op,
+                            typeText(type));
+  return llvm::Error::success();
+}
+
+static InferredTypes inferLogical(TypeRange operands, const OperandNames &given) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, given));
+  MPC_RETURN_IF_ERROR(checkTruthValues(given.op, types));
+  return inferBroadcast(operands, given);
+}
+
+InferredTypes LogicalAndOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferLogical(operands, operandsOf<LogicalAndOp>());
+}
+InferredTypes LogicalOrOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  return inferLogical(operands, operandsOf<LogicalOrOp>());
+}
+InferredTypes LogicalNotOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<LogicalNotOp>(operands));
+  MPC_RETURN_IF_ERROR(checkTruthValues(mnemonic(), types));
+  return types;
+}
+
 InferredTypes WhereOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<WhereOp>(operands));
   if (!types[0].getElementType().isInteger(1))

@@ -36,6 +36,22 @@ def Mpc_RandomOp : Mpc_Op<"random", "Exempt", [Pure, Mpc_IsBesideNetwork]> {
   let results = (outs Mpc_F32Tensor:$output);
 }
 
+def Mpc_IotaOp : Mpc_Op<"iota", "Exempt", [Pure, Mpc_IsBesideNetwork]> {
+  let summary = "Equally spaced numbers along an axis.";
+  let description = [{
+    y = start + step * i at index i of the axis, whatever the other indices are. The element type is that of the result,
+    whatever the level says. f32 rounds once, to nearest even; the integers i32 and i64 must hold every number.
+
+    ```mlir
+    %y = mpc.iota {shape = [2, 3], start = 10, step = 5} : () -> tensor<2x3xi32>
+    // %y = [[10, 15, 20], [10, 15, 20]]
+    ```
+  }];
+  let arguments = (ins DenseI64ArrayAttr:$shape, Mpc_LastAxis:$axis, Mpc_Int<"0">:$start, Mpc_Int<"1">:$step);
+  let results = (outs Mpc_CountTensor:$y);
+  let hasVerifier = 1;
+}
+
 //===-- Element by element ---------------------------------------------------------------------------------------===//
 
 class Mpc_UnaryOp<string mnemonic, string ampClass, string formula, list<Trait> properties = [],

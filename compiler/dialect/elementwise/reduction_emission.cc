@@ -1,4 +1,5 @@
-// reduce_sum, reduce_mean and reduce_max over leading axes (columns), trailing axes (rows) or all; reduce_max_grad.
+// reduce_sum, reduce_mean, reduce_max and reduce_min over leading axes (columns), trailing axes (rows) or all;
+// reduce_max_grad.
 #include "compiler/dialect/fusible_space.h"
 #include "compiler/dialect/inference_support.h"
 
@@ -83,13 +84,26 @@ void ReduceMeanOp::emitFinish(unsigned, ElementContext &context) {
   context.setResult(0, context.accumulated(0) / static_cast<float>(count));
 }
 
-FusibleSpace ReduceMaxOp::getSpace() {
-  FusibleSpace space = reductionSpace(*this, getAxes());
+// The space of a maximum or minimum.
+static FusibleSpace extremumSpace(Operation *op, ArrayRef<int64_t> axes) {
+  FusibleSpace space = reductionSpace(op, axes);
   if (space && space->results.front() != Extent::Full && space->results.front() != Extent::PerRow)
-    return unfit(*this, "it has no code but for rows: the axes that it reduces must be the last ones and not all");
+    return unfit(op, "it has no code but for rows: the axes that it reduces must be the last ones and not all");
   return space;
 }
+
+FusibleSpace ReduceMaxOp::getSpace() { return extremumSpace(*this, getAxes()); }
 void ReduceMaxOp::emitFinish(unsigned, ElementContext &context) { context.setResult(0, context.accumulated(0)); }
+
+FusibleSpace ReduceMinOp::getSpace() { return extremumSpace(*this, getAxes()); }
+// The smallest is the negative of the largest negative: no negation rounds, and a NaN wins.
+SmallVector<Reduction> ReduceMinOp::getReductions() { return reductionsOf(*this, getAxes(), Combine::Maximum); }
+void ReduceMinOp::emitTerms(unsigned, ElementContext &context) { context.addTerm(-context.operand(0)); }
+void ReduceMinOp::emitFinish(unsigned, ElementContext &context) { context.setResult(0, -context.accumulated(0)); }
+void ReduceMinOp::emitElement(ElementContext &context) {
+  if (!axisOf(*this, getAxes()))
+    context.setResult(0, context.operand(0));
+}
 
 // Elements that equal the maximum are counted in f32, which counts this far.
 static constexpr int64_t countedInF32 = int64_t(1) << 24;

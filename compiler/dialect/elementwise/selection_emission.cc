@@ -1,4 +1,4 @@
-// Comparisons, choices and casts, element by element.
+// Comparisons, logic, choices and casts, element by element.
 #include "compiler/dialect/fusible_space.h"
 #include "compiler/dialect/inference_support.h"
 #include "kernels/scalar/binary.h"
@@ -26,6 +26,21 @@ template <typename Relation> static void emitComparison(ElementContext &context,
 void EqualOp::emitElement(ElementContext &context) { emitComparison<scalar::EqualOp>(context, getA(), getB()); }
 void GreaterOp::emitElement(ElementContext &context) { emitComparison<scalar::GreaterOp>(context, getA(), getB()); }
 void LessOp::emitElement(ElementContext &context) { emitComparison<scalar::LessOp>(context, getA(), getB()); }
+void NotEqualOp::emitElement(ElementContext &context) { emitComparison<scalar::NotEqualOp>(context, getA(), getB()); }
+void GreaterEqualOp::emitElement(ElementContext &context) {
+  emitComparison<scalar::GreaterEqualOp>(context, getA(), getB());
+}
+void LessEqualOp::emitElement(ElementContext &context) { emitComparison<scalar::LessEqualOp>(context, getA(), getB()); }
+
+void LogicalAndOp::emitElement(ElementContext &context) {
+  context.setResult(0, scalar::LogicalAndOp::Apply(context.boolOperand(0), context.boolOperand(1)));
+}
+void LogicalOrOp::emitElement(ElementContext &context) {
+  context.setResult(0, scalar::LogicalOrOp::Apply(context.boolOperand(0), context.boolOperand(1)));
+}
+void LogicalNotOp::emitElement(ElementContext &context) {
+  context.setResult(0, scalar::LogicalNotOp::Apply(context.boolOperand(0)));
+}
 
 void WhereOp::emitElement(ElementContext &context) {
   context.setResult(0, Select(context.boolOperand(0), context.operand(1), context.operand(2)));

@@ -1,6 +1,9 @@
-// Shape inference of operations that move parts of tensors, look values up, and of the maximum over axes.
+// Shape inference of operations that move parts of tensors and look values up. Others take maxima, minima and products
+// over axes, or go along an axis: running sums and orders.
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
+#include "kernels/known_attributes.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -116,6 +119,18 @@ InferredTypes GatherGradOp::inferTypes(TypeRange operands, DictionaryAttr dictio
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, types[0].getElementType())};
 }
 
+InferredTypes ScatterAddOp::inferTypes(TypeRange operands, DictionaryAttr) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<ScatterAddOp>(operands));
+  if (types[0].getRank() < 1)
+    return inferenceError("scatter_add takes x of rank 1 or more, got {0}", typeText(types[0]));
+  if (!isa<IntegerType>(types[1].getElementType()))
+    return inferenceError("scatter_add takes indices of i32 or i64, got {0}", typeText(types[1]));
+  SmallVector<int64_t> updates(types[1].getShape());
+  llvm::append_range(updates, types[0].getShape().drop_front());
+  MPC_RETURN_IF_ERROR(expectShape("scatter_add", "updates", types[2], updates));
+  return SmallVector<RankedTensorType>{RankedTensorType::get(types[0].getShape(), promotedType({types[0], types[2]}))};
+}
+
 InferredTypes OneHotOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<OneHotOp>(operands));
   if (!isa<IntegerType>(types[0].getElementType()))
@@ -138,6 +153,75 @@ InferredTypes ReduceMaxGradOp::inferTypes(TypeRange operands, DictionaryAttr dic
   MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "dy", types[0], reduced.front().getShape()));
   MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "y", types[2], reduced.front().getShape()));
   return SmallVector<RankedTensorType>{types[1]};
+}
+
+InferredTypes ReduceMinOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  return inferReduction(operands, dictionary, operandsOf<ReduceMinOp>());
+}
+
+InferredTypes ReduceProdOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  return inferReduction(operands, dictionary, operandsOf<ReduceProdOp>());
+}
+
+InferredTypes ReduceProdGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<ReduceProdGradOp>(operands));
+  MPC_ASSIGN_OR_RETURN(reduced, inferReduction(types[1], dictionary, "reduce_prod_grad"));
+  MPC_RETURN_IF_ERROR(expectShape("reduce_prod_grad", "dy", types[0], reduced.front().getShape()));
+  return SmallVector<RankedTensorType>{types[1]};
+}
+
+//===-- Along an axis --------------------------------------------------------------------------------------------===//
+
+// The attribute `axis`, counted from the front.
+static llvm::Expected<int64_t> axisOf(StringRef op, RankedTensorType x, DictionaryAttr dictionary) {
+  return normalAxis(op, toAttributes(dictionary).Get(attribute::kLastAxis), x.getRank());
+}
+
+InferredTypes CumsumOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<CumsumOp>(operands));
+  if (auto axis = axisOf("cumsum", types[0], dictionary); !axis)
+    return axis.takeError();
+  return types;
+}
+
+// Values and indices of the first \p count elements in the order of \p op.
+static InferredTypes inferOrder(StringRef op, RankedTensorType x, int64_t axis, int64_t count) {
+  if (!llvm::isInt<32>(x.getDimSize(axis)))
+    return inferenceError("{0} orders at most 2^31 - 1 elements, whose indices i32 holds; axis {1} of {2} has more", op,
+                          axis, typeText(x));
+  SmallVector<int64_t> result(x.getShape());
+  result[axis] = count;
+  return SmallVector<RankedTensorType>{withShape(x, result),
+                                       RankedTensorType::get(result, IntegerType::get(x.getContext(), 32))};
+}
+
+InferredTypes SortOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<SortOp>(operands));
+  MPC_ASSIGN_OR_RETURN(axis, axisOf("sort", types[0], dictionary));
+  return inferOrder("sort", types[0], axis, types[0].getDimSize(axis));
+}
+
+InferredTypes TopKOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<TopKOp>(operands));
+  MPC_ASSIGN_OR_RETURN(axis, axisOf("top_k", types[0], dictionary));
+  int64_t count = toAttributes(dictionary).GetInt("k"), extent = types[0].getDimSize(axis);
+  if (count < 1 || count > extent)
+    return inferenceError("top_k takes k in [1, {0}], the extent of axis {1} of {2}, got {3}", extent, axis,
+                          typeText(types[0]), count);
+  return inferOrder("top_k", types[0], axis, count);
+}
+
+InferredTypes TopKGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<TopKGradOp>(operands));
+  MPC_RETURN_IF_ERROR(expectShape("top_k_grad", "indices", types[1], types[0].getShape()));
+  MPC_ASSIGN_OR_RETURN(axis, axisOf("top_k_grad", types[0], dictionary));
+  int64_t extent = toAttributes(dictionary).GetInt("extent");
+  if (extent < types[0].getDimSize(axis))
+    return inferenceError("top_k_grad takes an extent of {0} or more, that of axis {1} of {2}, got {3}",
+                          types[0].getDimSize(axis), axis, typeText(types[0]), extent);
+  SmallVector<int64_t> result(types[0].getShape());
+  result[axis] = extent;
+  return SmallVector<RankedTensorType>{withShape(types[0], result)};
 }
 
 } // namespace mpc

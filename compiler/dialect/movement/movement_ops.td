@@ -1,4 +1,5 @@
-// Operations that move parts of tensors, look values up, and the maximum over axes.
+// Operations that move parts of tensors, look values up, maxima, minima and products over axes,
+// running sums and orders along an axis.
 #ifndef MPC_MOVEMENT_OPS_TD
 #define MPC_MOVEMENT_OPS_TD
 
@@ -103,6 +104,25 @@ def Mpc_GatherGradOp : Mpc_GradientOp<"gather_grad"> {
   let results = (outs Mpc_FloatTensor:$dtable);
 }
 
+def Mpc_ScatterAddOp : Mpc_DifferentiableOp<"scatter_add", "Infer", [Mpc_IsArithmetic]> {
+  let summary = "Adds rows to those rows of a tensor that indices name.";
+  let description = [{
+    x: [V, ...], indices: i32 or i64 of any shape; updates has the shape of indices followed by the rest of x's. y[v] is
+    x[v] and the rows of updates whose index is v, accumulated in f32 and rounded once. Indices outside [0, V) add
+    nothing, and their updates have no derivative.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[10.0, 20.0, 30.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+    %indices = mpc.constant {value = dense<[2, 0, 2]> : tensor<3xi32>} : () -> tensor<3xi32>
+    %updates = mpc.constant {value = dense<[1.0, 2.0, 4.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+    %y = mpc.scatter_add %x, %indices, %updates : (tensor<3xf32>, tensor<3xi32>, tensor<3xf32>) -> tensor<3xf32>
+    // %y = [12.0, 20.0, 35.0]
+    ```
+  }];
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_IndexTensor:$indices, Mpc_FloatTensor:$updates);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
 def Mpc_OneHotOp : Mpc_Op<"one_hot", "Clear", [Pure]> {
   let summary = "`on` at the index, `off` elsewhere, along a new last axis of extent `depth`.";
   let description = [{
@@ -137,9 +157,9 @@ def Mpc_ReduceMaxOp : Mpc_DifferentiableOp<"reduce_max", "Clear", [Mpc_Reducing,
 }
 
 def Mpc_ReduceMaxGradOp : Mpc_GradientOp<"reduce_max_grad", [Mpc_Reducing]> {
-  let summary = "Derivative of reduce_max.";
+  let summary = "Derivative of reduce_max and of reduce_min.";
   let description = [{
-    Each cotangent is divided evenly among the elements of x that equal the maximum y.
+    Each cotangent is divided evenly among the elements of x that equal the maximum, or minimum, y.
 
     ```mlir
     %dy = mpc.constant {value = dense<[6.0, 8.0]> : tensor<2xf32>} : () -> tensor<2xf32>
@@ -152,6 +172,128 @@ def Mpc_ReduceMaxGradOp : Mpc_GradientOp<"reduce_max_grad", [Mpc_Reducing]> {
   }];
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, Mpc_FloatTensor:$y, DenseI64ArrayAttr:$axes,
                        Mpc_Flag:$keep_dims);
+  let results = (outs Mpc_FloatTensor:$dx);
+}
+
+def Mpc_ReduceMinOp : Mpc_DifferentiableOp<"reduce_min", "Clear", [Mpc_Reducing, Mpc_SelectsValues, Mpc_IsReduction]> {
+  let summary = "Minimum over the given axes.";
+  let description = [{
+    A NaN wins. Axes are distinct and not negative; none means all.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[[1.0, 5.0], [7.0, 3.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+    %y = mpc.reduce_min %x {axes = [1]} : (tensor<2x2xf32>) -> tensor<2xf32>
+    // %y = [1.0, 3.0]
+    ```
+  }];
+  let gradientOp = "ReduceMaxGradOp";
+  let gradientReads = "getX(), getY(), getAxesAttr(), getKeepDimsAttr()";
+  let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$axes, Mpc_Flag:$keep_dims);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+def Mpc_ReduceProdOp : Mpc_DifferentiableOp<"reduce_prod", "Deny", [Mpc_IsArithmetic, Mpc_IsReduction]> {
+  let summary = "Product over the given axes.";
+  let description = [{
+    Multiplies in f32 and rounds once. Axes are distinct and not negative; none means all.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+    %y = mpc.reduce_prod %x {axes = [1]} : (tensor<2x2xf32>) -> tensor<2xf32>
+    // %y = [2.0, 12.0]
+    ```
+  }];
+  let gradientOp = "ReduceProdGradOp";
+  let gradientReads = "getX(), getAxesAttr(), getKeepDimsAttr()";
+  let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$axes, Mpc_Flag:$keep_dims);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+def Mpc_CumsumOp : Mpc_DifferentiableOp<"cumsum", "Deny", [Mpc_IsArithmetic]> {
+  let summary = "Running sums along an axis.";
+  let description = [{
+    Element i of a line is the sum of the elements up to i, or, where it is `exclusive`, of those before i. With
+    `reverse` lines run from their ends. Accumulates in f32 and rounds each sum once. The derivative is mpc.cumsum the
+    other way round.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[1.0, 2.0, 4.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+    %y = mpc.cumsum %x : tensor<3xf32>
+    // %y = [1.0, 3.0, 7.0]
+    ```
+  }];
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_LastAxis:$axis, Mpc_Flag:$exclusive, Mpc_Flag:$reverse);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
+// The values and indices that sorting gives, in order along an axis.
+class Mpc_OrderOp<string mnemonic> : Mpc_DifferentiableOp<mnemonic, "Clear"> {
+  let results = (outs Mpc_FloatTensor:$values, Mpc_I32Tensor:$indices);
+}
+
+def Mpc_SortOp : Mpc_OrderOp<"sort"> {
+  let summary = "The elements of each line along an axis in order, and their indices.";
+  let description = [{
+    Ascending, or `descending`. Equal elements keep their order, zeros of either sign are equal, and a NaN counts as the
+    largest value.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[3.0, 1.0, 2.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+    %values, %indices = mpc.sort %x : (tensor<3xf32>) -> (tensor<3xf32>, tensor<3xi32>)
+    // %values = [1.0, 2.0, 3.0]
+    // %indices = [1, 2, 0]
+    ```
+  }];
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_LastAxis:$axis, Mpc_Flag:$descending);
+}
+
+def Mpc_TopKOp : Mpc_OrderOp<"top_k"> {
+  let summary = "The k largest elements of each line along an axis, and their indices.";
+  let description = [{
+    The largest comes first, or, with `smallest`, the smallest of the k smallest. Of equal elements the first counts,
+    zeros of either sign are equal, and a NaN counts as the largest value.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[3.0, 1.0, 4.0, 2.0]> : tensor<4xf32>} : () -> tensor<4xf32>
+    %values, %indices = mpc.top_k %x {k = 2} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xi32>)
+    // %values = [4.0, 3.0]
+    // %indices = [2, 0]
+    ```
+  }];
+  let arguments = (ins Mpc_FloatTensor:$x, I64Attr:$k, Mpc_LastAxis:$axis, Mpc_Flag:$smallest);
+}
+
+def Mpc_TopKGradOp : Mpc_GradientOp<"top_k_grad"> {
+  let summary = "Derivative of top_k and of sort.";
+  let description = [{
+    Each cotangent goes to the element of its line that it came from, zero to the others. `extent` is that of the axis.
+    The indices of a line are distinct.
+
+    ```mlir
+    %dy = mpc.constant {value = dense<[5.0, 6.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %indices = mpc.constant {value = dense<[2, 0]> : tensor<2xi32>} : () -> tensor<2xi32>
+    %dx = mpc.top_k_grad %dy, %indices {extent = 4} : (tensor<2xf32>, tensor<2xi32>) -> tensor<4xf32>
+    // %dx = [6.0, 0.0, 5.0, 0.0]
+    ```
+  }];
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_I32Tensor:$indices, I64Attr:$extent, Mpc_LastAxis:$axis);
+  let results = (outs Mpc_FloatTensor:$dx);
+}
+
+def Mpc_ReduceProdGradOp : Mpc_GradientOp<"reduce_prod_grad"> {
+  let summary = "Derivative of reduce_prod.";
+  let description = [{
+    Each cotangent times the product of the other elements of its result. That is the whole product divided by the
+    element, or, beside zeros, the product of what is not zero.
+
+    ```mlir
+    %dy = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %x = mpc.constant {value = dense<[[3.0, 5.0], [0.0, 4.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+    %dx = mpc.reduce_prod_grad %dy, %x {axes = [1]} : (tensor<2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+    // %dx = [[5.0, 3.0], [8.0, 0.0]]
+    ```
+  }];
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, DenseI64ArrayAttr:$axes, Mpc_Flag:$keep_dims);
   let results = (outs Mpc_FloatTensor:$dx);
 }
 

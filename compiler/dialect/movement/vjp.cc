@@ -1,4 +1,4 @@
-// Derivatives of operations that move parts of tensors and look values up.
+// Derivatives of operations that move parts of tensors, look values up, and go along an axis.
 #include "compiler/dialect/tensor_values.h"
 #include "compiler/dialect/vjp_support.h"
 
@@ -57,6 +57,70 @@ Cotangents GatherOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> 
   RankedTensorType type = tensorTypeOf(getTable());
   return firstCotangent(
       needed, [&] { return GatherGradOp::create(builder, getLoc(), type, dy[0], getIndices(), type.getDimSize(0)); });
+}
+
+static Value integerConstant(OpBuilder &builder, Location loc, Type element, int64_t value) {
+  RankedTensorType type = RankedTensorType::get({}, element);
+  return ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, builder.getIntegerAttr(element, value)));
+}
+
+// Whether each of \p indices lies in [0, rows), in a shape that broadcasts along \p axes further axes.
+static Value isInside(OpBuilder &builder, Location loc, Value indices, int64_t rows, int64_t axes) {
+  RankedTensorType type = tensorTypeOf(indices);
+  auto mask = cast<RankedTensorType>(type.clone(builder.getI1Type()));
+  Value zero = integerConstant(builder, loc, type.getElementType(), 0);
+  Value end = integerConstant(builder, loc, type.getElementType(), rows);
+  Value inside = LogicalAndOp::create(builder, loc, mask, GreaterEqualOp::create(builder, loc, mask, indices, zero),
+                                      LessOp::create(builder, loc, mask, indices, end));
+  if (axes == 0)
+    return inside;
+  SmallVector<int64_t> shape(type.getShape());
+  shape.append(axes, 1);
+  return ReshapeOp::create(builder, loc, RankedTensorType::get(shape, mask.getElementType()), inside, shape);
+}
+
+Cotangents ScatterAddOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  SmallVector<Value> result(3);
+  if (needed[0])
+    result[0] = castTo(builder, getLoc(), dy[0], elementOf(getX()));
+  if (!needed[2])
+    return result;
+  RankedTensorType type = tensorTypeOf(getX());
+  Type element = elementOf(dy[0]);
+  RankedTensorType rows = withElementType(tensorTypeOf(getUpdates()), element);
+  // gather gives NaN for indices outside.
+  Value gathered = GatherOp::create(builder, getLoc(), rows, dy[0], getIndices());
+  Value inside = isInside(builder, getLoc(), getIndices(), type.getDimSize(0), type.getRank() - 1);
+  Value chosen =
+      WhereOp::create(builder, getLoc(), rows, inside, gathered, scalarConstant(builder, getLoc(), element, 0));
+  result[2] = castTo(builder, getLoc(), chosen, elementOf(getUpdates()));
+  return result;
+}
+
+// The sum that element i is in has the cotangents of i and of all that come after it.
+Cotangents CumsumOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return firstCotangent(needed, [&] {
+    return CumsumOp::create(builder, getLoc(), getX().getType(), dy[0], getAxis(), getExclusive(), !getReverse());
+  });
+}
+
+// Indices have no cotangent: one of the values is there.
+template <typename Op>
+static Cotangents orderCotangents(Op order, OpBuilder &builder, Value dy, ArrayRef<bool> needed) {
+  RankedTensorType type = tensorTypeOf(order.getX());
+  int64_t axis = int64_t(order.getAxis());
+  int64_t extent = type.getDimSize(axis < 0 ? axis + type.getRank() : axis);
+  return firstCotangent(needed, [&] {
+    return TopKGradOp::create(builder, order.getLoc(), type, dy, order.getIndices(), extent, order.getAxis());
+  });
+}
+
+Cotangents SortOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return orderCotangents(*this, builder, dy[0], needed);
+}
+
+Cotangents TopKOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return orderCotangents(*this, builder, dy[0], needed);
 }
 
 } // namespace mpc

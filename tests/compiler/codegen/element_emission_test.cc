@@ -25,6 +25,7 @@ const std::set<std::string>& Reducing() {
   static const std::set<std::string> ops = {"reduce_sum",
                                             "reduce_mean",
                                             "reduce_max",
+                                            "reduce_min",
                                             "softmax",
                                             "log_softmax",
                                             "softmax_grad",

@@ -128,6 +128,22 @@ func.func @cos_grad(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
 
 // -----
 
+func.func @erf(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.erf' op result 0 is 'tensor<3x2xf32>', its shape must be 2x3}}
+  %r0 = mpc.erf %0 : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
+func.func @erf_grad(%0: tensor<2x3xf32>, %1: tensor<3xf32>) {
+  // expected-error @+1 {{'mpc.erf_grad' op erf_grad expects x of shape 2x3, got tensor<3xf32>}}
+  %r0 = mpc.erf_grad %0, %1 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
 func.func @hard_swish(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.hard_swish' op result 0 is 'tensor<3x2xf32>', its shape must be 2x3}}
   %r0 = mpc.hard_swish %0 : (tensor<2x3xf32>) -> tensor<3x2xf32>
@@ -283,6 +299,54 @@ func.func @less(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
 func.func @less(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.less' op result #0 must be statically shaped tensor of 1-bit signless integer values}}
   %r0 = mpc.less %0, %1 : tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @not_equal(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
+  // expected-error @+1 {{'mpc.not_equal' op not_equal cannot broadcast tensor<2x3xf32> with tensor<2xf32>: aligned at the right, extents must be equal or 1}}
+  %r0 = mpc.not_equal %0, %1 : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xi1>
+  return
+}
+
+// -----
+
+func.func @greater_equal(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.greater_equal' op result #0 must be statically shaped tensor of 1-bit signless integer values}}
+  %r0 = mpc.greater_equal %0, %1 : tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @less_equal(%0: tensor<2x3xf32>, %1: tensor<2xf32>) {
+  // expected-error @+1 {{'mpc.less_equal' op less_equal cannot broadcast tensor<2x3xf32> with tensor<2xf32>}}
+  %r0 = mpc.less_equal %0, %1 : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xi1>
+  return
+}
+
+// -----
+
+func.func @logical_and(%0: tensor<2x3xf32>, %1: tensor<2x3xi1>) {
+  // expected-error @+1 {{'mpc.logical_and' op operand #0 must be statically shaped tensor of 1-bit signless integer values}}
+  %r0 = mpc.logical_and %0, %1 : (tensor<2x3xf32>, tensor<2x3xi1>) -> tensor<2x3xi1>
+  return
+}
+
+// -----
+
+func.func @logical_or(%0: tensor<2x3xi1>, %1: tensor<2xi1>) {
+  // expected-error @+1 {{'mpc.logical_or' op logical_or cannot broadcast tensor<2x3xi1> with tensor<2xi1>: aligned at the right, extents must be equal or 1}}
+  %r0 = mpc.logical_or %0, %1 : (tensor<2x3xi1>, tensor<2xi1>) -> tensor<2x3xi1>
+  return
+}
+
+// -----
+
+func.func @logical_not(%0: tensor<2x3xi1>) {
+  // expected-error @+1 {{'mpc.logical_not' op result 0 is 'tensor<3x2xi1>', its shape must be 2x3}}
+  %r0 = mpc.logical_not %0 : (tensor<2x3xi1>) -> tensor<3x2xi1>
   return
 }
 

@@ -87,6 +87,20 @@ func.func @cos_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf32>) -> tensor<2x3xf16>
   return %r0 : tensor<2x3xf16>
 }
 
+// CHECK-LABEL: func @erf(
+// CHECK: mpc.erf %{{.*}} : tensor<2x3xf32>
+func.func @erf(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %r0 = mpc.erf %0 : tensor<2x3xf32>
+  return %r0 : tensor<2x3xf32>
+}
+
+// CHECK-LABEL: func @erf_grad(
+// CHECK: mpc.erf_grad %{{.*}}, %{{.*}} : tensor<2x3xf16>
+func.func @erf_grad(%0: tensor<2x3xf16>, %1: tensor<2x3xf16>) -> tensor<2x3xf16> {
+  %r0 = mpc.erf_grad %0, %1 : tensor<2x3xf16>
+  return %r0 : tensor<2x3xf16>
+}
+
 // CHECK-LABEL: func @hard_swish(
 // CHECK: mpc.hard_swish %{{.*}} : tensor<2x3xf32>
 func.func @hard_swish(%0: tensor<2x3xf32>) -> tensor<2x3xf32> {
@@ -236,6 +250,48 @@ func.func @greater(%0: tensor<2x3xf32>, %1: tensor<3xf32>) -> tensor<2x3xi1> {
 // CHECK: mpc.less %{{.*}}, %{{.*}} : (tensor<2x3xi32>, tensor<i32>) -> tensor<2x3xi1>
 func.func @less(%0: tensor<2x3xi32>, %1: tensor<i32>) -> tensor<2x3xi1> {
   %r0 = mpc.less %0, %1 : (tensor<2x3xi32>, tensor<i32>) -> tensor<2x3xi1>
+  return %r0 : tensor<2x3xi1>
+}
+
+// CHECK-LABEL: func @not_equal(
+// CHECK: mpc.not_equal %{{.*}}, %{{.*}} : (tensor<2x3xi32>, tensor<i32>) -> tensor<2x3xi1>
+func.func @not_equal(%0: tensor<2x3xi32>, %1: tensor<i32>) -> tensor<2x3xi1> {
+  %r0 = mpc.not_equal %0, %1 : (tensor<2x3xi32>, tensor<i32>) -> tensor<2x3xi1>
+  return %r0 : tensor<2x3xi1>
+}
+
+// CHECK-LABEL: func @greater_equal(
+// CHECK: mpc.greater_equal %{{.*}}, %{{.*}} : (tensor<2x3xf16>, tensor<3xf32>) -> tensor<2x3xi1>
+func.func @greater_equal(%0: tensor<2x3xf16>, %1: tensor<3xf32>) -> tensor<2x3xi1> {
+  %r0 = mpc.greater_equal %0, %1 : (tensor<2x3xf16>, tensor<3xf32>) -> tensor<2x3xi1>
+  return %r0 : tensor<2x3xi1>
+}
+
+// CHECK-LABEL: func @less_equal(
+// CHECK: mpc.less_equal %{{.*}}, %{{.*}} : (tensor<2x1xf32>, tensor<3xf32>) -> tensor<2x3xi1>
+func.func @less_equal(%0: tensor<2x1xf32>, %1: tensor<3xf32>) -> tensor<2x3xi1> {
+  %r0 = mpc.less_equal %0, %1 : (tensor<2x1xf32>, tensor<3xf32>) -> tensor<2x3xi1>
+  return %r0 : tensor<2x3xi1>
+}
+
+// CHECK-LABEL: func @logical_and(
+// CHECK: mpc.logical_and %{{.*}}, %{{.*}} : (tensor<2x3xi1>, tensor<3xi1>) -> tensor<2x3xi1>
+func.func @logical_and(%0: tensor<2x3xi1>, %1: tensor<3xi1>) -> tensor<2x3xi1> {
+  %r0 = mpc.logical_and %0, %1 : (tensor<2x3xi1>, tensor<3xi1>) -> tensor<2x3xi1>
+  return %r0 : tensor<2x3xi1>
+}
+
+// CHECK-LABEL: func @logical_or(
+// CHECK: mpc.logical_or %{{.*}}, %{{.*}} : tensor<2x3xi1>
+func.func @logical_or(%0: tensor<2x3xi1>, %1: tensor<2x3xi1>) -> tensor<2x3xi1> {
+  %r0 = mpc.logical_or %0, %1 : tensor<2x3xi1>
+  return %r0 : tensor<2x3xi1>
+}
+
+// CHECK-LABEL: func @logical_not(
+// CHECK: mpc.logical_not %{{.*}} : tensor<2x3xi1>
+func.func @logical_not(%0: tensor<2x3xi1>) -> tensor<2x3xi1> {
+  %r0 = mpc.logical_not %0 : tensor<2x3xi1>
   return %r0 : tensor<2x3xi1>
 }
 

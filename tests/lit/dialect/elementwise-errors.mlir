@@ -461,3 +461,35 @@ func.func @argmax(%0: tensor<2x3xf32>) {
   %r0 = mpc.argmax %0 {axis = 0} : (tensor<2x3xf32>) -> tensor<2xi32>
   return
 }
+
+// -----
+
+func.func @iota_axis() {
+  // expected-error @+1 {{'mpc.iota' op iota axis 2 is outside [-2, 2) of a rank-2 tensor}}
+  %r0 = mpc.iota {axis = 2, shape = [2, 3]} : () -> tensor<2x3xi32>
+  return
+}
+
+// -----
+
+func.func @iota_empty() {
+  // expected-error @+1 {{'mpc.iota' op iota takes a shape of extents >= 1 with at most 2^47 elements, got 2x0}}
+  %r0 = mpc.iota {shape = [2, 0]} : () -> tensor<2x3xi32>
+  return
+}
+
+// -----
+
+func.func @iota_type() {
+  // expected-error @+1 {{'mpc.iota' op result #0 must be statically shaped tensor of 32-bit float or 64-bit float or 32-bit signless integer or 64-bit signless integer values}}
+  %r0 = mpc.iota {shape = [2]} : () -> tensor<2xf16>
+  return
+}
+
+// -----
+
+func.func @iota_range() {
+  // expected-error @+1 {{'mpc.iota' op counts 2 numbers from 2147483647 in steps of 1, which i32 does not hold}}
+  %r0 = mpc.iota {shape = [2], start = 2147483647} : () -> tensor<2xi32>
+  return
+}

@@ -278,3 +278,12 @@ func.func @argmax(%0: tensor<5x4x3xf32>) -> tensor<5x3xi32> {
   %r0 = mpc.argmax %0 {axis = 1} : (tensor<5x4x3xf32>) -> tensor<5x3xi32>
   return %r0 : tensor<5x3xi32>
 }
+
+// CHECK-LABEL: func @iota(
+// CHECK: mpc.iota {axis = 0, shape = [2, 3]} : () -> tensor<2x3xi64>
+// CHECK: mpc.iota {shape = [4], start = 10, step = -1} : () -> tensor<4xf32>
+func.func @iota() -> (tensor<2x3xi64>, tensor<4xf32>) {
+  %r0 = mpc.iota {axis = 0, shape = [2, 3]} : () -> tensor<2x3xi64>
+  %r1 = mpc.iota {shape = [4], start = 10, step = -1} : () -> tensor<4xf32>
+  return %r0, %r1 : tensor<2x3xi64>, tensor<4xf32>
+}

@@ -341,3 +341,91 @@ func.func @select(%0: tensor<i1>, %1: tensor<3xi32>) {
   %r0 = mpc.select %0, %1, %1 : (tensor<i1>, tensor<3xi32>, tensor<3xi32>) -> tensor<3xf32>
   return
 }
+
+// -----
+
+func.func @reduce_min(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.reduce_min' op reduce_min axes must be distinct and in [0, 2), got 2}}
+  %r0 = mpc.reduce_min %0 {axes = [2]} : tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_prod(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.reduce_prod' op result 0 is 'tensor<2xf32>', its shape must be 2x1}}
+  %r0 = mpc.reduce_prod %0 {axes = [1], keep_dims = true} : (tensor<2x3xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_prod_grad(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.reduce_prod_grad' op reduce_prod_grad expects dy of shape 2, got tensor<2x3xf32>}}
+  %r0 = mpc.reduce_prod_grad %0, %1 {axes = [1]} : tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @cumsum(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.cumsum' op cumsum axis 2 is outside [-2, 2) of a rank-2 tensor}}
+  %r0 = mpc.cumsum %0 {axis = 2} : tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @sort(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.sort' op result 1 is 'tensor<3xi32>', its shape must be 2x3}}
+  %r0, %r1 = mpc.sort %0 : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3xi32>)
+  return
+}
+
+// -----
+
+func.func @sort_scalar(%0: tensor<f32>) {
+  // expected-error @+1 {{'mpc.sort' op sort axis -1 is outside [0, 0) of a rank-0 tensor}}
+  %r0, %r1 = mpc.sort %0 : (tensor<f32>) -> (tensor<f32>, tensor<i32>)
+  return
+}
+
+// -----
+
+func.func @top_k(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.top_k' op top_k takes k in [1, 3], the extent of axis 1 of tensor<2x3xf32>, got 4}}
+  %r0, %r1 = mpc.top_k %0 {k = 4} : (tensor<2x3xf32>) -> (tensor<2x4xf32>, tensor<2x4xi32>)
+  return
+}
+
+// -----
+
+func.func @top_k_grad(%0: tensor<2x3xf32>, %1: tensor<3xi32>) {
+  // expected-error @+1 {{'mpc.top_k_grad' op top_k_grad expects indices of shape 2x3, got tensor<3xi32>}}
+  %r0 = mpc.top_k_grad %0, %1 {extent = 5} : (tensor<2x3xf32>, tensor<3xi32>) -> tensor<2x5xf32>
+  return
+}
+
+// -----
+
+func.func @top_k_grad_extent(%0: tensor<2x3xf32>, %1: tensor<2x3xi32>) {
+  // expected-error @+1 {{'mpc.top_k_grad' op top_k_grad takes an extent of 3 or more, that of axis 1 of tensor<2x3xf32>, got 2}}
+  %r0 = mpc.top_k_grad %0, %1 {extent = 2} : (tensor<2x3xf32>, tensor<2x3xi32>) -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add(%0: tensor<5x3xf32>, %1: tensor<4xi32>, %2: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.scatter_add' op scatter_add expects updates of shape 4x3, got tensor<4xf32>}}
+  %r0 = mpc.scatter_add %0, %1, %2 : (tensor<5x3xf32>, tensor<4xi32>, tensor<4xf32>) -> tensor<5x3xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_scalar(%0: tensor<f32>, %1: tensor<4xi32>, %2: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.scatter_add' op scatter_add takes x of rank 1 or more, got tensor<f32>}}
+  %r0 = mpc.scatter_add %0, %1, %2 : (tensor<f32>, tensor<4xi32>, tensor<4xf32>) -> tensor<f32>
+  return
+}

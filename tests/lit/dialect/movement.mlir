@@ -126,3 +126,59 @@ func.func @reduce_max_grad(%0: tensor<2x4xf16>, %1: tensor<2x3x4xf16>, %2: tenso
       : (tensor<2x4xf16>, tensor<2x3x4xf16>, tensor<2x4xf16>) -> tensor<2x3x4xf16>
   return %r0 : tensor<2x3x4xf16>
 }
+
+// CHECK-LABEL: func @reduce_min(
+// CHECK: mpc.reduce_min %{{.*}} {axes = [1]} : (tensor<2x3x4xf16>) -> tensor<2x4xf16>
+func.func @reduce_min(%0: tensor<2x3x4xf16>) -> tensor<2x4xf16> {
+  %r0 = mpc.reduce_min %0 {axes = [1]} : (tensor<2x3x4xf16>) -> tensor<2x4xf16>
+  return %r0 : tensor<2x4xf16>
+}
+
+// CHECK-LABEL: func @reduce_prod(
+// CHECK: mpc.reduce_prod %{{.*}} {axes = [], keep_dims = true} : (tensor<2x3xf32>) -> tensor<1x1xf32>
+func.func @reduce_prod(%0: tensor<2x3xf32>) -> tensor<1x1xf32> {
+  %r0 = mpc.reduce_prod %0 {axes = [], keep_dims = true} : (tensor<2x3xf32>) -> tensor<1x1xf32>
+  return %r0 : tensor<1x1xf32>
+}
+
+// CHECK-LABEL: func @reduce_prod_grad(
+// CHECK: mpc.reduce_prod_grad %{{.*}}, %{{.*}} {axes = [1]} : (tensor<2x4xf16>, tensor<2x3x4xf16>) -> tensor<2x3x4xf16>
+func.func @reduce_prod_grad(%0: tensor<2x4xf16>, %1: tensor<2x3x4xf16>) -> tensor<2x3x4xf16> {
+  %r0 = mpc.reduce_prod_grad %0, %1 {axes = [1]} : (tensor<2x4xf16>, tensor<2x3x4xf16>) -> tensor<2x3x4xf16>
+  return %r0 : tensor<2x3x4xf16>
+}
+
+// CHECK-LABEL: func @cumsum(
+// CHECK: mpc.cumsum %{{.*}} {axis = 0, exclusive = true, reverse = true} : tensor<2x3xf16>
+func.func @cumsum(%0: tensor<2x3xf16>) -> tensor<2x3xf16> {
+  %r0 = mpc.cumsum %0 {axis = 0, exclusive = true, reverse = true} : tensor<2x3xf16>
+  return %r0 : tensor<2x3xf16>
+}
+
+// CHECK-LABEL: func @sort(
+// CHECK: mpc.sort %{{.*}} {descending = true} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>)
+func.func @sort(%0: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>) {
+  %r0, %r1 = mpc.sort %0 {descending = true} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi32>)
+  return %r0, %r1 : tensor<2x3xf32>, tensor<2x3xi32>
+}
+
+// CHECK-LABEL: func @top_k(
+// CHECK: mpc.top_k %{{.*}} {axis = 0, k = 1, smallest = true} : (tensor<2x3xf16>) -> (tensor<1x3xf16>, tensor<1x3xi32>)
+func.func @top_k(%0: tensor<2x3xf16>) -> (tensor<1x3xf16>, tensor<1x3xi32>) {
+  %r0, %r1 = mpc.top_k %0 {axis = 0, k = 1, smallest = true} : (tensor<2x3xf16>) -> (tensor<1x3xf16>, tensor<1x3xi32>)
+  return %r0, %r1 : tensor<1x3xf16>, tensor<1x3xi32>
+}
+
+// CHECK-LABEL: func @top_k_grad(
+// CHECK: mpc.top_k_grad %{{.*}}, %{{.*}} {extent = 5} : (tensor<2x3xf32>, tensor<2x3xi32>) -> tensor<2x5xf32>
+func.func @top_k_grad(%0: tensor<2x3xf32>, %1: tensor<2x3xi32>) -> tensor<2x5xf32> {
+  %r0 = mpc.top_k_grad %0, %1 {extent = 5} : (tensor<2x3xf32>, tensor<2x3xi32>) -> tensor<2x5xf32>
+  return %r0 : tensor<2x5xf32>
+}
+
+// CHECK-LABEL: func @scatter_add(
+// CHECK: mpc.scatter_add %{{.*}}, %{{.*}}, %{{.*}} : (tensor<5x3xf32>, tensor<2x4xi64>, tensor<2x4x3xf16>) -> tensor<5x3xf32>
+func.func @scatter_add(%0: tensor<5x3xf32>, %1: tensor<2x4xi64>, %2: tensor<2x4x3xf16>) -> tensor<5x3xf32> {
+  %r0 = mpc.scatter_add %0, %1, %2 : (tensor<5x3xf32>, tensor<2x4xi64>, tensor<2x4x3xf16>) -> tensor<5x3xf32>
+  return %r0 : tensor<5x3xf32>
+}
