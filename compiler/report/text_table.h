@@ -8,10 +8,10 @@
 
 namespace mpc::compiler {
 
-/// "246,824". \p number is not negative, here and below.
+/// "246,824", "-1,000".
 std::string FormatCount(std::int64_t number);
 
-/// "512 bytes", "241.0 KiB", "1.5 MiB", up to TiB.
+/// \p bytes is not negative: "512 bytes", "241.0 KiB", "1.5 MiB", up to TiB.
 std::string FormatBytes(std::int64_t bytes);
 
 /// "1 tensor", "2,000 tensors".

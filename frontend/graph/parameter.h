@@ -28,7 +28,7 @@ class Parameter {
   Parameter() = default;
   /// An f32 parameter. Takes the seed of SetSeed and the next stream now, and draws when the value is first needed.
   Parameter(Shape shape, Initializer initializer, ParameterOptions options = {});
-  /// Starts from `data`, of whose type and shape it is. It begins with zeros where `data` carries an error.
+  /// Starts from `data`, of whose type and shape it is. Where `data` carries an error, so does Value(), until SetData.
   explicit Parameter(const Tensor& data, ParameterOptions options = {});
 
   /// Only a defined parameter has what follows; Value and SetData say so (FAILED_PRECONDITION).
@@ -75,6 +75,8 @@ class Parameter {
   std::int64_t stream() const;
   /// True if its initial value comes from its initializer, false if from the data it was made from.
   bool is_drawn() const;
+  /// The error of the tensor that it was made from. It counts for as long as the parameter has no value.
+  const absl::Status& initial_error() const;
   friend bool operator==(const Parameter& a, const Parameter& b) { return a.data_ == b.data_; }
 
  private:

@@ -71,8 +71,7 @@ class Optimizer {
   absl::Status CheckLossScale(const LossScaleConfig& config) const;
 
   /// Sets the learning rate of `group`, or of every group if none is given. The next step uses it, without a recompile.
-  /// Errors: a negative or non-finite rate, no such group, a rate that a schedule computes. Groups before the first
-  /// error have the new rate then.
+  /// Errors: a negative or non-finite rate, no such group, a rate that a schedule computes. No rate changes then.
   absl::Status SetLearningRate(double learning_rate);
   absl::Status SetLearningRate(std::size_t group, double learning_rate);
   /// Errors: no such group, a schedule (its value is the record "learning_rate" of a step).
@@ -142,6 +141,8 @@ class Optimizer {
     Parameter state;  ///< the rate, where it is no schedule
     double weight_decay;
   };
+  /// Errors: no such group, a schedule.
+  absl::Status CheckSettable(std::size_t group) const;
   void AddParameter(const Parameter& parameter, std::size_t group);
   double DecayOf(std::size_t index) const;
   std::vector<Tensor> Rates(const Tensor& step) const;

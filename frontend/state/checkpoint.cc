@@ -35,7 +35,9 @@ absl::StatusOr<LoadReport> LoadEntries(nn::Cell& net, const ParameterMap& entrie
       problems.push_back(absl::StrCat(shown, " has no value"));
       continue;
     }
-    if (value.shape() != parameter.shape() || !IsFloating(value.dtype())) {
+    const bool converts =
+        value.dtype() == parameter.dtype() || (IsFloating(value.dtype()) && IsFloating(parameter.dtype()));
+    if (value.shape() != parameter.shape() || !converts) {
       problems.push_back(absl::StrCat(shown, " is ", value.spec().ToString(), " in the file, ",
                                       TensorSpec{parameter.dtype(), parameter.shape()}.ToString(), " in the network"));
       continue;
