@@ -32,7 +32,7 @@ struct RequiredAttribute {
   std::string_view name;
 };
 
-/// A small ordered map. Lookups are linear and happen when kernels are created, never inside a step.
+/// A small map in the order of insertion. Lookups are linear and happen when kernels are created, never inside a step.
 class Attributes {
  public:
   using Entry = std::pair<std::string, AttributeValue>;
@@ -92,7 +92,9 @@ class Attributes {
     }
   }
 
+  /// In the order in which they were first set.
   const std::vector<Entry>& entries() const { return entries_; }
+  /// The same entries in the same order.
   friend bool operator==(const Attributes&, const Attributes&) = default;
 
  private:

@@ -43,14 +43,15 @@ struct AxisList {
 
 struct ReducePlan {
   AxisList kept, reduced;  ///< without the inner axis
-  std::int64_t inner = 1;  ///< extent of the innermost merged axis, contiguous
+  std::int64_t inner = 1;  ///< extent of the innermost merged axis, contiguous; 1 and reduced where there is none
   bool inner_reduced = true;
   float divisor = 1;  ///< elements that meet in one result, whatever the reduction; means divide by it
   DType in = DType::kF32, out = DType::kF32;
 };
 
-/// The plan of the reduction of operand `position` over the attribute `axes` (none: all). Errors: UNIMPLEMENTED for
-/// more than eight axes, INVALID_ARGUMENT for an axis that the operand lacks.
+/// The plan of the reduction of operand `position` over the attribute `axes` (none: all), counted from 0. `out` is the
+/// type of the first result. Errors: UNIMPLEMENTED for an operand of more than eight axes, INVALID_ARGUMENT for an axis
+/// that it lacks.
 absl::StatusOr<ReducePlan> PlanReduce(const KernelSpec& spec, std::size_t position);
 
 }  // namespace mpc

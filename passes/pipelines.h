@@ -26,11 +26,11 @@ enum class Stage {
 void buildStepPipeline(mlir::OpPassManager &manager, const compiler::CompileOptions &options, Stage until);
 
 /// The passes that buildStepPipeline adds between Stage::Fused and Stage::Scheduled: recompute, schedule, flat-updates.
-/// \p candidates is how many values recompute gives up without being asked to.
+/// \p candidates is how many values and Cells recompute gives up without being asked to.
 void buildPlanPipeline(mlir::OpPassManager &manager, int64_t candidates);
 
 /// Every pass of passes.td, and the pipeline `mpc-step-pipeline`. Its options are those of the kind OfPasses, the
-/// device whose target the module gets, if any, and the stage.
+/// device whose target the module gets, if any, and the stage, Final by default.
 void registerMpcPasses();
 
 } // namespace mpc

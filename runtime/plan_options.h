@@ -10,8 +10,8 @@ struct PlanOptions {
   /// Time each candidate once for its shape and keep the fastest, instead of asking rules and the libraries'
   /// heuristics.
   bool tune = false;
-  /// File of choices from earlier runs, read and written; "": none. Entries are keyed by shape, type, library versions
-  /// and device; a damaged file is rebuilt.
+  /// File of choices from earlier runs; "": none. It is read with or without `tune`, and choices that `tune` measures
+  /// are written to it. Entries are keyed by shape, type, library versions and device; a damaged file is rebuilt.
   std::string choice_cache;
   bool allow_tf32 = false;  ///< CUDA: f32 products on tensor cores, with 10 bits of mantissa
   /// CPU: f32 convolutions with 3x3 windows by Winograd's algorithm, which multiplies less and rounds more.

@@ -14,7 +14,7 @@ struct Sweep {
   using Step = FusionPlan::Step;
   using Steps = llvm::SmallVector<const Step *, 2>;
 
-  unsigned index = 0;
+  unsigned index = 0; ///< its place in sweepsOf()
   /// Reductions along rows, grouped by pass. A value of a row that a later sweep needs is reduced again.
   llvm::SmallVector<Steps, 2> rowPasses;
   Steps columnSteps, allSteps;
@@ -26,7 +26,7 @@ struct Sweep {
   /// codegen::mayAlias says which outputs may lie over which of these inputs.
   llvm::SmallVector<mlir::Value> elements;
 
-  /// Whether the sweep visits any element.
+  /// Whether the sweep visits any element. Reductions along rows alone are no reason to.
   bool visits() const { return !stores.empty() || !columnSteps.empty() || !allSteps.empty(); }
 };
 
@@ -35,10 +35,10 @@ std::vector<Sweep> sweepsOf(FusionOp fusion, const FusionPlan &plan);
 
 /// How one sweep is launched.
 ///
-/// Flat: the space is one row of vectors, and each thread takes `ahead` of them at a time. Otherwise a block's threads
-/// form teams of `lanes` threads, and each team takes a row. A thread takes `places` vectors of the row, `lanes`
-/// vectors apart. Where `resident` is true, these are the whole row or column tile. Else the thread goes on with the
-/// next ones.
+/// Flat: the space is one row of vectors, and each thread takes `ahead` of them at a time. All threads of a block are
+/// one team. The first block takes the elements that fill no vector. Otherwise a block's threads form teams of `lanes`
+/// threads, a power of two, and each team takes a row. A thread takes `places` vectors of the row, `lanes` vectors
+/// apart. Where `resident` is true, these are the whole row or column tile. Else the thread goes on with the next ones.
 struct SweepTiling {
   bool flat = false;
   bool resident = true;
@@ -59,7 +59,7 @@ struct SweepTiling {
 };
 
 /// The tiling of a sweep. It follows from the shape, the element types, what the sweep stores and reduces, and the
-/// target's number of multiprocessors.
+/// target's number of multiprocessors. \p s visits something.
 SweepTiling tilingOf(const FusionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors);
 
 } // namespace mpc::codegen

@@ -6,7 +6,8 @@
 namespace mpc::codegen {
 
 /// f16 by the processor's conversions (F16C), bf16 by integer arithmetic: what kernels/cpu/convert.h does. The
-/// processor's own bf16 conversion would flush subnormal numbers.
+/// processor's own bf16 conversion would flush subnormal numbers. An object serves one function, whose
+/// rounded values it remembers.
 class HostConversion final : public Conversion {
 public:
   /// \p shortensShared: scalars that elements share get a NaN that is cheap to round to bf16.

@@ -35,11 +35,11 @@ struct ProgramParts {
   std::optional<runtime::WeightPacker> packer = std::nullopt;
   /// Remarks on what was measured to choose kernels.
   std::vector<std::string> remarks = {};
-  std::int64_t allRuns = 0; ///< runs of all sequences in a step
+  std::int64_t allRuns = 0; ///< runs in a step of all sequences but the step itself
 
-  /// Asks the device for the plan of an instruction and returns it. Gives the instruction its workspace, and the
-  /// Program the choice of its kernel. A plan with a `packing` is asked for again once the weight is packed. Errors:
-  /// the device's, behind the scope and the kernel.
+  /// Asks the device for the plan of an instruction and returns it. Gives the instruction its workspace. The choice of
+  /// its kernel moves from the plan to the Program, unless the Program has it. A plan with a `packing` is asked for
+  /// again once the weight is packed. Errors: the device's, behind the scope and the kernel.
   absl::StatusOr<runtime::InstructionPlan> planned(runtime::Instruction &instruction);
 };
 
@@ -77,18 +77,18 @@ public:
   void defineCopies();
   /// The Program's value that \p v is. The first call adds it to the Program.
   runtime::ValueId valueId(mlir::Value v) { return values.idOf(v); }
-  /// The same of a result. What leaves the function, or becomes another state, must not change when state is updated in
-  /// place. So an old value, or a view of one, is copied before the first instruction.
+  /// The same of \p operand of the terminator, a result. What leaves the function, or becomes another state, must not
+  /// change when state is updated in place. So an old value, or a view of one, is copied before the first instruction.
   runtime::ValueId keptId(mlir::Value operand);
   /// The state, or the argument of a sequence, whose new value a result is; none for data.
   std::optional<runtime::ValueId> oldValue(unsigned result);
 
   //===-- Plan ---------------------------------------------------------------------------------------------------===//
 
-  /// Gives all temporaries, and the inputs of the step, a place in an arena of its own. Returns the arena's bytes. Puts
-  /// the copies of keptId() in front of the instructions, so it comes last.
+  /// Gives all temporaries, workspaces and packed weights, and the inputs of the step, a place in an arena of its own.
+  /// Returns the arena's bytes. Puts the copies of keptId() in front of the instructions, so it comes last.
   std::size_t plan();
-  /// Moves the places by \p offset, what this function calls along with it.
+  /// Moves the places by \p offset bytes, those of workspaces and of called functions too. Comes after plan().
   void moveBy(std::size_t offset);
 
 private:

@@ -108,8 +108,7 @@ private:
       const auto &[old, current] = sides;
       const std::int64_t more = (current ? current->bytes : 0) - (old ? old->bytes : 0);
       text.add({CastKindName(std::get<0>(name)), absl::StrCat(std::get<1>(name), " -> ", std::get<2>(name)),
-                absl::StrCat(old ? old->count : 0), absl::StrCat(current ? current->count : 0),
-                absl::StrCat(more < 0 ? "-" : "", FormatCount(more < 0 ? -more : more))});
+                absl::StrCat(old ? old->count : 0), absl::StrCat(current ? current->count : 0), FormatCount(more)});
     }
     return absl::StrCat("casts (", from.casts.count(), " to ", to.casts.count(), ")\n", text.print());
   }

@@ -19,7 +19,8 @@ static std::string withUnit(double value, double step, const std::vector<const c
 
 std::string FormatCount(std::int64_t number) {
   std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3; at -= 3)
+  const std::size_t first = number < 0 ? 1 : 0;
+  for (std::size_t at = digits.size(); at > first + 3; at -= 3)
     digits.insert(at - 3, ",");
   return digits;
 }

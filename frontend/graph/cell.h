@@ -76,7 +76,8 @@ struct MemberRegistrar {
 class Cell {
  public:
   Cell();
-  /// Shares the Parameters. Does not share Programs that were compiled for direct calls.
+  /// Shares the Parameters. Takes over mode, ToFloat, Recompute and session. Does not share Programs that were compiled
+  /// for direct calls.
   Cell(const Cell& other);
   Cell& operator=(const Cell& other);
   virtual ~Cell() = default;
@@ -87,22 +88,24 @@ class Cell {
   virtual bool is_loss() const { return false; }
 
   /// Every Parameter below this Cell with its dotted path ("conv1.weight"), depth first in the order of declaration.
-  /// Names the Parameters by these paths.
+  /// One that is found twice has its first path. Undefined ones are left out. Names the Parameters by these paths.
   std::vector<std::pair<std::string, Parameter>> ParametersAndNames();
   /// The Parameters that require gradients, in the same order.
   std::vector<Parameter> TrainableParams();
-  /// Errors (NOT_FOUND): the path and the nearest existing ones.
+  /// Errors (NOT_FOUND): the path and those that exist.
   absl::StatusOr<Parameter> GetParameter(std::string_view path);
+  /// Errors: those of GetParameter and Parameter::SetData.
   absl::Status SetParameter(std::string_view path, const Tensor& value);
 
   /// Switches between training behaviour (batch statistics, dropout) and inference, for this Cell and its sub-cells.
   Cell& SetTrain(bool train = true);
   /// Whether this Cell is in training mode. A running trace fails if this Cell is called and not named in MPC_CELL.
   bool training() const;
-  /// Freezes or unfreezes the Parameters whose path begins with `prefix` ("" for all). Errors: no such path.
+  /// Freezes or unfreezes the Parameters whose path begins with `prefix` ("" for all), which ends where a name ends.
+  /// Running statistics stay as they are. Errors (NOT_FOUND): no such path.
   absl::Status SetRequiresGrad(std::string_view prefix, bool requires_grad);
   /// Computes this Cell and its sub-cells in `dtype` whatever the AMP level says; a later call on a sub-cell wins
-  /// there.
+  /// there. Compiling the network reports an error for another type than f32, f16 and bf16.
   Cell& ToFloat(DType dtype);
   std::optional<DType> to_float() const { return to_float_; }
   /// Keeps only the inputs and the outputs of each call of this Cell for the backward pass. The backward pass computes
@@ -196,10 +199,11 @@ class CellFunction {
 
   bool defined() const { return cell_ != nullptr; }
   Cell* cell() const { return cell_; }
-  /// Number of tensors `Construct` takes; negative if any number.
+  /// Number of tensors `Construct` takes; negative if any number. 0 for an undefined function, which cannot be called.
   int arity() const { return arity_; }
+  /// Calls the Cell; returns its outputs. Another number of tensors is an error, as one of an operation is.
   std::vector<Tensor> Flat(const std::vector<Tensor>& inputs) const { return function_(inputs); }
-  /// Calls the Cell; returns its first output.
+  /// Calls the Cell; returns its first output, which must exist.
   template <typename... Args>
   Tensor operator()(const Args&... args) const {
     std::vector<Tensor> inputs;

@@ -33,9 +33,11 @@ class CellCalls {
  public:
   /// Returns the number of the call.
   std::size_t Begin(const nn::Cell* cell, const std::vector<Tensor>& inputs, std::int64_t first_call_site);
+  /// Gives the call `number`, which began last of those without an end, its outputs.
   void End(std::size_t number, const std::vector<Tensor>& outputs);
 
-  /// The first plain call of `cell` on `inputs`; null if there is none, or no Cell.
+  /// The first plain call of `cell` on `inputs`; null if there is none, or no Cell. A call without an end counts. The
+  /// pointer holds until the next Begin.
   const CellCall* Find(const nn::Cell* cell, const std::vector<Tensor>& inputs) const;
   std::vector<CellCall>::iterator begin() { return calls_.begin(); }
   std::vector<CellCall>::iterator end() { return calls_.end(); }

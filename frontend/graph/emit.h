@@ -11,15 +11,17 @@
 
 namespace mpc::internal {
 
-/// Records operation `op` in the current trace, or runs it at once on concrete tensors. On an error every result
-/// carries it.
+/// Records operation `op` ("conv2d") in the current trace, or runs it at once on concrete tensors. `result_dtype` is
+/// the type of results that operands do not give, such as a cast's. On an error there are four results, whatever the
+/// operation has. Without a trace each carries the error; else the trace does.
 std::vector<Tensor> EmitAll(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes,
                             std::optional<DType> result_dtype = std::nullopt);
 
 /// The first result.
 Tensor Emit(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes = {});
 
-/// Reports an error of a front-end function: in the trace if there is one, else in the returned tensor.
+/// Reports an error of a front-end function (INVALID_ARGUMENT): in the trace if there is one, else in the returned
+/// tensor. In a trace that tensor has `shape` and stands for the result.
 Tensor FailWith(const std::string& message, const Shape& shape);
 
 }  // namespace mpc::internal

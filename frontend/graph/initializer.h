@@ -18,7 +18,8 @@ class Initializer {
   enum class Kind { kConstant, kUniform, kNormal, kTruncatedNormal, kHeUniform, kHeNormal, kXavierUniform };
 
   /// The numbers of each kind: constant value; uniform low, high; normal and truncated normal mean, sigma. He takes
-  /// negative_slope and Xavier gain as `a`, and neither reads `b`.
+  /// negative_slope and Xavier gain as `a`, and neither reads `b`. The numbers are not checked: a negative sigma draws
+  /// as well.
   Initializer(Kind kind, double a, double b) : kind_(kind), a_(a), b_(b) {}
 
   /// What to draw: a constant, or the attributes of `mpc.random` without shape and stream.
@@ -31,7 +32,8 @@ class Initializer {
   };
   /// The draw for a Parameter of this shape.
   Draw For(const Shape& shape) const;
-  /// "HeUniform(negative_slope=2.236)".
+  /// The kind with its numbers: "HeUniform(negative_slope=2.236)", "Normal(sigma=0.01, mean=0)", "Uniform(-1, 1)",
+  /// "Constant(0)".
   std::string ToString() const;
 
  private:

@@ -17,6 +17,7 @@ struct Parameter::Data {
   Parameter owner;
   DType traced_dtype = DType::kF32;
   Initializer initializer = Zeros();
+  absl::Status initial_error;  ///< the error of the tensor that it was made from
   bool requires_grad = true;
   std::uint64_t seed = 0;
   std::int64_t stream = 0;
@@ -48,7 +49,11 @@ Parameter::Parameter(const Tensor& data, ParameterOptions options) : data_(std::
   data_->entry = std::make_shared<runtime::StateEntry>("", options.role, data.spec());
   data_->traced_dtype = data.dtype();
   data_->requires_grad = options.requires_grad;
-  if (data.concrete()) data_->entry->Write(data.bytes()).IgnoreError();
+  if (!data.status().ok()) {
+    data_->initial_error = data.status();
+  } else if (data.concrete()) {
+    data_->initial_error = data_->entry->Write(data.bytes());
+  }
 }
 
 const std::string& Parameter::name() const { return data_->entry->name(); }
@@ -67,6 +72,7 @@ void Parameter::set_owner(const Parameter& owner) { data_->owner = owner; }
 std::uint64_t Parameter::seed() const { return data_->seed; }
 std::int64_t Parameter::stream() const { return data_->stream; }
 bool Parameter::is_drawn() const { return data_->is_drawn; }
+const absl::Status& Parameter::initial_error() const { return data_->initial_error; }
 
 TensorSpec Parameter::traced_spec() const { return {data_->traced_dtype, shape()}; }
 
@@ -169,7 +175,12 @@ absl::Status DrawInitialValues(std::uint64_t seed, const std::vector<Parameter>&
 absl::Status InitialiseParameters(absl::Span<const Parameter> parameters) {
   std::map<std::uint64_t, std::vector<Parameter>> by_seed;
   for (const Parameter& parameter : parameters) {
-    if (!parameter.entry()->initialised()) by_seed[parameter.seed()].push_back(parameter);
+    if (parameter.entry()->initialised()) continue;
+    if (const absl::Status& error = parameter.initial_error(); !error.ok()) {
+      return absl::Status(error.code(), absl::StrCat("parameter '", parameter.name(),
+                                                     "' was made from a tensor that has an error: ", error.message()));
+    }
+    by_seed[parameter.seed()].push_back(parameter);
   }
   for (const auto& [seed, group] : by_seed) {
     if (absl::Status status = DrawInitialValues(seed, group); !status.ok()) return status;

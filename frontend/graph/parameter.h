@@ -26,10 +26,12 @@ class Parameter {
  public:
   /// An undefined parameter.
   Parameter() = default;
+  /// An f32 parameter. Takes the seed of SetSeed and the next stream now, and draws when the value is first needed.
   Parameter(Shape shape, Initializer initializer, ParameterOptions options = {});
-  /// Starts from `data`.
+  /// Starts from `data`, of whose type and shape it is. Where `data` carries an error, so does Value(), until SetData.
   explicit Parameter(const Tensor& data, ParameterOptions options = {});
 
+  /// Only a defined parameter has what follows; Value and SetData say so (FAILED_PRECONDITION).
   bool defined() const { return data_ != nullptr; }
   /// Dotted path from the outermost Cell: "conv1.weight"; empty until a Cell that holds it is asked for its parameters.
   const std::string& name() const;
@@ -37,20 +39,22 @@ class Parameter {
   /// The type it is stored in; see `low_storage`.
   DType dtype() const;
   bool requires_grad() const;
+  /// Steps are compiled anew after it.
   void set_requires_grad(bool requires_grad);
+  /// Zeros() for a parameter that was made from data.
   const Initializer& initializer() const;
 
-  /// The current value as a concrete tensor; draws the initial value if there is none yet. Waits for steps that a
-  /// device still runs. Errors: what they failed with.
+  /// The current value as a concrete tensor of type dtype(); draws the initial value if there is none yet. Waits for
+  /// steps that a device still runs. Errors: what they failed with.
   absl::StatusOr<Tensor> Value() const;
   /// Replaces the value; the next step sees it. A parameter that is stored low takes f32 data too and rounds it.
-  /// Errors: another shape or element type.
+  /// Errors: another shape or element type; a tensor that is not concrete or carries an error.
   absl::Status SetData(const Tensor& data);
 
-  /// While tracing: the current value in the graph.
+  /// While tracing: the current value in the graph. Elsewhere what Value() returns; undefined on an error.
   Tensor Read() const;
   operator Tensor() const { return Read(); }  // NOLINT: parameters stand where tensors do
-  /// While tracing: the value that the step leaves behind.
+  /// While tracing: the value that the step leaves behind. Elsewhere SetData, whose error is lost.
   void Assign(const Tensor& value);
 
   // For the front end.
@@ -64,12 +68,15 @@ class Parameter {
   /// The low type of a parameter that was made f32 and is stored low, without a master.
   std::optional<DType> low_storage() const;
   /// From now on stores an f32 parameter in `low`, its present value rounded once. Programs bound to it before keep the
-  /// entry that they have. Errors (FAILED_PRECONDITION): it is not stored in f32.
+  /// entry that they have. Errors (FAILED_PRECONDITION): it is not stored in f32, or `low` is not f16 or bf16.
   absl::Status StoreLow(DType low);
+  /// Seed and Philox stream of its initial value; 0 if it was made from data.
   std::uint64_t seed() const;
   std::int64_t stream() const;
   /// True if its initial value comes from its initializer, false if from the data it was made from.
   bool is_drawn() const;
+  /// The error of the tensor that it was made from. It counts for as long as the parameter has no value.
+  const absl::Status& initial_error() const;
   friend bool operator==(const Parameter& a, const Parameter& b) { return a.data_ == b.data_; }
 
  private:
@@ -77,7 +84,8 @@ class Parameter {
   std::shared_ptr<Data> data_;
 };
 
-/// Draws the initial value of every parameter that has none: traces, compiles and runs `@init_state`.
+/// Draws the initial value of every parameter that has none: traces, compiles and runs `@init_state` on the CPU, once a
+/// seed.
 absl::Status InitialiseParameters(absl::Span<const Parameter> parameters);
 
 namespace internal {

@@ -95,12 +95,15 @@ absl::Status Optimizer::CheckLossScale(const LossScaleConfig& config) const {
 
 absl::Status Optimizer::SetLearningRate(double learning_rate) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (absl::Status status = CheckSettable(group); !status.ok()) return status;
+  }
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
     if (absl::Status status = SetLearningRate(group, learning_rate); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
-absl::Status Optimizer::SetLearningRate(std::size_t group, double learning_rate) {
+absl::Status Optimizer::CheckSettable(std::size_t group) const {
   if (group >= groups_.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("parameter group ", group, " does not exist; the optimizer has ", groups_.size()));
@@ -109,6 +112,11 @@ absl::Status Optimizer::SetLearningRate(std::size_t group, double learning_rate)
     return absl::FailedPreconditionError(
         absl::StrCat("a schedule computes the learning rate of parameter group ", group, "; it cannot be set"));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Optimizer::SetLearningRate(std::size_t group, double learning_rate) {
+  if (absl::Status status = CheckSettable(group); !status.ok()) return status;
   const LearningRate rate(learning_rate);
   if (!rate.status().ok()) return rate.status();
   return groups_[group].state.SetData(Tensor::Scalar(static_cast<float>(learning_rate)));

@@ -71,7 +71,7 @@ class Optimizer {
   absl::Status CheckLossScale(const LossScaleConfig& config) const;
 
   /// Sets the learning rate of `group`, or of every group if none is given. The next step uses it, without a recompile.
-  /// Errors: a negative or non-finite rate, no such group, a rate that a schedule computes.
+  /// Errors: a negative or non-finite rate, no such group, a rate that a schedule computes. No rate changes then.
   absl::Status SetLearningRate(double learning_rate);
   absl::Status SetLearningRate(std::size_t group, double learning_rate);
   /// Errors: no such group, a schedule (its value is the record "learning_rate" of a step).
@@ -82,12 +82,14 @@ class Optimizer {
   absl::StatusOr<std::int64_t> step() const;
 
   /// In a training step: applies `gradients` (in the order of `parameters()`); after amp::ScaleLoss for this optimizer
-  /// only where their check holds. Returns true, for ops::Depend.
+  /// only where their check holds. Frozen parameters, and those that the loss does not use, stay as they are. Returns
+  /// true, for ops::Depend; false outside a trace, which does nothing, and on an error. Errors end the trace: one of
+  /// construction, another number of gradients, another loss scale, a parameter of two optimizers.
   bool operator()(const std::vector<Tensor>& gradients);
   /// The same where the rank-0 bool `predicate` holds; elsewhere no state of this optimizer changes. Undefined: always.
   bool Apply(const std::vector<Tensor>& gradients, const Tensor& predicate);
 
-  /// Learning rates, step and slots, named after the parameters.
+  /// Learning rates that no schedule computes, step and slots. Names them after the parameters.
   std::vector<Parameter> State();
 
   /// The place among the optimizers of a step, from 0: names its state "optimizer", "optimizer2", ...
@@ -105,6 +107,7 @@ class Optimizer {
     LearningRate learning_rate;
     double weight_decay = 0.0;
     double loss_scale = 1.0;
+    /// No weight decay for names with "beta" or "gamma". Groups have their own weight decay and ignore this.
     bool skip_decay_of_norms = false;
   };
 
@@ -125,13 +128,15 @@ class Optimizer {
     double initial;
     Slot(const char* name, double initial = 0.0) : name(name), initial(initial) {}  // NOLINT: a name stands for a slot
   };
+  /// Each parameter has a slot for each of `slots`: f32 of its shape.
   Optimizer(const ParameterGroups& groups, const Common& common, std::vector<Slot> slots);
   Optimizer(const Optimizer& other) = default;
   Optimizer& operator=(const Optimizer& other) = default;
 
   /// Emits the operation and returns the new values of parameter and slots.
   virtual std::vector<Tensor> Update(const Operands& operands) = 0;
-  /// For `Update`: parameter, slots, gradient, learning rate, the step where the operation has it, the predicate.
+  /// For `Update`: parameter, slots, gradient, learning rate, the step where the operation has it, the predicate if it
+  /// is defined. `attributes` get weight_decay too.
   static std::vector<Tensor> Emit(std::string_view op, const Operands& operands, bool with_step,
                                   const Attributes& attributes);
 
@@ -170,6 +175,8 @@ class Optimizer {
     Parameter state;  ///< the rate, where it is no schedule
     double weight_decay;
   };
+  /// Errors: no such group, a schedule.
+  absl::Status CheckSettable(std::size_t group) const;
   void AddParameter(const Parameter& parameter, std::size_t group);
   static Parameter MakeSlot(const Parameter& parameter, const Slot& slot);
   double DecayOf(std::size_t index) const;

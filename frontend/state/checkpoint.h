@@ -22,8 +22,9 @@ struct SaveOptions {
   std::optional<DType> dtype;
 };
 
-/// Writes every Parameter of `net` (running statistics included) under its dotted path as safetensors. The file is
-/// written beside `path`, synced and renamed; its folder must exist. Errors: the path and the reason.
+/// Writes every Parameter of `net` (running statistics included) under its dotted path as safetensors. Parameters
+/// without a value draw their initial one first. The file is written beside `path`, synced and renamed. It replaces an
+/// older one; its folder must exist. Errors: the path and the reason; those of Parameter::Value.
 absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOptions& options = {});
 /// With the names of NameMap::Preset(preset): SaveCheckpoint(net, "model.safetensors", "huggingface/gpt2").
 absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, std::string_view preset);
@@ -35,8 +36,9 @@ absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, std::string_
 absl::StatusOr<std::map<std::string, Tensor>> LoadCheckpoint(const std::string& path);
 
 struct LoadOptions {
-  /// Strict: every Parameter must be in the file and every entry must fit one; otherwise nothing is loaded. Partial:
-  /// what fits is loaded and the report names the rest; a misshapen entry is an error in both.
+  /// Strict: every Parameter must be in the file and every entry must fit one, unless `names` ignores it; otherwise
+  /// nothing is loaded. Partial: what fits is loaded and the report names the rest. An entry that is misshapen, has no
+  /// floating type, or stands for two Parameters is an error in both.
   bool strict = true;
   NameMap names;  ///< what the file calls the Parameters; NameMap::PyTorch() for PyTorch
   /// Parameters at and below these paths keep their values, whatever the file has for them: {"fc"} for a new head.

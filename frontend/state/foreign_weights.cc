@@ -169,7 +169,7 @@ class Fitter {
       if (sharer == name) begin = whole[0] - parameter.shape()[0];
       if (sharer != name) whole[0] += found->second.shape()[0];
     }
-    if (!Fits(parts, whole, layout)) {
+    if (!Fits(parts, {parameter.dtype(), whole}, layout)) {
       std::vector<std::string> specs;
       for (const Tensor& part : parts) specs.push_back(part.spec().ToString());
       const std::string with =
@@ -186,12 +186,14 @@ class Fitter {
     return layout.sharers.empty() ? joined : RowsOf(joined, begin, parameter.shape()[0]);
   }
 
-  /// Whether the parts are `whole`, or have its rows between them.
-  static bool Fits(const std::vector<Tensor>& parts, const Shape& whole, const ForeignLayout& layout) {
+  /// Whether the parts are `wanted`, or have its rows between them. Floating types convert.
+  static bool Fits(const std::vector<Tensor>& parts, const TensorSpec& wanted, const ForeignLayout& layout) {
+    const Shape& whole = wanted.shape;
     std::int64_t rows = 0;
     for (const Tensor& part : parts) {
       Shape shape = InLayout(part.shape(), layout);
-      if (!IsFloating(part.dtype()) || part.dtype() != parts.front().dtype()) return false;
+      const bool converts = IsFloating(part.dtype()) && IsFloating(wanted.dtype);
+      if (part.dtype() != parts.front().dtype() || (part.dtype() != wanted.dtype && !converts)) return false;
       if (parts.size() == 1) return shape == whole;
       if (shape.size() != whole.size() || shape.empty()) return false;
       rows += shape[0];

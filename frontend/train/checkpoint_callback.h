@@ -17,9 +17,11 @@ struct ModelCheckpointOptions {
   std::int64_t save_checkpoint_steps = 0;  ///< save after every so many steps (global count); 0: not by steps
   /// Save after every so many epochs; 0: not by epochs. Left out: 1, or 0 if steps are given.
   std::optional<std::int64_t> save_checkpoint_epochs;
-  std::int64_t keep_checkpoint_max = 5;  ///< number of newest files that stay; 0: all
-  /// Save only after epochs whose monitored value is better than all before it, and not at the end of training. The
-  /// newest file is then the best. Takes no `save_checkpoint_steps`. MindSpore has none of these three.
+  /// Number of files with the prefix that stay in the folder, whoever wrote them: those of the latest steps. 0: all.
+  std::int64_t keep_checkpoint_max = 5;
+  /// Save only after epochs whose monitored value is better than all before it, and not at the end of training. Epochs
+  /// that `save_checkpoint_epochs`, which must not be 0, passes over are not looked at. Nor are those without a value.
+  /// The run's newest file is then its best. Takes no `save_checkpoint_steps`. MindSpore has none of these three.
   bool save_best_only = false;
   std::string monitor = "eval_loss";  ///< what to compare; see EarlyStoppingOptions
   std::string mode = "auto";          ///< see EarlyStoppingOptions
@@ -27,14 +29,15 @@ struct ModelCheckpointOptions {
 
 /// Writes "directory/prefix-<global step>.safetensors" as Model::SaveCheckpoint does, at the end of training too.
 /// Stands last in the list of callbacks, so that it saves what the others have changed. A file that cannot be written
-/// ends the run with an error. So does a folder that holds later steps of another run under this prefix. Options that
-/// are not valid end it when training begins. A resumed run begins without a best value.
+/// ends the run with an error. So does a folder that holds later steps of another run under this prefix, in files that
+/// are not damaged. A file of the same step is written over. Options that are not valid end the run when it begins. A
+/// resumed run begins without a best value.
 class ModelCheckpoint : public Callback {
  public:
   explicit ModelCheckpoint(ModelCheckpointOptions options = {});
 
-  /// True for the steps that `save_checkpoint_steps` saves after. An epoch's last step is among them only by that
-  /// count.
+  /// True for the steps that `save_checkpoint_steps` saves after, and for all micro-steps that lead to them. An epoch's
+  /// last step is among them only by that count.
   bool NeedsState(const RunContext& context) const override;
   /// Checks options and folder, makes the folder, and removes unfinished files of the prefix.
   void OnTrainBegin(RunContext& context) override;

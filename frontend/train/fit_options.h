@@ -20,7 +20,7 @@ class ValidFrequency {
   ValidFrequency(std::initializer_list<std::int64_t> epochs) : epochs_(epochs), listed_(true) {}
   explicit ValidFrequency(std::vector<std::int64_t> epochs) : epochs_(std::move(epochs)), listed_(true) {}
 
-  /// Whether `epoch`, from 1, is followed by an evaluation.
+  /// Whether `epoch`, from 1, is followed by an evaluation. Only after Validate has returned no error.
   bool Includes(std::int64_t epoch) const;
   /// Errors (INVALID_ARGUMENT): a number below 1; a list that is empty or holds one.
   absl::Status Validate() const;

@@ -32,7 +32,7 @@ class GradientBlocks {
   DType dtype(std::size_t gradient) const { return dtypes_[gradient]; }
 
   /// Calls visit(values, size) for the elements of a block, as f32, a kBlock at a time, until it returns false.
-  /// `gradients` are the addresses of the operands from `first_operand` on.
+  /// `gradients` are the addresses of the operands from `first_operand` on. `values` hold until visit returns.
   template <typename Visit>
   void ForEachPart(std::int64_t block, const void* const* gradients, const Visit& visit) const {
     const TensorBlocks::Block part = BlockAt(block);

@@ -19,7 +19,8 @@ struct NarrowConvolution {
   Window window;
 
   /// The convolution of x [N, H, W, C], weight [O, C, kh, kw] and y, if it is channels-last without groups, strides and
-  /// dilation. None on processors without AVX-512. The number of channels is not looked at here.
+  /// dilation. None on processors without AVX-512 and for a window that does not fit. The number of channels is not
+  /// looked at here.
   static std::optional<NarrowConvolution> Create(const Attributes& attributes, const Shape& x, const Shape& weight);
 
   /// Whether y, dx or dweight can be computed here, and better than by the library. Channels, windows and rows are
@@ -29,8 +30,8 @@ struct NarrowConvolution {
   bool TakesGradWeight(bool bf16_products) const;
 };
 
-/// conv2d, conv2d_grad_input and conv2d_grad_weight of operands that have been checked. The matching Takes... must
-/// have returned true. The result is never null.
+/// conv2d, with its bias and activation, conv2d_grad_input and conv2d_grad_weight of operands that have been checked.
+/// The matching Takes... must have returned true. The result is never null.
 std::unique_ptr<Kernel> MakeNarrowConv2d(const KernelSpec& spec, const NarrowConvolution& convolution);
 std::unique_ptr<Kernel> MakeNarrowConv2dGradInput(const KernelSpec& spec, const NarrowConvolution& convolution);
 std::unique_ptr<Kernel> MakeNarrowConv2dGradWeight(const KernelSpec& spec, const NarrowConvolution& convolution);

@@ -19,7 +19,7 @@ struct Mover {
   Sink to;
   int unit;  ///< elements of a unit: 1 or kVector
 
-  /// Moves the unit that begins at element `from_index` to element `to_index`.
+  /// Moves the unit that begins at element `from_index` to element `to_index`. Both are multiples of `unit`.
   __device__ __forceinline__ void Move(std::int64_t from_index, std::int64_t to_index) const {
     if (unit == 1) {
       MoveOne(from_index, to_index);
@@ -77,7 +77,8 @@ __global__ void __launch_bounds__(kMapThreads) MoveBoxesKernel(BoxMoves<kBoxes> 
 }
 
 /// Plans how `spec` moves `box`, without the tensors' addresses. It moves in vectors where every run begins and ends at
-/// multiples of kVector in both tensors. Errors: UNIMPLEMENTED beyond eight merged axes.
+/// multiples of kVector in both tensors. `spec` names the operation in errors. Errors: UNIMPLEMENTED beyond eight
+/// merged axes, the run among them.
 inline absl::StatusOr<BoxMove> PlanBox(const KernelSpec& spec, const Box& box, DType from, DType to) {
   bool vectors = box.run % kVector == 0 && box.from_offset % kVector == 0 && box.to_offset % kVector == 0;
   for (const Box::Axis& axis : box.axes) {
@@ -99,7 +100,7 @@ inline absl::StatusOr<BoxMove> PlanBox(const KernelSpec& spec, const Box& box, D
   return move;
 }
 
-/// Moves `count` boxes, at most kBoxes, in one launch.
+/// Moves `count` boxes, at most kBoxes, in one launch; none where all of them are empty.
 template <int kBoxes>
 absl::Status LaunchMoves(LaunchQueue& queue, const BoxMove* first, int count) {
   BoxMoves<kBoxes> moves{};

@@ -38,13 +38,14 @@ enum class Rounding {
   kNone,  ///< floating types keep f64 accuracy: a cast between them changes nothing
 };
 
-/// Runs one operation and rounds its results. Errors: NOT_FOUND for an operation without a reference function, those
-/// of CheckWords.
+/// Runs one operation and rounds its results. Gives `outputs`, whose specs are set, their sizes; shapes are not
+/// checked. Errors: NOT_FOUND for an operation without a reference function, those of CheckWords.
 absl::Status Run(std::string_view name, const Attributes& attributes, absl::Span<const Tensor> inputs,
                  absl::Span<Tensor> outputs, Rounding rounding = Rounding::kStorage);
 
 /// `value` as storage type `dtype` represents it: rounded once, to nearest even. Integers truncate towards zero and
-/// saturate; of NaN they are 0. A bool is 1 for every value but 0.
+/// saturate; of NaN they are 0. A bool is 1 for every value but 0. Beyond the largest floating value is infinity, or
+/// NaN in f8E4M3FN, which has none.
 double RoundTo(DType dtype, double value);
 
 /// Conversions from and to raw storage, row-major (bool takes a byte). ToStorage rounds as RoundTo does.

@@ -29,7 +29,7 @@ struct SumOp {
   MPC_HOST_DEVICE static T Combine(T a, T b) { return a + b; }
 };
 
-/// The largest number; NaN are passed over.
+/// The largest number. Combine passes over a NaN `b` and keeps a NaN `a`, so `a` begins as Identity().
 struct MaxNumOp {
   using Value = float;
   MPC_HOST_DEVICE static float Identity() { return -std::numeric_limits<float>::infinity(); }

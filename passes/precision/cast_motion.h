@@ -13,13 +13,14 @@ bool isNarrowing(CastOp cast);
 
 /// move(ext(x)) becomes ext(move(x)): the low value moves. The cast moves past data movement and operations that keep
 /// the order of values (relu, max_pool2d, ...), where fewer bytes move. These operations give the same values in either
-/// type. A cast or a precision that the user chose stops it, but not at data movement. Every floating operand must be
-/// such a cast without other users. Erases \p cast where it returns true; else nothing changes.
+/// type. A cast or a precision that the user chose stops it, but not at data movement. A pad with another value than 0
+/// stops it too. Every floating operand must be such a cast without other users. Erases \p cast where it returns true;
+/// else nothing changes.
 bool sinkWidening(CastOp cast);
 
 /// trunc(move(x)) becomes move(trunc(x)), past data movement alone: rounding before an operation that compares would
-/// change its ties and the masks of its derivative. The operand has no other use, and fewer bytes must move. Erases
-/// \p cast where it returns true.
+/// change its ties and the masks of its derivative. The operand has no other use, and fewer bytes must move. A cast
+/// that the user chose moves too. Erases \p cast where it returns true; else nothing changes.
 bool hoistNarrowing(CastOp cast);
 
 /// Whether the operation could read this f32 operand in a low type with the same result. That holds for gradients that
@@ -28,7 +29,8 @@ bool hoistNarrowing(CastOp cast);
 bool readsAnyFloat(mlir::OpOperand &use);
 
 /// trunc(op(x)) becomes op(x) with a low result, where nothing else reads the f32 result: arithmetic rounds once either
-/// way. Nothing is folded where the user chose the cast or the precision. Erases \p cast where it returns true.
+/// way. Nothing is folded where the user chose the cast or the precision. Calls markFolded() on the operation. Erases
+/// \p cast where it returns true; else nothing changes.
 bool foldNarrowing(CastOp cast);
 
 /// Says in `mpc.precision` that a cast has been folded into the operation: it reads or writes another type than it was

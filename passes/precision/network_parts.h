@@ -13,12 +13,12 @@ public:
   explicit NetworkParts(mlir::ModuleOp module);
 
   /// Whether a level of mixed precision (O0 to O3, auto) acts on \p op. Levels act on operations of networks and of
-  /// `amp::AutoCast` scopes. Without any scope they act on every function that is no training step.
+  /// `amp::AutoCast` scopes. Without any scope they act on every function without `mpc.value_and_grad`.
   bool isInNetwork(mlir::Operation *op) const { return network.contains(op); }
 
   /// Whether \p op is part of a loss written by hand. It leads to the value that `value_and_grad` or `backward`
   /// differentiates, and comes after the last matrix work or norm. What gives the value itself is part of it, whatever
-  /// its kind. Only operations of the network are.
+  /// its kind. Only operations of the network are. The search stops at casts.
   bool isDifferentiated(mlir::Operation *op) const { return differentiated.contains(op); }
 
   /// Whether \p op gives the differentiated value itself. Operations that only hand it on (HandsOnValue) may lie
@@ -29,7 +29,8 @@ public:
   /// not lead to the loss.
   bool isDifferentiatedBy(mlir::Operation *op) const;
 
-  /// Whether \p op is what a network does to labels before its loss reads them.
+  /// Whether \p op is what a network does to labels before its loss reads them. Labels are the second operand of an
+  /// operation of the class Loss.
   bool isLabel(mlir::Operation *op) const { return labels.contains(op); }
 
 private:

@@ -32,8 +32,8 @@ public:
   /// Adds a node and returns its number, from 0. \p lowGain is what the node saves where it is low (negative: costs).
   unsigned addNode(Pin pinned = Pin::None, std::int64_t lowGain = 0);
 
-  /// Adds a value. Consumers may repeat and may hold the producer, which changes nothing. \p weight is what one cast of
-  /// it costs, >= 0.
+  /// Adds a value of a node that was added before. Its consumers are added before solve(). Consumers may repeat and may
+  /// hold the producer, which changes nothing. \p weight is what one cast of it costs, >= 0.
   void addValue(unsigned producer, std::span<const unsigned> consumers, std::int64_t weight);
 
   /// Solves for the nodes and values so far. It may be called again after more were added. False, and nothing is

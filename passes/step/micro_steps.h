@@ -30,11 +30,12 @@ public:
   mlir::Value getLast() const { return isLast; }
 
   /// What the checks of \p request found in the micro-steps so far. \p found is what this micro-step's check finds. Of
-  /// several bad gradients the last position stays. New operations stand behind the one that gives `found.firstBad`.
+  /// several bad gradients the largest position stays, and any position goes before -2. New operations stand behind the
+  /// one that gives `found.firstBad`.
   Finding soFar(unsigned request, Finding found);
   /// The sum of gradient \p position of \p request over the micro-steps so far, divided by the number of all
   /// micro-steps. In the last one it is their mean. It is built where the builder stands. \p term is the unscaled
-  /// gradient.
+  /// gradient. The accumulator is f32, and the result has the type of \p term.
   mlir::Value meanSoFar(unsigned request, unsigned position, mlir::Value term);
   /// What state \p old was before the first micro-step.
   mlir::Value beforeFirst(mlir::Value old);

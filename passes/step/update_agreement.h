@@ -5,8 +5,8 @@
 
 namespace mpc {
 
-/// Whether two updates are what the runtime asks of instructions that share a kernel. They agree in name, attributes,
-/// element types, and in which of their results something reads.
+/// Whether two updates are what the runtime asks of instructions that share a kernel. They agree in name, inherent
+/// attributes, element types, and in which of their results something reads. Shapes may differ.
 bool mayShareKernel(mlir::Operation *a, mlir::Operation *b);
 
 } // namespace mpc

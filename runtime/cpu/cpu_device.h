@@ -21,9 +21,10 @@ class CpuDevice : public Device {
   /// What Program::required_cpu_features names where no code is generated.
   std::vector<std::string> required_cpu_features() const override { return {"avx2", "fma", "f16c"}; }
 
-  /// Creates the kernel and asks it. The answer holds for the thread count at the time of the call. A choice that rules
-  /// make is not kept in the Program, since they make it again. It is kept where `tune`, `choice_cache` or
-  /// `allow_winograd` is set, or where the Program has a choice already.
+  /// Creates the kernel and asks it. Generated code has no kernel and keeps the workspace that it states. The answer
+  /// holds for the thread count at the time of the call. A choice that rules make is not kept in the Program, since
+  /// they make it again. It is kept where `tune`, `choice_cache` or `allow_winograd` is set, or where the Program has a
+  /// choice already. That of a packed weight stands with the weight.
   absl::StatusOr<InstructionPlan> Plan(const Program& program, const Instruction& instruction,
                                        const PlanOptions& options = {}) const override;
   absl::Status EndPlanning(const PlanOptions& options) const override { return tuner_.WriteCache(options); }

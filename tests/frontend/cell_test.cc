@@ -89,6 +89,13 @@ TEST(Cell, GetAndSetParameterByPath) {
   EXPECT_EQ(block.conv.bias.Value()->ToFloats(), value.ToFloats());
 }
 
+TEST(Parameter, SaysWhyItHasNoValue) {
+  Parameter parameter(Tensor::From({1.0f, 2.0f, 3.0f}, {2}));
+  EXPECT_FALSE(parameter.initial_error().ok());
+  EXPECT_THAT(std::string(parameter.Value().status().message()), HasSubstr("was made from a tensor that has an error"));
+  EXPECT_THAT(std::string(InitialiseParameters({parameter}).message()), HasSubstr("was made from a tensor"));
+}
+
 class Shared : public nn::Cell {
  public:
   MPC_CELL(Shared, encoder, decoder)

@@ -17,6 +17,25 @@ using ::testing::IsEmpty;
 using testing::TwoLayers;
 using testing::Values;
 
+/// A network with a table of integers beside its weight.
+class Indexed : public nn::Cell {
+ public:
+  MPC_CELL(Indexed, weight, table)
+  explicit Indexed(std::int32_t first) : table(Tensor::From({first, 7}, {2}), {.requires_grad = false}) {}
+  Tensor Construct(Tensor x) { return x * weight; }
+  Parameter weight{{2}, Ones()};
+  Parameter table;
+};
+
+TEST(Checkpoint, IntegersComeBack) {
+  testing::TemporaryFolder folder;
+  const std::string path = folder / "net.safetensors";
+  Indexed saved(3), loaded(0);
+  MPC_ASSERT_OK(SaveCheckpoint(saved, path));
+  MPC_ASSERT_OK(LoadParamIntoNet(loaded, path).status());
+  EXPECT_EQ(loaded.table.Value()->ToFloats(), (std::vector<float>{3, 7}));
+}
+
 TEST(Checkpoint, RoundTripIsBitEqual) {
   testing::TemporaryFolder folder;
   const std::string path = folder / "net.safetensors";

@@ -255,6 +255,14 @@ struct GroupTraining {
   Model model{network, loss, optimizer};
 };
 
+TEST(ParameterGroups, TakeANewRateAllOrNone) {
+  TwoWeights network;
+  nn::SGD optimizer({{.params = {network.first}}, {.params = {network.second}, .learning_rate = Halving()}},
+                    {.learning_rate = 0.5});
+  EXPECT_THAT(ErrorOf(optimizer.SetLearningRate(0.25)), HasSubstr("parameter group 1"));
+  EXPECT_EQ(*optimizer.learning_rate(0), 0.5);
+}
+
 TEST(ParameterGroups, AMP_25_HaveTheirOwnRateAndDecay) {
   GroupTraining training;
   MPC_ASSERT_OK(training.Step(1.0f));

@@ -87,6 +87,17 @@ TEST(MpcTrainText, LearnsToReadContextFromAFile) {
   EXPECT_LT(ReadJson(folder.File("summary.json"))["test_loss"], EntropyOfValidation(path));
 }
 
+// A path is bytes, and the summary is UTF-8.
+TEST(MpcTrainText, AnyPathStandsInTheSummary) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("t\xff.txt");
+  WriteFile(path, std::string(3000, 'a'));
+  const ToolResult result =
+      Train({"--text-file=" + path, "--steps=2", "--sample=0", "--quiet", "--summary=" + folder.File("summary.json")});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(ReadJson(folder.File("summary.json"))["options"].dump(), HasSubstr("t\xef\xbf\xbd.txt"));
+}
+
 TEST(MpcTrainText, SizesOfTheNetworkAreFlags) {
   const TemporaryFolder folder;
   const ToolResult result =

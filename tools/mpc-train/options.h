@@ -27,8 +27,8 @@ inline constexpr int kDigitClasses = 10;
 /// Bytes of a file, for language models.
 inline constexpr std::string_view kText = "text";
 
-/// The flags of mpc-train, as `mpc-train --help` explains them. Values of sizes, epochs and the optimizer are those
-/// after ParseCommandLine, which fills in defaults.
+/// The flags of mpc-train, as `mpc-train --help` explains them. Values of sizes, epochs, text and the optimizer are
+/// those after ParseCommandLine, which fills in defaults.
 struct TrainOptions : DeviceOptions {
   std::string model;
   amp::Options amp;
@@ -44,7 +44,7 @@ struct TrainOptions : DeviceOptions {
   std::int64_t shift = 0;              ///< training images move by up to so many pixels
   std::string optimizer = "momentum";  ///< momentum, sgd, adam, adamw, torch-adamw, rmsprop, lion, adagrad
   double learning_rate = 0;            ///< at the start; by default the optimizer's
-  double momentum = 0.9;               ///< momentum of optimizers momentum and sgd
+  double momentum = 0.9;               ///< momentum of optimizers momentum and sgd; the default of sgd is 0
   double weight_decay = 0;             ///< acts in every optimizer; on text, on matrices and tables alone
   double clip_norm = 0;                ///< largest norm of all gradients together; 0: they are not clipped
   /// cosine, constant. A cosine falls to 0, after every epoch; on text to a tenth, after every step. dcgan reads none.
@@ -87,7 +87,7 @@ bool SavesToFolder(const TrainOptions& options);
 /// Steps of all epochs of synthetic data or text, at least those of one epoch. The largest number where there are more.
 std::int64_t TotalSteps(const TrainOptions& options);
 
-/// The sizes that the network is built with. 0: as published.
+/// The sizes that the network is built with. 0: as published. On text, words are bytes and the context is a row.
 models::WorkloadSizes SizesOf(const TrainOptions& options);
 
 struct CommandLine {
@@ -96,7 +96,7 @@ struct CommandLine {
 };
 
 /// Reads the command line and fills in the defaults of the data set and the optimizer. Everything is checked that needs
-/// no file: errors are bad usage.
+/// no file: errors are bad usage. The profile of --amp-profile alone is read here, and its errors are among them.
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv);
 
 }  // namespace mpc::tools

@@ -14,7 +14,8 @@ using Json = nlohmann::ordered_json;
 
 using runtime::CheckWritable;
 
-/// Writes `value`, indented, with a final newline. NaN and infinities become null. Errors: runtime::WriteTextFile's.
+/// Writes `value`, indented by two, with a final newline. NaN and infinities become null. Bytes of texts
+/// that are no UTF-8 become U+FFFD. Errors: runtime::WriteTextFile's.
 absl::Status WriteJsonFile(const std::string& path, const Json& value);
 
 }  // namespace mpc::tools

@@ -16,16 +16,17 @@ struct DecodedPicture {
   std::int64_t height = 0;
   std::int64_t width = 0;
   runtime::AlignedBuffer rgb;  ///< [height, width, 3]
-  int orientation = 1;         ///< EXIF's number, 1 .. 8, for how the rows are to be turned
+  int orientation = 1;         ///< EXIF's number, 1 .. 8, for how the rows are to be turned; `rgb` is not turned
 };
 
-/// Each reads the header first, and takes no memory for the pixels where there are more than `max_pixels`. Errors
-/// (INVALID_ARGUMENT) say what is wrong with the picture, without its path.
+/// Each reads the header first, and takes no memory for the pixels where there are more than `max_pixels`. Every kind
+/// of picture becomes RGB of 8 bits: grey is repeated, 16 bits lose the lower half, alpha is dropped, inks are
+/// converted. Errors (INVALID_ARGUMENT) say what is wrong with the picture, without its path. An animated WebP is one.
 absl::StatusOr<DecodedPicture> DecodeJpeg(EncodedBytes encoded, std::int64_t max_pixels);
 absl::StatusOr<DecodedPicture> DecodePng(EncodedBytes encoded, std::int64_t max_pixels);
 absl::StatusOr<DecodedPicture> DecodeWebp(EncodedBytes encoded, std::int64_t max_pixels);
 
-/// The error of a header that announces too much.
+/// The error (INVALID_ARGUMENT) of a header that announces more than `max_pixels`.
 absl::Status CheckPixelCount(std::int64_t height, std::int64_t width, std::int64_t max_pixels);
 
 /// The orientation in EXIF data, which begin at the TIFF header. It is 1 where they have none or are damaged.

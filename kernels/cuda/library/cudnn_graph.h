@@ -46,15 +46,17 @@ class CudnnGraph {
   absl::StatusOr<std::vector<std::string>> Engines(std::size_t limit);
 
   /// Takes `engine`, or the heuristic's best where it is empty. Errors: UNIMPLEMENTED if no engine is left;
-  /// FAILED_PRECONDITION for an engine that is not offered here, breaks the contract or needs more workspace.
+  /// FAILED_PRECONDITION for an engine that is not offered here, breaks the contract or needs more workspace. After an
+  /// error the graph may hold the refused engine until another Choose.
   absl::Status Choose(std::string_view engine);
 
   /// Finalises the plan of the last Choose where Choose did not. That is so without a handle, for an engine that is
-  /// compiled at run time. Errors (UNIMPLEMENTED): cuDNN refuses it, or the driver's library takes no code.
+  /// compiled at run time. workspace_bytes() may grow, and no cap is checked. Errors (UNIMPLEMENTED): cuDNN refuses it,
+  /// or the driver's library takes no code.
   absl::Status Build();
 
   const std::string& engine() const;    ///< the engine of the last Choose; empty before it
-  std::size_t workspace_bytes() const;  ///< workspace of that engine, with room to align it
+  std::size_t workspace_bytes() const;  ///< workspace of that engine, with room to align it; 0 before it
   /// Valid after Choose. Numerical notes of the chosen engine, as cuDNN spells them without prefix: "TENSOR_CORE".
   std::vector<std::string> notes() const;
 

@@ -10,7 +10,8 @@ namespace mpc::cuda {
 
 class CudnnKernel : public Kernel {
  public:
-  /// Numerical notes of every engine in use, as cuDNN spells them without prefix: "TENSOR_CORE".
+  /// Numerical notes of every engine in use, one engine after the other, as cuDNN spells them without prefix:
+  /// "TENSOR_CORE". Engines may repeat a note.
   virtual std::vector<std::string> numerical_notes() const = 0;
 
   /// Finalises what was only chosen without a device: engines that are compiled at run time are compiled now, for the
