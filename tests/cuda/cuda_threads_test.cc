@@ -85,11 +85,13 @@ INSTANTIATE_TEST_SUITE_P(All, CudaThreadsOnStreams, testing::Values(Schedule::kL
 TEST_P(CudaThreadsOnStreams, LoadAndDropProgramsBesideEachOther) {
   const Device& cpu = **GetDevice("cpu");
   test::OnThreads(kThreads, [&](int thread) {
-    const std::vector<Outputs> expected = Training(cpu).Run(thread, false);
+    Training on_cpu(cpu);
+    const std::vector<Outputs> expected = on_cpu.Run(thread, false);
     for (int load = 0; load < 3; ++load) {
       Training training(*gpu_, {.graph = false});
       ASSERT_NE(training.executable, nullptr);
       EXPECT_TRUE(training.Run(thread, true) == expected) << "outputs differ";
+      EXPECT_EQ(ContentOf(training.state), ContentOf(on_cpu.state));
     }
   });
 }
