@@ -78,9 +78,10 @@ InferredTypes IotaOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) 
   MPC_ASSIGN_OR_RETURN(types, operandTypes<IotaOp>(operands));
   std::vector<int64_t> extents = toAttributes(dictionary).GetInts("shape");
   if (hasEmptyAxis(extents) || isTooLarge(extents))
-    return inferenceError("iota takes a shape of extents >= 1 with at most 2^47 elements, got {0}", shapeText(extents));
+    return inferenceError("{0} takes a shape of extents >= 1 with at most 2^47 elements, got {1}", mnemonic(),
+                          shapeText(extents));
   int64_t axis = toAttributes(dictionary).Get(attribute::kLastAxis);
-  if (auto known = normalAxis("iota", axis, int64_t(extents.size())); !known)
+  if (auto known = normalAxis(mnemonic(), axis, int64_t(extents.size())); !known)
     return known.takeError();
   // The operation's own result says which type it has.
   return SmallVector<RankedTensorType>{RankedTensorType::get(extents, IntegerType::get(dictionary.getContext(), 32))};

@@ -122,12 +122,12 @@ InferredTypes GatherGradOp::inferTypes(TypeRange operands, DictionaryAttr dictio
 InferredTypes ScatterAddOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<ScatterAddOp>(operands));
   if (types[0].getRank() < 1)
-    return inferenceError("scatter_add takes x of rank 1 or more, got {0}", typeText(types[0]));
+    return inferenceError("{0} takes x of rank 1 or more, got {1}", mnemonic(), typeText(types[0]));
   if (!isa<IntegerType>(types[1].getElementType()))
-    return inferenceError("scatter_add takes indices of i32 or i64, got {0}", typeText(types[1]));
+    return inferenceError("{0} takes indices of i32 or i64, got {1}", mnemonic(), typeText(types[1]));
   SmallVector<int64_t> updates(types[1].getShape());
   llvm::append_range(updates, types[0].getShape().drop_front());
-  MPC_RETURN_IF_ERROR(expectShape("scatter_add", "updates", types[2], updates));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "updates", types[2], updates));
   return SmallVector<RankedTensorType>{RankedTensorType::get(types[0].getShape(), promotedType({types[0], types[2]}))};
 }
 
@@ -165,8 +165,8 @@ InferredTypes ReduceProdOp::inferTypes(TypeRange operands, DictionaryAttr dictio
 
 InferredTypes ReduceProdGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<ReduceProdGradOp>(operands));
-  MPC_ASSIGN_OR_RETURN(reduced, inferReduction(types[1], dictionary, "reduce_prod_grad"));
-  MPC_RETURN_IF_ERROR(expectShape("reduce_prod_grad", "dy", types[0], reduced.front().getShape()));
+  MPC_ASSIGN_OR_RETURN(reduced, inferReduction(types[1], dictionary, mnemonic()));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "dy", types[0], reduced.front().getShape()));
   return SmallVector<RankedTensorType>{types[1]};
 }
 
@@ -179,7 +179,7 @@ static llvm::Expected<int64_t> axisOf(StringRef op, RankedTensorType x, Dictiona
 
 InferredTypes CumsumOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<CumsumOp>(operands));
-  if (auto axis = axisOf("cumsum", types[0], dictionary); !axis)
+  if (auto axis = axisOf(mnemonic(), types[0], dictionary); !axis)
     return axis.takeError();
   return types;
 }
@@ -197,27 +197,27 @@ static InferredTypes inferOrder(StringRef op, RankedTensorType x, int64_t axis, 
 
 InferredTypes SortOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SortOp>(operands));
-  MPC_ASSIGN_OR_RETURN(axis, axisOf("sort", types[0], dictionary));
-  return inferOrder("sort", types[0], axis, types[0].getDimSize(axis));
+  MPC_ASSIGN_OR_RETURN(axis, axisOf(mnemonic(), types[0], dictionary));
+  return inferOrder(mnemonic(), types[0], axis, types[0].getDimSize(axis));
 }
 
 InferredTypes TopKOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<TopKOp>(operands));
-  MPC_ASSIGN_OR_RETURN(axis, axisOf("top_k", types[0], dictionary));
+  MPC_ASSIGN_OR_RETURN(axis, axisOf(mnemonic(), types[0], dictionary));
   int64_t count = toAttributes(dictionary).GetInt("k"), extent = types[0].getDimSize(axis);
   if (count < 1 || count > extent)
-    return inferenceError("top_k takes k in [1, {0}], the extent of axis {1} of {2}, got {3}", extent, axis,
+    return inferenceError("{0} takes k in [1, {1}], the extent of axis {2} of {3}, got {4}", mnemonic(), extent, axis,
                           typeText(types[0]), count);
-  return inferOrder("top_k", types[0], axis, count);
+  return inferOrder(mnemonic(), types[0], axis, count);
 }
 
 InferredTypes TopKGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<TopKGradOp>(operands));
-  MPC_RETURN_IF_ERROR(expectShape("top_k_grad", "indices", types[1], types[0].getShape()));
-  MPC_ASSIGN_OR_RETURN(axis, axisOf("top_k_grad", types[0], dictionary));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "indices", types[1], types[0].getShape()));
+  MPC_ASSIGN_OR_RETURN(axis, axisOf(mnemonic(), types[0], dictionary));
   int64_t extent = toAttributes(dictionary).GetInt("extent");
   if (extent < types[0].getDimSize(axis))
-    return inferenceError("top_k_grad takes an extent of {0} or more, that of axis {1} of {2}, got {3}",
+    return inferenceError("{0} takes an extent of {1} or more, that of axis {2} of {3}, got {4}", mnemonic(),
                           types[0].getDimSize(axis), axis, typeText(types[0]), extent);
   SmallVector<int64_t> result(types[0].getShape());
   result[axis] = extent;
