@@ -129,7 +129,7 @@ absl::Status FunctionLowering::define() {
     size_t first = instructionCount();
     if (absl::Status status = defineOperation(op); !status.ok())
       return status;
-    assert((instructionCount() > first || isWait(op)) && "every other operation has an instruction");
+    assert((isWait(op) || instructionCount() > first) && "every operation but a wait has an instruction");
     instructionRanges.push_back({first, instructionCount() - 1});
     for (runtime::Instruction &instruction : llvm::drop_begin(sequence().instructions, first))
       instruction.phase = phaseOf(op);
