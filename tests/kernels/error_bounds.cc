@@ -25,7 +25,7 @@ const std::set<std::string>& ExactOps() {
       "equal",        "merge_checks", "all_of",        "any_of",     "next_micro_step", "tensor_statistics",
       "select",       "cast",         "reshape",       "argmax",     "transpose",       "random",
       "increment",    "unscale",      "broadcast_to",  "max_pool2d", "all_finite",      "update_loss_scale",
-      "check_finite", "all_reduce"};
+      "check_finite", "all_reduce",   "iota"};
   return *ops;
 }
 
