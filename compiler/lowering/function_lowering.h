@@ -57,8 +57,8 @@ public:
   runtime::ValueId addValue(runtime::Value record);
   /// Says which value \p argument is.
   void bind(mlir::BlockArgument argument, runtime::ValueId id) { ids[argument] = id; }
-  /// Gives the value of an argument of the step a place in the arena. Arguments of a sequence have a place where the
-  /// sequence is called.
+  /// Gives the value of an argument of the step, which is bound, a place in the arena. Arguments of a sequence have a
+  /// place where the sequence is called.
   void placeInArena(mlir::BlockArgument argument) { arenaValues[argument].push_back(ids.lookup(argument)); }
 
   /// Adds the instructions. Errors: what the device says; a FusionOp without code; an operation whose results nothing
@@ -67,9 +67,11 @@ public:
   /// Adds the copies to what could not be updated in place. They run after the last instruction.
   void addCopies();
   /// The record of a value: its own shape, the storage of its root. The first call adds the record to the Program.
+  /// Before run(), which makes the records of constants, it is called for arguments alone.
   runtime::ValueId valueId(mlir::Value v);
-  /// The same of \p operand of the terminator, a result. What leaves the function, or becomes another state, must not
-  /// change when state is updated in place. So an old value, or a view of one, is copied before the first instruction.
+  /// The same of \p operand of the terminator, a result, between run() and plan(). What leaves the function, or becomes
+  /// another state, must not change when state is updated in place. So an old value, or a view of one, is copied before
+  /// the first instruction.
   runtime::ValueId keptId(mlir::Value operand);
   /// The state, or the argument of a sequence, whose new value a result is; none for data.
   std::optional<runtime::ValueId> oldValue(unsigned result);
