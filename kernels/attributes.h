@@ -78,7 +78,8 @@ class Attributes {
     return Get<std::vector<std::int64_t>>(name, std::move(fallback));
   }
 
-  /// The value of a known attribute. A word that the enum lacks reads as no word: CheckWords refuses it before.
+  /// The value of a known attribute. A word that the enum lacks reads as no word: CheckWords (attribute_words.h)
+  /// refuses it before.
   template <typename T>
   auto Get(const KnownAttribute<T>& known) const {
     if constexpr (std::is_enum_v<T>) {

@@ -9,8 +9,10 @@
 namespace mpc {
 
 struct ConvolutionPart {
-  KernelSpec convolution;  ///< conv2d
-  std::size_t kept_bytes;  ///< bytes of an unused y in the workspace, a multiple of 256; 0 where y is a result
+  KernelSpec convolution;  ///< conv2d with all inputs, attributes and the packed weight of the whole
+  /// Bytes of an unused y, a multiple of 256; 0 where y is a result. Kernels keep it at the beginning of their
+  /// workspace, in front of the convolution's own.
+  std::size_t kept_bytes;
   const TensorSpec& y() const { return convolution.outputs[0]; }
 };
 

@@ -49,9 +49,9 @@ struct ReducePlan {
   DType in = DType::kF32, out = DType::kF32;
 };
 
-/// The plan of the reduction of operand `position` over the attribute `axes` (none: all), counted from 0. `out` is the
-/// type of the first result. Errors: UNIMPLEMENTED for an operand of more than eight axes, INVALID_ARGUMENT for an axis
-/// that it lacks.
+/// The plan of the reduction of operand `position`, counted from 0, over the attribute `axes` (none: all). `out` is the
+/// type of the first result. Errors: UNIMPLEMENTED for an operand of more than eight axes; INVALID_ARGUMENT for an axis
+/// that it lacks, as every negative one.
 absl::StatusOr<ReducePlan> PlanReduce(const KernelSpec& spec, std::size_t position);
 
 }  // namespace mpc

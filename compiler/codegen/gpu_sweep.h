@@ -8,14 +8,16 @@
 
 namespace mpc::codegen {
 
-/// One visit of the iteration space. Rows are reduced first, pass by pass. The last pass adds the terms for columns and
-/// for everything, and stores results. So an element of an output is stored after its thread's last read.
+/// One visit of the iteration space. Rows are reduced first, pass by pass. One more pass, the last one, adds the terms
+/// for columns and for everything, and stores results. So an element of an output is stored after its thread's last
+/// read. The steps are those of the plan, which outlives the sweep.
 struct Sweep {
   using Step = FusionPlan::Step;
   using Steps = llvm::SmallVector<const Step *, 2>;
 
   unsigned index = 0; ///< its place in sweepsOf()
-  /// Reductions along rows, grouped by pass. A value of a row that a later sweep needs is reduced again.
+  /// Reductions along rows, grouped by pass, without the last pass. A value of a row that a later sweep needs is
+  /// reduced again. A result of the region is read back instead.
   llvm::SmallVector<Steps, 2> rowPasses;
   Steps columnSteps, allSteps;
   /// Results of the region (their numbers) that have a value an element or a row.
@@ -36,13 +38,14 @@ std::vector<Sweep> sweepsOf(FusionOp fusion, const FusionPlan &plan);
 /// How one sweep is launched.
 ///
 /// Flat: the space is one row of vectors, and each thread takes `ahead` of them at a time. All threads of a block are
-/// one team. The first block takes the elements that fill no vector. Otherwise a block's threads form teams of `lanes`
-/// threads, a power of two, and each team takes a row. A thread takes `places` vectors of the row, `lanes` vectors
-/// apart. Where `resident` is true, these are the whole row or column tile. Else the thread goes on with the next ones.
+/// one team: `lanes` is `threads`, and `places` is 1. The first block takes the elements that fill no vector. Otherwise
+/// a block's threads form teams of `lanes` threads, a power of two, and each team takes a row. A thread takes `places`
+/// vectors of the row, `lanes` vectors apart. Where `resident` is true, these are the whole row or column tile. Else
+/// the thread goes on with the next ones. Places beyond the end of a row take no part.
 struct SweepTiling {
   bool flat = false;
   bool resident = true;
-  unsigned vector = 1; ///< elements that lie side by side and are read at once
+  unsigned vector = 1; ///< elements that lie side by side and are read at once; divides the columns unless flat
   unsigned lanes = 1, places = 1;
   unsigned ahead = 1;      ///< rows (flat: vectors) whose loads are under way together
   unsigned threads = 256;  ///< threads of a block: 64 to 512
@@ -58,8 +61,8 @@ struct SweepTiling {
   int64_t width() const { return int64_t{lanes} * places * vector; }
 };
 
-/// The tiling of a sweep. It follows from the shape, the element types, what the sweep stores and reduces, and the
-/// target's number of multiprocessors. \p s visits something.
+/// The tiling of a sweep. It follows from the shape, the element types, what the sweep reads, stores and reduces, and
+/// the target's number of multiprocessors. \p s visits something.
 SweepTiling tilingOf(const FusionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors);
 
 } // namespace mpc::codegen

@@ -52,8 +52,9 @@ class ParameterGroups {
   bool grouped_ = true;
 };
 
-/// Base of optimizers. Owns its state: learning rates, step counter and slots; copies share it. Errors of construction
-/// (no parameters, a parameter given twice, a value out of range) are kept and returned by the first use.
+/// Base of optimizers. Owns its state: learning rates, step counter and slots; copies share it, but not the session
+/// that amp::Initialize gives one of them later. Errors of construction (no parameters, a parameter given twice, a
+/// value out of range) are kept and returned by the first use.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -67,18 +68,21 @@ class Optimizer {
   /// False for optimizers without a `loss_scale` option.
   virtual bool divides_by_loss_scale() const { return true; }
   virtual std::string TypeName() const = 0;
-  /// Errors: the scaler leaves the division to the optimizer, and its `loss_scale` differs or does not exist.
+  /// Errors: a static scaler leaves the division to the optimizer, and its `loss_scale` differs or does not exist.
+  /// Other modes pass.
   absl::Status CheckLossScale(const LossScaleConfig& config) const;
 
   /// Sets the learning rate of `group`, or of every group if none is given. The next step uses it, without a recompile.
   /// Errors: a negative or non-finite rate, no such group, a rate that a schedule computes. No rate changes then.
   absl::Status SetLearningRate(double learning_rate);
   absl::Status SetLearningRate(std::size_t group, double learning_rate);
-  /// Errors: no such group, a schedule (its value is the record "learning_rate" of a step).
+  /// The rate as f32 holds it. Waits for steps that a device still runs. Errors: no such group; a schedule, which has
+  /// no rate outside a step; those of Parameter::Value. A step that records "learning_rate" records the rate of the
+  /// first group of its first optimizer, a schedule's too.
   absl::StatusOr<double> learning_rate(std::size_t group = 0) const;
   /// The weight decay of a group; 0 if there is no such group.
   double weight_decay(std::size_t group = 0) const;
-  /// Number of updates done; skipped steps do not count.
+  /// Number of updates done; skipped steps do not count. Waits like learning_rate(). Errors: those of Parameter::Value.
   absl::StatusOr<std::int64_t> step() const;
 
   /// In a training step: applies `gradients` (in the order of `parameters()`); after amp::ScaleLoss for this optimizer
@@ -89,10 +93,13 @@ class Optimizer {
   /// The same where the rank-0 bool `predicate` holds; elsewhere no state of this optimizer changes. Undefined: always.
   bool Apply(const std::vector<Tensor>& gradients, const Tensor& predicate);
 
-  /// Learning rates that no schedule computes, step and slots. Names them after the parameters.
+  /// Learning rates that no schedule computes, step and slots. Names them "optimizer.learning_rate",
+  /// "optimizer.group1.learning_rate", "optimizer.step", and slots after the parameters,
+  /// "optimizer.fc1.weight.velocity".
   std::vector<Parameter> State();
 
-  /// The place among the optimizers of a step, from 0: names its state "optimizer", "optimizer2", ...
+  /// The place among the optimizers of a step, from 0. The next State() names its state "optimizer", "optimizer2", ...
+  /// by it. A trace that uses the optimizer sets the place of that step.
   void SetPlace(std::size_t place);
   /// Counts updates; identifies the optimizer in a step.
   const Parameter& step_counter() const { return step_; }
@@ -114,11 +121,11 @@ class Optimizer {
   /// One parameter's update.
   struct Operands {
     Tensor parameter;
-    std::vector<Tensor> slots;
+    std::vector<Tensor> slots;  ///< in the order of `slot_names`
     Tensor gradient;
-    Tensor learning_rate;
-    Tensor step;
-    Tensor predicate;  ///< may be undefined
+    Tensor learning_rate;  ///< f32, rank 0
+    Tensor step;           ///< updates done before this one: i32, rank 0
+    Tensor predicate;      ///< may be undefined
     double weight_decay;
     std::size_t index;  ///< place of the parameter among `parameters()`
   };

@@ -24,7 +24,8 @@ struct SaveOptions {
 
 /// Writes every Parameter of `net` (running statistics included) under its dotted path as safetensors. Parameters
 /// without a value draw their initial one first. The file is written beside `path`, synced and renamed. It replaces an
-/// older one; its folder must exist. Errors: the path and the reason; those of Parameter::Value.
+/// older one; its folder must exist. Errors: the path and the reason, as where two Parameters get one name; those of
+/// Parameter::Value.
 absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, const SaveOptions& options = {});
 /// With the names of NameMap::Preset(preset): SaveCheckpoint(net, "model.safetensors", "huggingface/gpt2").
 absl::Status SaveCheckpoint(nn::Cell& net, const std::string& path, std::string_view preset);
@@ -38,7 +39,7 @@ absl::StatusOr<std::map<std::string, Tensor>> LoadCheckpoint(const std::string& 
 struct LoadOptions {
   /// Strict: every Parameter must be in the file and every entry must fit one, unless `names` ignores it; otherwise
   /// nothing is loaded. Partial: what fits is loaded and the report names the rest. An entry that is misshapen, has no
-  /// floating type, or stands for two Parameters is an error in both.
+  /// floating type or no value, or stands for two Parameters is an error in both.
   bool strict = true;
   NameMap names;  ///< what the file calls the Parameters; NameMap::PyTorch() for PyTorch
   /// Parameters at and below these paths keep their values, whatever the file has for them: {"fc"} for a new head.

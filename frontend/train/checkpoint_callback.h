@@ -15,7 +15,7 @@ struct ModelCheckpointOptions {
   std::string prefix = kCheckpointPrefix;  ///< prefix of file names, not empty; no '/'
   std::string directory = ".";             ///< made if it is missing
   std::int64_t save_checkpoint_steps = 0;  ///< save after every so many steps (global count); 0: not by steps
-  /// Save after every so many epochs; 0: not by epochs. Left out: 1, or 0 if steps are given.
+  /// Save after every so many epochs (RunContext::epoch); 0: not by epochs. Left out: 1, or 0 if steps are given.
   std::optional<std::int64_t> save_checkpoint_epochs;
   /// Number of files with the prefix that stay in the folder, whoever wrote them: those of the latest steps. 0: all.
   std::int64_t keep_checkpoint_max = 5;

@@ -10,7 +10,7 @@
 namespace mpc::cpu {
 
 /// max_pool2d of 2 to 16 channels, with windows of at most 3 x 3 and without dilation. Null for other geometries, for
-/// rows that no RowPermutation fits or that are longer than kMaxRow, and on processors without AVX-512.
+/// rows that no RowPermutation fits or that are longer than kMaxRow (row_permutation.h), and without AVX-512.
 std::unique_ptr<Kernel> MakeNarrowMaxPool(const KernelSpec& spec, const PoolGeometry& geometry);
 /// Its gradient, with any number of channels in either layout, and any padding. Null where windows overlap or dilate,
 /// where dy and dx differ in type, for such rows, and without AVX-512.

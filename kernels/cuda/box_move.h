@@ -13,7 +13,8 @@
 
 namespace mpc::cuda {
 
-/// Elements of `from` to elements of `to`, floating tensors both. A unit is one element, or kVector neighbours.
+/// Elements of `from` to elements of `to`, each of type f32, f16 or bf16. Other types move in parts of 16 bits, as f16
+/// on both sides. A unit is one element, or kVector neighbours.
 struct Mover {
   Source from;
   Sink to;

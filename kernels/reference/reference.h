@@ -38,8 +38,9 @@ enum class Rounding {
   kNone,  ///< floating types keep f64 accuracy: a cast between them changes nothing
 };
 
-/// Runs one operation and rounds its results. Gives `outputs`, whose specs are set, their sizes; shapes are not
-/// checked. Errors: NOT_FOUND for an operation without a reference function, those of CheckWords.
+/// Runs one operation and rounds its results. Gives `outputs`, whose specs are set, their sizes. Number, types and
+/// shapes of operands and results are not checked. Errors: NOT_FOUND for an operation without a reference function,
+/// those of CheckWords.
 absl::Status Run(std::string_view name, const Attributes& attributes, absl::Span<const Tensor> inputs,
                  absl::Span<Tensor> outputs, Rounding rounding = Rounding::kStorage);
 

@@ -22,7 +22,7 @@ public:
   bool isDifferentiated(mlir::Operation *op) const { return differentiated.contains(op); }
 
   /// Whether \p op gives the differentiated value itself. Operations that only hand it on (HandsOnValue) may lie
-  /// between.
+  /// between, and so may mpc.scale_loss.
   bool givesDifferentiatedValue(mlir::Operation *op) const { return differentiatedValue.contains(op); }
 
   /// Whether `backward` differentiates by a result of the operation. Such a value keeps its type: a cast of it would

@@ -16,7 +16,8 @@ struct Finding {
 };
 
 /// The micro-step of a function and the accumulators that outlive it. A step of one micro-step has neither: what its
-/// methods are given they give back, and nothing is added.
+/// methods are given they give back, and nothing is added. Elsewhere addNumber, soFar and appendResults leave the
+/// builder behind what they add.
 class MicroSteps {
 public:
   MicroSteps(StepEdit &edit, int64_t count) : edit(edit), count(count) {}
@@ -37,7 +38,8 @@ public:
   /// micro-steps. In the last one it is their mean. It is built where the builder stands. \p term is the unscaled
   /// gradient. The accumulator is f32, and the result has the type of \p term.
   mlir::Value meanSoFar(unsigned request, unsigned position, mlir::Value term);
-  /// What state \p old was before the first micro-step.
+  /// What state \p old was before the first micro-step. It is built once, behind \p old or, for an argument, behind a
+  /// comparison of addNumber. The builder stays where it stands.
   mlir::Value beforeFirst(mlir::Value old);
   /// \p updated in the last micro-step and \p old before it, where the builder stands.
   mlir::Value inLast(mlir::Value updated, mlir::Value old);

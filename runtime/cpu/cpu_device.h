@@ -30,7 +30,9 @@ class CpuDevice : public Device {
   absl::Status EndPlanning(const PlanOptions& options) const override { return tuner_.WriteCache(options); }
   bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const override;
   /// The executable runs `program` itself. Where kernels here need larger workspaces or other packing, it runs a copy
-  /// that is fitted.
+  /// that is fitted. State of flat updates that no Program uses yet moves into buffers of its own, so addresses of it
+  /// become invalid. Errors, beside Device::Load's: INVALID_ARGUMENT for no program, for one of another device, and for
+  /// one that CheckProgram refuses.
   absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program, const StateStore& state,
                                                    const LoadOptions& options = {}) const override;
 

@@ -17,10 +17,10 @@ struct WorkloadSizes;
 
 namespace mpc::tools {
 
-/// The model that is no classifier: two networks, trained by a step of their own.
+/// The model of two networks, which are trained by a step of their own. It learns digits.
 inline constexpr std::string_view kDcgan = "dcgan";
 
-/// Data that fit every network.
+/// Data that fit every network but kDcgan.
 inline constexpr std::string_view kSynthetic = "synthetic";
 /// Classes of digits and mnist.
 inline constexpr int kDigitClasses = 10;
@@ -28,7 +28,8 @@ inline constexpr int kDigitClasses = 10;
 inline constexpr std::string_view kText = "text";
 
 /// The flags of mpc-train, as `mpc-train --help` explains them. Values of sizes, epochs, text and the optimizer are
-/// those after ParseCommandLine, which fills in defaults.
+/// those after ParseCommandLine, which fills in defaults. Of the optimizer kDcgan reads the learning rate alone.
+/// ParseCommandLine refuses a flag that the model, the data or the action does not read.
 struct TrainOptions : DeviceOptions {
   std::string model;
   amp::Options amp;
