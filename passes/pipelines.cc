@@ -109,6 +109,8 @@ public:
     CompileOptions result;
     auto next = declared.begin();
     forEachOfPasses(result, [&](const OptionInfo &, auto &member) { read((next++)->get(), member); });
+    if (!device.empty())
+      result.device = device;
     return result;
   }
 
@@ -154,7 +156,9 @@ private:
     member = static_cast<Option<Value> *>(given)->getValue();
   }
   static void read(llvm::cl::Option *given, std::optional<bool> &member) {
-    member = static_cast<Option<bool> *>(given)->getValue();
+    auto *option = static_cast<Option<bool> *>(given);
+    if (option->hasValue())
+      member = option->getValue();
   }
   static void read(llvm::cl::Option *given, std::vector<std::string> &member) {
     auto *list = static_cast<ListOption<std::string> *>(given);

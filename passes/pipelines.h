@@ -30,8 +30,8 @@ void buildStepPipeline(mlir::OpPassManager &manager, const compiler::CompileOpti
 void buildPlanPipeline(mlir::OpPassManager &manager, int64_t candidates);
 
 /// Every pass of passes.td, and the pipeline `mpc-step-pipeline`. Its options are those of the kind OfPasses, the
-/// device whose target the module gets, if any, and the stage, Final by default. `fusion` is on by default there,
-/// whatever the device.
+/// device whose target the module gets, if any, and the stage, Final by default. `fusion` is off by
+/// default where that option names another device than the CPU.
 void registerMpcPasses();
 
 } // namespace mpc

@@ -12,8 +12,9 @@ namespace mpc::nn {
 namespace {
 
 absl::Status CheckRate(const char* schedule, const char* field, double value) {
-  if (value >= 0 && !std::isinf(value)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(schedule, field, " must be a finite number >= 0, got ", value));
+  if (value >= 0 && std::isfinite(static_cast<float>(value))) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(schedule, field, " must be a finite number >= 0, got ", value,
+                                                 std::isfinite(value) && value > 0 ? ", which f32 does not hold" : ""));
 }
 
 absl::Status CheckSteps(const char* schedule, const char* field, std::int64_t value) {

@@ -129,7 +129,9 @@ absl::StatusOr<double> Optimizer::learning_rate(std::size_t group) const {
   }
   if (groups_[group].rate.is_schedule()) {
     return absl::FailedPreconditionError(
-        "a schedule computes the learning rate in the step; ask for it as the record \"learning_rate\"");
+        group == 0 ? "a schedule computes the learning rate in the step; ask for it as the record \"learning_rate\""
+                   : absl::StrCat("a schedule computes the learning rate of parameter group ", group,
+                                  " in the step; the record \"learning_rate\" is that of group 0"));
   }
   absl::StatusOr<Tensor> value = groups_[group].state.Value();
   return value.ok() ? value->TryItem<double>() : value.status();

@@ -207,6 +207,7 @@ TEST(LearningRate, RejectsBadArguments) {
               HasSubstr("StepDecay: step_size must be at least 1, got 0"));
   EXPECT_EQ(error(nn::StepDecay({.decay_rate = 1})), "");
   EXPECT_THAT(error(-1.0), HasSubstr("learning_rate must be a finite number >= 0, got -1"));
+  EXPECT_THAT(error(1e39), HasSubstr("got 1e+39, which f32 does not hold"));
   EXPECT_THAT(error(nn::StepDecay({.learning_rate = HUGE_VAL})),
               HasSubstr("StepDecay: learning_rate must be a finite number >= 0, got inf"));
 }
