@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Saves tiny random networks as torchvision and transformers save them, for tests/training/published_weights_test.cc.
+"""Saves tiny random networks as torchvision and transformers save them, to compare logits with mpc.
 
-    python3 tools/parity/make_published_goldens.py tests/training/goldens/published
+    python3 tools/parity/make_published_goldens.py FOLDER
 
 Needs torch, torchvision, transformers and safetensors; no network. Each folder gets the network's files, and
-`expected.safetensors` with an input and the logits that the library computes for it in f32. The committed files come
-from torch 2.15, torchvision and transformers of November 2026; their versions are in `expected.safetensors`.
+`expected.safetensors` with an input and the logits that the library computes for it in f32.
 """
 
 import pathlib
