@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(kMapThreads) LineSumsKernel(RunningSums sums, 
   }
 }
 
-/// One block a line. In a tile each thread adds the sum that stands `reach` steps before its own, twice as far each time
-/// (Hillis and Steele 1986).
+/// One block a line. In a tile each thread adds the sum that stands `reach` steps before its own, twice as far each
+/// time (Hillis and Steele 1986).
 __global__ void __launch_bounds__(kScanThreads) TileSumsKernel(RunningSums sums, Source x, Sink y) {
   MPC_SHARED_ARRAY(float, tile, kScanThreads);
   const int thread = static_cast<int>(threadIdx.x);

@@ -75,7 +75,7 @@ InferredTypes RandomOp::inferTypes(TypeRange operands, DictionaryAttr dictionary
 }
 
 InferredTypes IotaOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes<IotaOp>(operands));
+  MPC_RETURN_IF_ERROR(operandTypes<IotaOp>(operands).takeError());
   std::vector<int64_t> extents = toAttributes(dictionary).GetInts("shape");
   if (hasEmptyAxis(extents) || isTooLarge(extents))
     return inferenceError("{0} takes a shape of extents >= 1 with at most 2^47 elements, got {1}", mnemonic(),
