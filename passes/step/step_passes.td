@@ -24,7 +24,7 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     where no request is finite. There is one guarded update for each set of requests.
 
     **Scalers traced by hand** (the function has `mpc.all_finite`) stay as they are. Running statistics and generator
-    counters get the predicates that follow from the rules above.
+    counters get the predicates that follow from the rules above. Checks that an update waits for take in norms too.
 
     **Accumulation.** With `accumulation-steps` > 1 the function is one micro-step. State of role `accumulator` gathers
     the mean of the unscaled gradients (`accumulator.<parameter>`) and counts micro-steps (`accumulator.micro_step`). It
