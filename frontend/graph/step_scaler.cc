@@ -129,6 +129,16 @@ const ScaledLoss* StepScaling::FindScaled(const Tensor& tensor) const {
   return nullptr;
 }
 
+const StepScaler* StepScaling::ScalerBehind(const Tensor& gradient) const {
+  for (const BackwardPass& pass : passes_) {
+    const ScaledLoss* scaled = FindScaled(pass.loss);
+    const bool given = scaled != nullptr && std::any_of(pass.gradients.begin(), pass.gradients.end(),
+                                                        [&](const Tensor& each) { return SameValue(each, gradient); });
+    if (given) return scaled->scaler;
+  }
+  return nullptr;
+}
+
 std::vector<Tensor> StepScaling::LossesOf(const StepScaler& scaler, const std::vector<Tensor>& gradients) const {
   std::vector<Tensor> losses;
   for (const BackwardPass& pass : passes_) {

@@ -94,6 +94,10 @@ class StepScaling {
   /// after arithmetic on the gradients, every loss of the scaler.
   std::vector<Tensor> LossesOf(const StepScaler& scaler, const std::vector<Tensor>& gradients) const;
 
+  /// The scaler by which `gradient`, as a backward pass has given it, is scaled; null if it is not, or after
+  /// arithmetic.
+  const StepScaler* ScalerBehind(const Tensor& gradient) const;
+
   void Note(BackwardPass pass) { passes_.push_back(std::move(pass)); }
   /// The gradient of `parameter` from the backward pass of `loss`; undefined if there was none.
   Tensor FindGradient(const Tensor& loss, const Parameter& parameter) const;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/amp_session.h"
 #include "frontend/graph/ops.h"
+#include "frontend/graph/step_scaler.h"
 #include "frontend/graph/trace.h"
 
 namespace mpc::nn {
@@ -14,6 +15,24 @@ namespace {
 
 std::string NameOf(const Parameter& parameter) {
   return parameter.name().empty() ? absl::StrCat("<unnamed ", ShapeToString(parameter.shape()), ">") : parameter.name();
+}
+
+/// The scale of these gradients, in words, where dividing by `loss_scale` does not undo it. Empty where it does, or
+/// where the scale is not known. The wrap has scaled them, or a scaler that the step calls. A scale that moves fits no
+/// number.
+std::string WrongScale(mpc::internal::Trace& trace, const std::vector<Tensor>& gradients, double loss_scale) {
+  if (loss_scale == 1.0) return "";
+  const std::optional<double>& of_wrap = trace.updates().divided_scale();
+  if (of_wrap.has_value() && *of_wrap != loss_scale) return absl::StrCat(*of_wrap);
+  if (!trace.in_step()) return "";
+  const auto& scaling = amp::internal::StepScaling::InTrace(trace);
+  for (const Tensor& gradient : gradients) {
+    const amp::internal::StepScaler* scaler = gradient.defined() ? scaling.ScalerBehind(gradient) : nullptr;
+    if (scaler == nullptr) continue;
+    if (scaler->scaler()->current().mode == LossScaleConfig::Mode::kDynamic) return "dynamic";
+    if (const double scale = scaler->scaler()->scale(); scale != loss_scale) return absl::StrCat(scale);
+  }
+  return "";
 }
 
 }  // namespace
@@ -197,10 +216,9 @@ bool Optimizer::Apply(const std::vector<Tensor>& gradients, const Tensor& predic
     trace->Fail(
         absl::StrCat("optimizer: got ", gradients.size(), " gradients for ", parameters_.size(), " parameters"));
   }
-  if (const std::optional<double>& scale = trace->updates().divided_scale();
-      loss_scale_ != 1.0 && scale.has_value() && *scale != loss_scale_) {
+  if (const std::string scale = WrongScale(*trace, gradients, loss_scale_); !scale.empty()) {
     trace->Fail(absl::StrCat(TypeName(), " has loss_scale = ", loss_scale_, ", but the scale that it has to divide is ",
-                             *scale, ": gradients would be scaled wrongly"));
+                             scale, ": gradients would be scaled wrongly"));
   }
   if (trace->failed()) return false;
   prefix_ = trace->state().optimizers().PrefixOf(step_);

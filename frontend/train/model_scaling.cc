@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/gradient_names.h"
 #include "frontend/graph/amp_session.h"
 #include "frontend/train/model_impl.h"
 
@@ -157,9 +158,10 @@ std::string Model::Impl::GradientName(const internal::StepResults& results, cons
   for (std::size_t check = 0; check < checked.size(); ++check) {
     const double found = checked.size() == 1 ? static_cast<double>(index)
                                              : results.Record(absl::StrCat("check", suffix, ".", check)).value_or(-1);
-    if (found >= 0 && found < static_cast<double>(checked[check].size())) {
-      return checked[check][static_cast<std::size_t>(found)];
-    }
+    if (found < 0) continue;
+    const auto place = static_cast<std::size_t>(found);
+    // The wrap adds norms behind the gradients that the scaler checks.
+    return place < checked[check].size() ? checked[check][place] : std::string(kNormOfGradients);
   }
   return "";
 }

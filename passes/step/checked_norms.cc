@@ -21,10 +21,12 @@ using namespace mlir;
 
 namespace mpc {
 
-// Whether \p v is finite where a finite check passes: then its squares are, in f64.
+// Whether \p v is finite where a finite check passes: then its squares are, in f64. A check looks at what is unscaled.
 static bool isCheckedGradient(Value v, ArrayRef<GradientRequest> requests) {
   if (auto clamp = v.getDefiningOp<ClampOp>())
     v = clamp.getX();
+  if (auto unscale = v.getDefiningOp<UnscaleOp>())
+    v = unscale.getGradient();
   return getElementTypeOrSelf(v.getType()).isF32() &&
          llvm::any_of(requests, [&](const GradientRequest &asked) { return llvm::is_contained(asked.gradients, v); });
 }
@@ -41,10 +43,20 @@ static bool reachesUpdate(Operation *from) {
   return false;
 }
 
-CheckedNorms::CheckedNorms(StepEdit &edit, const MicroSteps &microSteps) : edit(edit) {
+// What is computed from \p from, and itself, up to \p last, which comes later in the block.
+static llvm::SetVector<Operation *> followers(Operation *from, Operation *last) {
+  llvm::SetVector<Operation *> follow;
+  follow.insert(from);
+  for (Operation &op : llvm::make_range(std::next(from->getIterator()), std::next(last->getIterator())))
+    if (llvm::any_of(op.getOperands(), [&](Value v) { return follow.contains(v.getDefiningOp()); }))
+      follow.insert(&op);
+  return follow;
+}
+
+CheckedNorms::CheckedNorms(StepEdit &edit, bool accumulates) : edit(edit) {
   normsOf.resize(edit.getRequests().size());
   for (auto norm : edit.getBody().getOps<GlobalNormOp>()) {
-    bool isChecked = !microSteps.accumulates() && llvm::all_of(norm.getGradients(), [&](Value gradient) {
+    bool isChecked = !accumulates && llvm::all_of(norm.getGradients(), [&](Value gradient) {
       return isCheckedGradient(gradient, edit.getRequests());
     });
     if (isChecked || !reachesUpdate(norm))
@@ -57,6 +69,10 @@ CheckedNorms::CheckedNorms(StepEdit &edit, const MicroSteps &microSteps) : edit(
 
 Value CheckedNorms::isFinite(GlobalNormOp norm) {
   Value &flag = flags[norm];
+  // An earlier run may have made it.
+  for (Operation *user : norm.getNorm().getUsers())
+    if (auto made = dyn_cast<CheckFiniteOp>(user); made && !flag)
+      flag = made.getFinite();
   if (flag)
     return flag;
   OpBuilder &builder = edit.builder;
@@ -69,26 +85,26 @@ Value CheckedNorms::isFinite(GlobalNormOp norm) {
 }
 
 void CheckedNorms::addTo(const FiniteChecks &checks) {
-  for (auto [check, norms] : llvm::zip(checks.getChecks(), normsOf))
-    addTo(check, norms);
+  for (auto [request, check] : llvm::enumerate(checks.getChecks()))
+    addTo(check, request);
 }
 
-void CheckedNorms::addTo(AllFiniteOp check, ArrayRef<GlobalNormOp> norms) {
+void CheckedNorms::addTo(AllFiniteOp check, unsigned request) {
   Operation *last = check;
-  for (GlobalNormOp norm : norms) {
+  for (GlobalNormOp norm : normsOf[request]) {
+    if (check->isBeforeInBlock(norm) && followers(check, norm).contains(norm))
+      continue;
     Value flag = isFinite(norm);
+    if (llvm::is_contained(check.getGradients(), flag))
+      continue;
     check.getGradientsMutable().append(flag);
     last = later(last, flag.getDefiningOp());
   }
   if (last == check)
     return;
-  // Move the check with what follows from it: no update reads it yet.
-  llvm::SetVector<Operation *> follows;
-  follows.insert(check);
-  for (Operation &op : llvm::make_range(check->getIterator(), last->getIterator()))
-    if (llvm::any_of(op.getOperands(), [&](Value v) { return follows.contains(v.getDefiningOp()); }))
-      follows.insert(&op);
-  for (Operation *op : follows) {
+  // No update reads the check of a wrap yet.
+  llvm::SetVector<Operation *> follow = followers(check, last);
+  for (Operation *op : follow) {
     op->moveAfter(last);
     last = op;
   }

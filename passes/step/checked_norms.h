@@ -9,19 +9,21 @@ namespace mpc {
 /// losses or micro-steps, and the user's own arithmetic. Clipping would then make everything NaN, so the norm counts as
 /// one more gradient.
 ///
-/// A norm that follows from an update which the loss does not follow from comes too late for the check.
+/// A norm that follows from an update which the loss does not follow from comes too late for the check. So does one
+/// that follows from the check itself, as where a scaler moves between two losses.
 class CheckedNorms {
 public:
-  /// Finds the norms in a step that is not yet changed.
-  CheckedNorms(StepEdit &edit, const MicroSteps &microSteps);
+  /// Finds the norms in a step that is not yet changed. \p accumulates: gradients will be sums over micro-steps.
+  CheckedNorms(StepEdit &edit, bool accumulates);
 
   /// How many norms the check of \p request takes in.
   size_t countOf(unsigned request) const { return normsOf[request].size(); }
   /// Adds the norms to \p checks, which move behind them. Readers of gradients see what they are to see by then.
   void addTo(const FiniteChecks &checks);
+  /// Adds the norms of \p request to \p check, which moves behind them with what follows from it.
+  void addTo(AllFiniteOp check, unsigned request);
 
 private:
-  void addTo(AllFiniteOp check, llvm::ArrayRef<GlobalNormOp> norms);
   mlir::Value isFinite(GlobalNormOp norm);
 
   StepEdit &edit;

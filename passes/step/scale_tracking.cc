@@ -3,6 +3,7 @@
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/vjp_support.h"
+#include "passes/step/scale_by_hand.h"
 #include "passes/step/step_flow.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
@@ -43,18 +44,24 @@ void ScaleTracking::visit(Operation *op) {
       })
       .Case([&](UnscaleOp unscale) { visitUnscale(unscale); })
       .Case([&](GlobalNormOp norm) {
-        if (!norm.getUnscale())
-          return visitClip(norm, norm.getGradients());
-        for (Value gradient : norm.getGradients())
-          expectScaled(norm, gradient, norm.getScale());
+        for (Value gradient : norm.getGradients()) {
+          if (norm.getUnscale())
+            expectScaled(norm, gradient, norm.getScale());
+          else if (lookup(gradient).state == Kind::Scaled)
+            report(norm, "the norm of gradients is taken", gradient);
+        }
       })
-      .Case([&](ClipByNormOp clip) { visitClip(clip, clip.getGradient()); })
+      .Case([&](ClipByNormOp clip) { visitUnscaled(clip, "a gradient is clipped", clip.getGradient()); })
+      .Case([&](ClampOp clip) { visitUnscaled(clip, "a gradient is clipped", clip.getX()); })
+      .Case([&](AccumulateGradientOp sum) { visitUnscaled(sum, "a gradient is accumulated", sum.getGradient()); })
       .Case([&](OptimizerOpInterface update) {
         if (!update.getUnscale())
           return visitUpdate(update);
         expectScaled(update, update.getGradientMutable().get(), update.getScalars().front());
       })
       .Default([&](Operation *other) {
+        if (auto scaling = dyn_cast<ScaleLossOp>(other))
+          expectUnscaledLoss(scaling);
         if (has<Property::SumsGradients>(other))
           return visitSum(other);
         if (other->hasTrait<StateUpdate>())
@@ -86,13 +93,6 @@ void ScaleTracking::followScaler(Operation *op) {
   }
 }
 
-static std::optional<double> constantSplat(Value v) {
-  if (auto constant = v.getDefiningOp<ConstantOp>())
-    if (auto elements = dyn_cast<DenseFPElementsAttr>(constant.getValue()); elements && elements.isSplat())
-      return elements.getSplatValue<APFloat>().convertToDouble();
-  return std::nullopt;
-}
-
 // The scale of the loss multiplies that of the seed; two at once are unknown.
 void ScaleTracking::visitRequest(Operation *op, Value loss, Value seed, bool fromScaler, ValueRange parameters,
                                  ValueRange gradients) {
@@ -101,7 +101,7 @@ void ScaleTracking::visitRequest(Operation *op, Value loss, Value seed, bool fro
   std::optional<double> constant = constantSplat(seed);
   bool seedIsOne = constant == 1.0;
   Scale given{Kind::Unknown, {}, op};
-  given.mayBeScaledByHand = loss && loss.getDefiningOp() && has<Property::ProductOrQuotient>(loss.getDefiningOp());
+  given.loss = loss;
   // A scale inside a callee is no value of this function.
   if (scaled && seedIsOne && scaled->getBlock() == op->getBlock() && !this->fromScaler.contains(scaled.getLoss())) {
     given.state = Kind::Scaled;
@@ -118,6 +118,11 @@ void ScaleTracking::visitRequest(Operation *op, Value loss, Value seed, bool fro
     given.parameter = parameter;
     scales[gradient] = given;
   }
+}
+
+void ScaleTracking::expectUnscaledLoss(ScaleLossOp op) {
+  if (auto earlier = op.getLoss().getDefiningOp<ScaleLossOp>(); earlier && earlier.getScale() == op.getScale())
+    add(op, "a loss is scaled twice by " + describe(op.getScale()), {}, {{earlier, "it was scaled here"}});
 }
 
 void ScaleTracking::visitUnscale(UnscaleOp op) {
@@ -164,17 +169,15 @@ void ScaleTracking::visitSum(Operation *op) {
     scales[op->getResult(0)] = known ? first : Scale{Kind::Unknown, {}, op, first.parameter};
 }
 
-void ScaleTracking::visitClip(Operation *op, ValueRange gradients) {
-  Scale result;
-  for (Value gradient : gradients) {
-    result = lookup(gradient);
-    if (result.state != Kind::Scaled)
-      continue;
-    report(op, isa<GlobalNormOp>(op) ? "the norm of gradients is taken" : "a gradient is clipped", gradient);
-    result = {Kind::Unknown, {}, op, result.parameter};
+void ScaleTracking::visitUnscaled(Operation *op, const Twine &what, Value gradient) {
+  Scale known = lookup(gradient);
+  if (known.state == Kind::None)
+    return;
+  if (known.state == Kind::Scaled) {
+    report(op, what, gradient);
+    known = {Kind::Unknown, {}, op, known.parameter};
   }
-  if (isa<ClipByNormOp>(op) && result.state != Kind::None)
-    scales[op->getResult(0)] = result;
+  scales[op->getResult(0)] = known;
 }
 
 void ScaleTracking::visitUpdate(Operation *op) {
@@ -188,7 +191,7 @@ void ScaleTracking::visitUpdate(Operation *op) {
 void ScaleTracking::visitDividingUpdate(Operation *op, double lossScale) {
   for (Value operand : op->getOperands()) {
     Scale known = lookup(operand);
-    if (known.mayBeScaledByHand)
+    if (mayBeScaledByHand(known.loss, lossScale))
       continue;
     bool isNot = known.state == Kind::Plain || known.state == Kind::Unscaled;
     if (!isNot && !(known.state == Kind::Unknown && known.seed && *known.seed != lossScale))

@@ -13,9 +13,11 @@ namespace mpc {
 ///
 /// A gradient is scaled by what mpc.scale_loss multiplied its loss by, or by a seed that is scaler state. It is plain
 /// where nothing of a scaler reaches its loss and the seed is one. mpc.unscale by the same scale makes a scaled
-/// gradient unscaled. Casts, data movement and sums of equal scales keep the scale; everything else makes it unknown,
-/// and what is unknown is never wrong. An optimizer whose `loss_scale` divides needs scaled gradients: scaled ones, or
-/// those of a seed of the same number.
+/// gradient unscaled. Casts, data movement and sums of equal scales keep the scale. Clipping and accumulation keep that
+/// there is none. Everything else makes it unknown, and what is unknown is never wrong.
+///
+/// An optimizer whose `loss_scale` divides needs scaled gradients: scaled ones, or those of a seed of the same number.
+/// The loss may end in products instead, by which the user may have scaled it.
 class ScaleTracking {
 public:
   enum class Kind {
@@ -31,8 +33,7 @@ public:
     mlir::Operation *source = nullptr; ///< the operation that gave it this state
     mlir::Value parameter;             ///< what it is the gradient of, where that is known
     std::optional<double> seed;        ///< Unknown: the constant that the backward pass began with
-    /// Unknown: the loss ends in a product, which may be a scale of the user's own. Plain: the same.
-    bool mayBeScaledByHand = false;
+    mlir::Value loss;                  ///< Plain, Unknown: the loss, where that is known
   };
   /// Gradients used at the wrong scale by operations of one name.
   struct Misuse {
@@ -54,11 +55,14 @@ private:
   /// \p fromScaler: the loss may be scaled, in a way that is not known.
   void visitRequest(mlir::Operation *op, mlir::Value loss, mlir::Value seed, bool fromScaler,
                     mlir::ValueRange parameters, mlir::ValueRange gradients);
+  /// Reports a loss that \p op scales for the second time.
+  void expectUnscaledLoss(ScaleLossOp op);
   void visitUnscale(UnscaleOp op);
   /// \p op divides \p gradient by \p by.
   void expectScaled(mlir::Operation *op, mlir::Value gradient, mlir::Value by);
   void visitSum(mlir::Operation *op);
-  void visitClip(mlir::Operation *op, mlir::ValueRange gradients);
+  /// \p op reads \p gradient, which must not be scaled, as \p what says. Its first result has no scale either.
+  void visitUnscaled(mlir::Operation *op, const mlir::Twine &what, mlir::Value gradient);
   void visitUpdate(mlir::Operation *op);
   /// \p op divides what it updates by by \p lossScale.
   void visitDividingUpdate(mlir::Operation *op, double lossScale);

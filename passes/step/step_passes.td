@@ -24,7 +24,7 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     where no request is finite. There is one guarded update for each set of requests.
 
     **Scalers traced by hand** (the function has `mpc.all_finite`) stay as they are. Running statistics and generator
-    counters get the predicates that follow from the rules above.
+    counters get the predicates that follow from the rules above. Checks that an update waits for take in norms too.
 
     **Accumulation.** With `accumulation-steps` > 1 the function is one micro-step. State of role `accumulator` gathers
     the mean of the unscaled gradients (`accumulator.<parameter>`) and counts micro-steps (`accumulator.micro_step`). It
@@ -49,12 +49,14 @@ def VerifyLossScalePass : MpcPass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {
   let summary = "Finds gradients that are unscaled without a scale or twice, used while they are scaled, or of two scales";
   let description = [{
     Follows the scale of gradients from `mpc.scale_loss` (or a seed that is scaler state) through `mpc.unscale`, casts,
-    data movement and sums. It reports these errors, with notes and parameters' names:
+    data movement, sums, clipping and accumulation. It reports these errors, with notes and parameters' names:
 
     * A gradient is unscaled twice, by a scale that has not scaled its loss, or by another one than has.
-    * The norm or the clipping reads gradients that are still scaled.
+    * A loss is scaled twice.
+    * The norm, the clipping or the accumulation reads gradients that are still scaled.
     * An optimizer's update reads gradients that are still scaled, unless its `loss_scale` divides.
-    * A `loss_scale` has nothing to divide, or is not the seed.
+    * A `loss_scale` has nothing to divide, or is not the seed. A loss may end in products with numbers: one of them, or
+      all together, may be what it divides. Of a product with a value it is not known.
     * Gradients of two scales are added.
 
     Other arithmetic makes the scale unknown, and unknown is never an error.

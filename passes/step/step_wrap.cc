@@ -31,9 +31,9 @@ class StepWrap {
 public:
   StepWrap(func::FuncOp function, const StepFlow &flow, const WrapOptions &options)
       : options(options), edit(function, flow), microSteps(edit, options.accumulationSteps),
-        scalers(edit, microSteps, options.unscale), checks(edit, scalers, microSteps), norms(edit, microSteps),
-        predicates(edit, checks, microSteps, options.scaled && options.skip), guards(edit, scalers, predicates),
-        selects(edit, predicates), records(edit, scalers, checks, norms) {}
+        scalers(edit, microSteps, options.unscale), checks(edit, scalers, microSteps),
+        norms(edit, microSteps.accumulates()), predicates(edit, checks, microSteps, options.scaled && options.skip),
+        guards(edit, scalers, predicates), selects(edit, predicates), records(edit, scalers, checks, norms) {}
 
   LogicalResult run() {
     if (options.scaled && failed(scalers.assign(options.numLosses)))

@@ -1,7 +1,8 @@
 #include "passes/step/traced_scaling.h"
 
 #include "compiler/dialect/dialect.h"
-#include "passes/step/step_edit.h"
+#include "passes/step/checked_norms.h"
+
 using namespace mlir;
 
 namespace mpc {
@@ -11,10 +12,11 @@ namespace {
 class TracedGuard {
 public:
   TracedGuard(func::FuncOp function, const StepFlow &flow)
-      : flow(flow), body(function.getBody().front()), builder(function.getContext()) {}
+      : flow(flow), body(function.getBody().front()), builder(function.getContext()), edit(function, flow) {}
 
   void run() {
     collectFlags();
+    checkNorms();
     for (Operation &op : llvm::make_early_inc_range(body))
       if (op.hasTrait<StateUpdate>() && !hasPredicate(op) && (isa<BatchNormRunningUpdateOp>(op) || isGenerator(op)))
         guard(op);
@@ -55,7 +57,16 @@ private:
           checked.set(index);
       for (unsigned request : checked.set_bits())
         flags[request].push_back(check.getFinite());
+      checks.push_back({check, checked});
     }
+  }
+
+  // A norm that is not finite skips the step as a gradient does.
+  void checkNorms() {
+    CheckedNorms norms(edit, /*accumulates=*/false);
+    for (auto &[check, checked] : checks)
+      for (unsigned request : checked.set_bits())
+        norms.addTo(check, request);
   }
 
   // Null: always.
@@ -113,7 +124,9 @@ private:
   const StepFlow &flow;
   Block &body;
   OpBuilder builder;
-  SmallVector<SmallVector<Value>> flags; ///< flags of each request; none where it skips nothing
+  StepEdit edit;
+  SmallVector<SmallVector<Value>> flags;                  ///< flags of each request; none where it skips nothing
+  SmallVector<std::pair<AllFiniteOp, RequestSet>> checks; ///< checks that updates wait for, and their requests
 };
 
 } // namespace

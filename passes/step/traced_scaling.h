@@ -9,7 +9,8 @@ namespace mpc {
 bool hasTracedScaling(mlir::func::FuncOp function);
 
 /// Gives running statistics and generator counters of such a step the predicate that they lack. A request whose flag
-/// decides no update (its scaler does not skip) holds nothing.
+/// decides no update (its scaler does not skip) holds nothing. The other checks take in the norms that may overflow
+/// though the gradients are finite.
 void guardTracedScaling(mlir::func::FuncOp function, const StepFlow &flow);
 
 } // namespace mpc

@@ -118,11 +118,11 @@ TEST(FlagSet, VersionIsThatOfTheProject) {
   EXPECT_EQ(flags.Help(), "tool " MPC_VERSION "\n");
 }
 
-TEST(FlagSet, HelpShowsDefaults) {
+TEST(FlagSet, HelpShowsDefaultsAndIndentsEveryLine) {
   std::int64_t number = 3;
   FlagSet flags("tool", "[flags]", "Does something.");
-  flags.Integer("number", 1, 9, "A number.", &number);
-  EXPECT_THAT(flags.Help(), HasSubstr("--number=N\n      A number. (default 3)"));
+  flags.Integer("number", 1, 9, "A number.\nIt is small.", &number);
+  EXPECT_THAT(flags.Help(), HasSubstr("--number=N\n      A number.\n      It is small. (default 3)"));
 }
 
 }  // namespace

@@ -37,6 +37,12 @@ TEST(MpcTrainInspection, DiagnoseOverflowNamesTheFirstValueThatIsNotFinite) {
   EXPECT_THAT(plain.error, Not(HasSubstr("first value that is not finite")));
 }
 
+TEST(MpcTrainInspection, TheSummaryWritesTheLossScaleInFull) {
+  const ToolResult result = Train(Faint({"--loss-scale=4194304"}));
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("0 skipped, loss scale 4194304\n"));
+}
+
 TEST(MpcTrainInspection, ProfilePrecisionSaysWhatF16LosesAndWhichScaleHelps) {
   const TemporaryFolder folder;
   const ToolResult result = Train(Faint({"--loss-scale=1", "--profile-precision=" + folder.File("faint.json")}));

@@ -101,6 +101,35 @@ TEST(Clip, ANormThatIsNotFiniteSkipsAsAGradientDoes) {
   }
 }
 
+/// Clips twice the gradient under a scaler that the step calls.
+class ScaledClippedStep : public nn::TrainingStep {
+ public:
+  MPC_CELL(ScaledClippedStep, network)
+  Tensor Construct(Tensor x) {
+    const Tensor scaled = scaler.Scale(ProbeLoss(network, x));
+    const std::vector<Tensor> gradients = scaler.Unscale(optimizer, ops::Backward(scaled, optimizer.parameters()));
+    const bool stepped = scaler.Step(optimizer, ops::ClipByGlobalNorm({gradients[0] * 2.0}, 1.0).gradients);
+    return ops::Depend(scaled, stepped && scaler.Update());
+  }
+  Probe network;
+  nn::SGD optimizer{network.TrainableParams(), {.learning_rate = 1.0}};
+  amp::GradScaler scaler{{.init_scale = 1}};
+};
+
+TEST(Clip, ANormThatIsNotFiniteSkipsUnderAScalerThatTheStepCalls) {
+  ScaledClippedStep step;
+  Model model(step);
+  ::testing::internal::CaptureStderr();
+  MPC_ASSERT_OK(model.Train(1, OneColumn({Tensor::Full({1}, 2e38)})));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("the norm of the gradients is not finite"));
+  EXPECT_EQ(WeightOf(step.network), 0.0f);
+  EXPECT_EQ(model.skipped_steps(), 1);
+  EXPECT_EQ(step.scaler.scaler().scale(), 0.5);
+  MPC_ASSERT_OK(model.Train(1, OneColumn({Tensor::Full({1}, 3e37)})));
+  EXPECT_FLOAT_EQ(WeightOf(step.network), -1.0f);
+  EXPECT_EQ(model.skipped_steps(), 1);
+}
+
 TEST(Clip, ValueLimitsEveryElement) {
   EXPECT_EQ(Moved({3, -4, 0.5, 12}, {.clip_value = 2.0}), (std::vector<float>{2, -2, 0.5, 2}));
 }

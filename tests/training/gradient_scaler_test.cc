@@ -245,6 +245,12 @@ TEST(GradScaler, AMP_23_ClippingScaledGradientsIsAnError) {
     self.scaler.Update();
   });
   EXPECT_THAT(step.Error(), HasSubstr("while it is scaled by 'scaler.scale'"));
+  FreeStep by_value([](FreeStep& self, const Tensor& loss) {
+    self.scaler.Step(self.optimizer, ops::ClipByValue(self.Gradients(loss), 1.5));
+    self.scaler.Update();
+  });
+  EXPECT_THAT(by_value.Error(),
+              HasSubstr("a gradient is clipped while it is scaled by 'scaler.scale'; it is the gradient of 'weight'"));
 }
 
 TEST(GradScaler, AMP_23_HandWrittenDivisionIsNoError) {
@@ -280,6 +286,11 @@ TEST(GradScaler, MisuseIsAnErrorOfTheGraph) {
               HasSubstr("GradScaler::Update without Step or Unscale before it"));
   EXPECT_THAT(FreeStep([](FreeStep& self, const Tensor& loss) { self.optimizer(self.Gradients(loss)); }).Error(),
               HasSubstr("while it is scaled by 'scaler.scale'"));
+  EXPECT_THAT(FreeStep([](FreeStep& self, const Tensor& loss) {
+                self.scaler.Step(self.optimizer, self.Gradients(self.scaler.Scale(loss)));
+                self.scaler.Update();
+              }).Error(),
+              HasSubstr("a loss is scaled twice by 'scaler.scale'"));
 }
 
 TEST(GradScaler, TakesAGradientForEachParameter) {

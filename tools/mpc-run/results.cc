@@ -35,7 +35,7 @@ std::string FormatResults(const Session& session, const RunResults& results) {
     absl::StrAppendFormat(&text, "%d steps, loss %.6g at first, %.6g at last", train.losses.size(),
                           train.losses.front(), train.losses.back());
     if (const std::int64_t skipped = session.skipped_steps(); skipped >= 0) {
-      absl::StrAppendFormat(&text, "; %d skipped, loss scale %g", skipped, session.loss_scale());
+      absl::StrAppendFormat(&text, "; %d skipped, loss scale %.10g", skipped, session.loss_scale());
     }
     absl::StrAppendFormat(&text, "\n%d timed: %.1f steps/s; ms a step: median %.3f, p5 %.3f, p95 %.3f\n",
                           train.timed_steps, StepsPerSecond(train), 1e3 * seconds.median, 1e3 * seconds.p5,

@@ -34,7 +34,7 @@ void PrintResults(const TrainOptions& options, const Training& training) {
                                  right, training.test_rows(), training.test_note(), FormatLoss(training.test().loss));
   }
   if (training.steps() > 0) {
-    std::cout << absl::StrFormat("%d steps in %.2f s, %s; %d skipped, loss scale %g\n", training.steps(),
+    std::cout << absl::StrFormat("%d steps in %.2f s, %s; %d skipped, loss scale %.10g\n", training.steps(),
                                  training.seconds(), StepRate(training.steps(), training.seconds()),
                                  model.skipped_steps(), model.loss_scale());
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "runtime/version.h"
 
 namespace mpc::tools {
@@ -226,8 +227,8 @@ std::string FlagSet::Help() const {
   std::string text = absl::StrCat("usage: ", program_, " ", usage_, "\n\n", description_, "\n\n");
   for (const Flag& flag : flags_) {
     absl::StrAppend(&text, "  --", flag.name, flag.placeholder.empty() ? "" : "=", flag.placeholder, "\n      ",
-                    flag.help, flag.default_value.empty() ? "" : absl::StrCat(" (default ", flag.default_value, ")"),
-                    "\n");
+                    absl::StrReplaceAll(flag.help, {{"\n", "\n      "}}),
+                    flag.default_value.empty() ? "" : absl::StrCat(" (default ", flag.default_value, ")"), "\n");
   }
   absl::StrAppend(&text, "  --help\n      Prints this.\n  --version\n      Prints the version of mpc.\n");
   return text;

@@ -159,3 +159,70 @@ func.func @another_seed(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, 
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w2 : tensor<4xf32>
 }
+
+// -----
+
+// Clipping by value sees unscaled gradients, as clipping by the norm does.
+func.func @clipped_by_value(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %v: tensor<4xf32>, %lr: tensor<f32>,
+                            %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
+  // expected-note @below {{a gradient scaled by 'scaler.scale' comes from here}}
+  %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-error @below {{'mpc.clamp': a gradient is clipped while it is scaled by 'scaler.scale'; it is the gradient of 'w'}}
+  %c = mpc.clamp %g {minimum = -1.0, maximum = 1.0} : tensor<4xf32>
+  // expected-note @below {{a gradient of a loss that no scaler has scaled comes from here}}
+  %plain = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %clipped = mpc.clamp %plain {minimum = -1.0, maximum = 1.0} : tensor<4xf32>
+  // expected-error @below {{'mpc.momentum': an optimizer divides a gradient by its loss_scale = 1024, and no scale is left for it to divide}}
+  %w2, %v2 = mpc.momentum %w, %v, %clipped, %lr {loss_scale = 1024.0}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %c, %w2 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+func.func @accumulated(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %v: tensor<4xf32>, %lr: tensor<f32>, %sum: tensor<4xf32>,
+                       %micro_step: tensor<i32>, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> (tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
+  // expected-note @below {{a gradient scaled by 'scaler.scale' comes from here}}
+  %g = mpc.backward %loss wrt(%w) seed(%scale) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-error @below {{'mpc.accumulate_gradient': a gradient is accumulated while it is scaled by 'scaler.scale'; it is the gradient of 'w'}}
+  %a = mpc.accumulate_gradient %sum, %g, %micro_step {count = 2} : (tensor<4xf32>, tensor<4xf32>, tensor<i32>) -> tensor<4xf32>
+  // expected-note @below {{a gradient is unscaled here, by 'scaler.scale'}}
+  %u = mpc.unscale %g, %scale : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %mean = mpc.accumulate_gradient %sum, %u, %micro_step {count = 2} : (tensor<4xf32>, tensor<4xf32>, tensor<i32>) -> tensor<4xf32>
+  // expected-error @below {{'mpc.momentum': an optimizer divides a gradient by its loss_scale = 1024, and no scale is left for it to divide}}
+  %w2, %v2 = mpc.momentum %w, %v, %mean, %lr {loss_scale = 1024.0}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %a, %w2 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+func.func @scaled_twice(%w: tensor<4xf32>, %scale: tensor<f32> {mpc.state = #mpc.state<scaler, "scaler.scale">}) -> tensor<f32> attributes {mpc.step} {
+  %loss = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
+  // expected-note @below {{it was scaled here ('mpc.scale_loss')}}
+  %scaled = mpc.scale_loss %loss, %scale : tensor<f32>
+  // expected-error @below {{'mpc.scale_loss': a loss is scaled twice by 'scaler.scale'}}
+  %again = mpc.scale_loss %scaled, %scale : tensor<f32>
+  return %again : tensor<f32>
+}
+
+// -----
+
+// A mean is no scale of the user's own: no factor of it is the optimizer's number.
+func.func @mean(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %v: tensor<4xf32>, %lr: tensor<f32>) -> tensor<4xf32> attributes {mpc.step} {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %rows = mpc.constant {value = dense<32.0> : tensor<f32>} : () -> tensor<f32>
+  %sum = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
+  %quotient = mpc.div %sum, %rows : tensor<f32>
+  %loss = mpc.mul_scalar %quotient {value = 0.5} : tensor<f32>
+  // expected-note @below {{a gradient of a loss that no scaler has scaled comes from here}}
+  %g = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  // expected-error @below {{an optimizer divides a gradient by its loss_scale = 1024, and no scale is left for it to divide}}
+  %w2, %v2 = mpc.momentum %w, %v, %g, %lr {loss_scale = 1024.0}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %w2 : tensor<4xf32>
+}

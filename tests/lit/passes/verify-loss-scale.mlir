@@ -60,3 +60,26 @@ func.func @fits(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>,
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w0, %u2, %w3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// A scale of the user's own is a factor of the loss. Its other factors may be a mean, or a number that is not known.
+func.func @scaled_by_hand(%w: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>, %rows: tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) attributes {mpc.step} {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %half = mpc.constant {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %sum = mpc.reduce_sum %w {axes = []} : (tensor<4xf32>) -> tensor<f32>
+  %scaled = mpc.mul_scalar %sum {value = 1024.0} : tensor<f32>
+  %mean = mpc.mul_scalar %scaled {value = 0.25} : tensor<f32>
+  %g0 = mpc.backward %mean wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %w0, %v0 = mpc.momentum %w, %v, %g0, %lr {loss_scale = 1024.0}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %part = mpc.mul_scalar %sum {value = 512.0} : tensor<f32>
+  %whole = mpc.div %part, %half : tensor<f32>
+  %g1 = mpc.backward %whole wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %c1 = mpc.clamp %g1 {minimum = -1024.0, maximum = 1024.0} : tensor<4xf32>
+  %w1, %v1 = mpc.momentum %w, %v, %c1, %lr {loss_scale = 1024.0}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %unknown = mpc.div %sum, %rows : tensor<f32>
+  %g2 = mpc.backward %unknown wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %w2, %v2 = mpc.momentum %w, %v, %g2, %lr {loss_scale = 1024.0}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %w0, %w1, %w2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
