@@ -78,8 +78,8 @@ public:
   /// The Program's value that \p v is. The first call adds it to the Program.
   runtime::ValueId valueId(mlir::Value v) { return values.idOf(v); }
   /// The same of \p operand of the terminator, a result, between define() and plan(). What leaves the function, or
-  /// becomes another state, must not change when state is updated in place. So an old value, or a view of one, is copied
-  /// before the first instruction.
+  /// becomes another state, must not change when state is updated in place. So an old value, or a view of one, is
+  /// copied before the first instruction.
   runtime::ValueId keptId(mlir::Value operand);
   /// The state, or the argument of a sequence, whose new value a result is; none for data.
   std::optional<runtime::ValueId> oldValue(unsigned result);
