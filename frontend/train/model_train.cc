@@ -330,8 +330,10 @@ absl::Status Model::Impl::TrainingRun::OfTheStepThatFailed(const absl::Status& s
 }
 
 absl::Status Model::Impl::TrainingRun::StepFailed(const Step& step, const absl::Status& status) const {
-  return absl::Status(status.code(), absl::StrCat("training step ", step.global_step, " (epoch ", context_.epoch,
-                                                  " step ", step.step_in_epoch, "): ", status.message()));
+  // A micro-step is part of the step that comes next.
+  const std::int64_t number = step.completes ? step.global_step : step.global_step + 1;
+  return absl::Status(status.code(), absl::StrCat("training step ", number, " (epoch ", context_.epoch, " step ",
+                                                  step.step_in_epoch, "): ", status.message()));
 }
 
 absl::Status Model::Impl::CheckTraining(std::int64_t epochs, const data::Dataset& dataset) {

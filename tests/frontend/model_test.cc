@@ -283,6 +283,15 @@ TEST(ModelErrors, ALabelOutOfRangeHasItsRow) {
   }
 }
 
+TEST(ModelErrors, AMicroStepThatFailsIsOfTheStepThatItBegins) {
+  TwoLayers network;
+  nn::Momentum optimizer(network.TrainableParams());
+  nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = "mean"});
+  Model model(network, loss, optimizer, {.accumulation_steps = 2});
+  EXPECT_EQ(TrainError(model, Batches({{Values({2, 6}), Tensor::From<std::int32_t>({0, 7}, {2})}})),
+            "training step 1 (epoch 1 step 1): label 7 in row 1 is out of range: there are 3 classes");
+}
+
 /// Sequences: the labels of a batch are rows of tokens, which the loss takes flat.
 class TokenLoss : public nn::LossBase {
  public:
