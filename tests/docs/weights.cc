@@ -14,8 +14,7 @@ int main() {
   auto loaded = LoadParamIntoNet(resnet, "resnet18.safetensors", "torchvision/resnet18");
   absl::Status saved = SaveCheckpoint(resnet, "resnet18_again.safetensors", "torchvision/resnet18");
   const NameMap torchvision = *NameMap::Preset("torchvision/resnet18");
-  absl::Status low =
-      SaveCheckpoint(resnet, "resnet18_bf16.safetensors", {.names = torchvision, .dtype = DType::kBF16});
+  absl::Status low = SaveCheckpoint(resnet, "resnet18_bf16.safetensors", {.names = torchvision, .dtype = DType::kBF16});
 
   absl::StatusOr<models::Gpt2> gpt2 = models::Gpt2::FromFolder("gpt2");
   if (!gpt2.ok()) std::cerr << gpt2.status() << "\n";

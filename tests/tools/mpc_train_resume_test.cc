@@ -109,9 +109,9 @@ TEST(MpcTrainInit, FrozenLayersStayAsTheFileHasThem) {
   const absl::StatusOr<Safetensors> first = LoadSafetensors(folder.File("first"));
   const absl::StatusOr<Safetensors> second = LoadSafetensors(folder.File("second"));
   ASSERT_TRUE(first.ok() && second.ok());
-  for (const auto& [name, stays] : {std::pair{"fc1.weight", true}, std::pair{"fc1.bias", true},
-                                    std::pair{"fc2.weight", true}, std::pair{"fc2.bias", false},
-                                    std::pair{"fc3.weight", false}}) {
+  for (const auto& [name, stays] :
+       {std::pair{"fc1.weight", true}, std::pair{"fc1.bias", true}, std::pair{"fc2.weight", true},
+        std::pair{"fc2.bias", false}, std::pair{"fc3.weight", false}}) {
     ASSERT_TRUE(first->Find(name) != nullptr && second->Find(name) != nullptr) << name;
     EXPECT_EQ(first->Find(name)->bytes() == second->Find(name)->bytes(), stays) << name;
   }
