@@ -170,7 +170,7 @@ std::map<std::string, Maker> Makers() {
 /// ConvNorm under one of the optimizers.
 struct Course {
   Course(const Maker& make, const Level& level, std::int64_t micro_steps = 1)
-      : optimizer(make((SetSeed(7), network.TrainableParams()))),
+      : optimizer(make(network.TrainableParams())),
         model(network, loss, *optimizer,
               {.amp_level = level.level,
                .loss_scale_manager = DynamicLossScaleManager({.init_loss_scale = 256}),

@@ -119,10 +119,15 @@ TEST(LARS, SharesTheRateOfTheOptimizerInside) {
   EXPECT_EQ(*optimizer.learning_rate(), 0.25);
 }
 
+/// Stands before what is drawn.
+struct Seed {
+  Seed() { SetSeed(7); }
+};
+
 /// Two layers under SGD with averages.
 struct Averaged {
   explicit Averaged(const Level& level, double decay = 0.75, std::int64_t micro_steps = 1)
-      : optimizer(nn::SGD((SetSeed(7), network.TrainableParams()), {.learning_rate = 0.1}), {.decay = decay}),
+      : optimizer(nn::SGD(network.TrainableParams(), {.learning_rate = 0.1}), {.decay = decay}),
         model(network, loss, optimizer,
               {.amp_level = level.level,
                .loss_scale_manager = DynamicLossScaleManager({.init_loss_scale = 256}),
@@ -132,6 +137,7 @@ struct Averaged {
   std::vector<float> Weight() const { return network.fc1.weight.Value()->ToFloats(); }
   std::vector<float> Average() const { return model.State("optimizer.fc1.weight.average").Value()->ToFloats(); }
 
+  Seed seed;
   testing::TwoLayers network;
   nn::SoftmaxCrossEntropyWithLogits loss{{.reduction = "mean"}};
   nn::EMA optimizer;
