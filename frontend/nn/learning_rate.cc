@@ -161,11 +161,13 @@ Tensor CosineAnnealingWarmRestarts::Construct(const Tensor& step) const {
   } else {
     // A logarithm would give the number of the cycle, but rounds at the restarts. Integers are exact.
     double size = first;
-    for (double restart = first; restart < kLastExactStep; restart += size) {
+    double restart = first;
+    while (restart < kLastExactStep) {
       const Tensor passed = clamp(step - (restart - 1), 0, 1);
       into_cycle = into_cycle - passed * size;
       length = length + passed * (size * factor - size);
       size *= factor;
+      restart += size;
     }
   }
   return HalfWave(into_cycle / length) * (options_.learning_rate - options_.eta_min) + options_.eta_min;
