@@ -46,7 +46,10 @@ Tensor Array::Slice(std::int64_t row) const {
     for (std::size_t axis = index.size(); axis-- > 0;) place = place * slice.shape[axis] + index[axis];
     place = place * rows() + row;
     std::memcpy(gathered.data() + at, elements.data() + static_cast<std::size_t>(place) * element, element);
-    for (std::size_t axis = index.size(); axis-- > 0 && ++index[axis] == slice.shape[axis];) index[axis] = 0;
+    for (std::size_t axis = index.size(); axis-- > 0;) {
+      index[axis] = (index[axis] + 1) % slice.shape[axis];
+      if (index[axis] != 0) break;
+    }
   }
   return Tensor::FromBytes(slice, gathered.data(), bytes);
 }

@@ -110,8 +110,8 @@ Taps::Taps(std::int64_t from, std::int64_t to, Inter interpolation, bool antiali
       constexpr double kPillow = -0.5;
       const double stretch = std::max(scale, 1.0);
       const double support = (interpolation == Inter::kBilinear ? 1 : 2) * stretch;
-      const auto first = std::max(static_cast<std::int64_t>(centre - support + 0.5), std::int64_t{0});
-      const auto last = std::min(static_cast<std::int64_t>(centre + support + 0.5), from);
+      const auto first = std::max(static_cast<std::int64_t>(std::floor(centre - support + 0.5)), std::int64_t{0});
+      const auto last = std::min(static_cast<std::int64_t>(std::floor(centre + support + 0.5)), from);
       std::vector<double> weights;
       for (std::int64_t source = first; source < last; ++source) {
         const double distance = (static_cast<double>(source) + 0.5 - centre) / stretch;
