@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 #include "kernels/axis_lines.h"
 #include "kernels/cuda/map.h"
@@ -17,6 +18,8 @@ constexpr int kSortThreads = 256;
 constexpr std::int64_t kSharedKeys = 2048;
 /// Blocks that sort in the workspace, each of which has room for one line.
 constexpr std::int64_t kMaxBlocks = 264;
+/// Blocks that a launch has at most, along x and along y.
+constexpr std::int64_t kMaxGridX = std::numeric_limits<std::int32_t>::max(), kMaxGridY = 65535;
 
 struct TopK {
   AxisLines lines, results;
@@ -24,18 +27,18 @@ struct TopK {
   std::int64_t padded;  ///< keys of a line, a power of 2: those behind its own come last
 };
 
-/// Sorts `count` keys, a power of 2, in ascending order.
-__device__ __forceinline__ void SortKeys(std::uint64_t* keys, std::int64_t count) {
-  for (std::int64_t run = 2; run <= count; run *= 2) {
-    for (std::int64_t distance = run / 2; distance > 0; distance /= 2) {
-      for (std::int64_t pair = static_cast<std::int64_t>(threadIdx.x); pair < count / 2; pair += kSortThreads) {
-        const std::int64_t low = pair / distance * distance * 2 + pair % distance;
-        const std::int64_t high = low + distance;
-        const bool ascends = (low & run) == 0;
-        const std::uint64_t first = keys[low], second = keys[high];
+/// Sorts `count` keys, a power of 2 up to 2^31, in ascending order.
+__device__ __forceinline__ void SortKeys(std::uint64_t* keys, std::uint32_t count) {
+  for (std::uint32_t run = 1; run < count; run *= 2) {
+    for (std::uint32_t distance = run; distance > 0; distance /= 2) {
+      for (std::uint32_t pair = threadIdx.x; pair < count / 2; pair += kSortThreads) {
+        const std::uint32_t rest = pair & (distance - 1);
+        const std::uint32_t low = (pair - rest) * 2 + rest;
+        const bool ascends = (low & (run * 2)) == 0;
+        const std::uint64_t first = keys[low], second = keys[low + distance];
         if ((first > second) == ascends) {
           keys[low] = second;
-          keys[high] = first;
+          keys[low + distance] = first;
         }
       }
       __syncthreads();
@@ -43,25 +46,32 @@ __device__ __forceinline__ void SortKeys(std::uint64_t* keys, std::int64_t count
   }
 }
 
-/// One block a line. `workspace` is null where keys fit into shared memory; `values` and `indices` may be null.
+/// One line at a time of a block: blocks along x have neighbours, those along y have lines apart. `workspace` is null
+/// where keys fit into shared memory; `values` and `indices` may be null.
 __global__ void __launch_bounds__(kSortThreads)
     TopKKernel(TopK top_k, Source x, Sink values, std::int32_t* indices, std::uint64_t* workspace) {
   MPC_SHARED_ARRAY(std::uint64_t, shared_keys, kSharedKeys);
-  std::uint64_t* const keys = workspace == nullptr ? shared_keys : workspace + blockIdx.x * top_k.padded;
-  for (std::int64_t line = blockIdx.x; line < top_k.lines.count(); line += gridDim.x) {
-    for (std::int64_t i = static_cast<std::int64_t>(threadIdx.x); i < top_k.padded; i += kSortThreads) {
-      keys[i] = i < top_k.lines.extent ? scalar::SortKey(x.Load(top_k.lines.Offset(line, i)), i, top_k.descending)
-                                       : scalar::kLastKey;
+  const std::int64_t block = static_cast<std::int64_t>(blockIdx.y) * gridDim.x + blockIdx.x;
+  std::uint64_t* const keys = workspace == nullptr ? shared_keys : workspace + block * top_k.padded;
+  const std::int64_t apart = top_k.lines.inner;
+  for (std::int64_t outer = blockIdx.y; outer < top_k.lines.outer; outer += gridDim.y) {
+    for (std::int64_t beside = blockIdx.x; beside < apart; beside += gridDim.x) {
+      const std::int64_t first = outer * top_k.lines.extent * apart + beside;
+      const std::int64_t first_result = outer * top_k.results.extent * apart + beside;
+      for (std::int64_t i = static_cast<std::int64_t>(threadIdx.x); i < top_k.padded; i += kSortThreads) {
+        keys[i] =
+            i < top_k.lines.extent ? scalar::SortKey(x.Load(first + i * apart), i, top_k.descending) : scalar::kLastKey;
+      }
+      __syncthreads();
+      SortKeys(keys, static_cast<std::uint32_t>(top_k.padded));
+      for (std::int64_t i = static_cast<std::int64_t>(threadIdx.x); i < top_k.results.extent; i += kSortThreads) {
+        const std::int64_t at = first_result + i * apart;
+        const std::int32_t index = scalar::IndexOfKey(keys[i]);
+        if (values.data != nullptr) values.Store(at, x.Load(first + index * apart));
+        if (indices != nullptr) indices[at] = index;
+      }
+      __syncthreads();
     }
-    __syncthreads();
-    SortKeys(keys, top_k.padded);
-    for (std::int64_t i = static_cast<std::int64_t>(threadIdx.x); i < top_k.results.extent; i += kSortThreads) {
-      const std::int64_t at = top_k.results.Offset(line, i);
-      const std::int32_t index = scalar::IndexOfKey(keys[i]);
-      if (values.data != nullptr) values.Store(at, x.Load(top_k.lines.Offset(line, index)));
-      if (indices != nullptr) indices[at] = index;
-    }
-    __syncthreads();
   }
 }
 
@@ -74,19 +84,23 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateOrder(const KernelSpec& spec, std:
   top_k.padded = static_cast<std::int64_t>(
       std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(top_k.lines.extent, 2))));
   const bool shared = top_k.padded <= kSharedKeys;
-  const std::int64_t blocks = std::min(top_k.lines.count(), kMaxBlocks);
-  const auto run = [top_k, shared, blocks, in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
+  const std::int64_t blocks_x = std::min(top_k.lines.inner, shared ? kMaxGridX : kMaxBlocks);
+  const std::int64_t blocks_y =
+      std::min(top_k.lines.outer, shared ? kMaxGridY : kMaxBlocks / std::max<std::int64_t>(blocks_x, 1));
+  const auto run = [top_k, shared, blocks_x, blocks_y, in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
                     uses_values = spec.uses(0),
                     uses_indices = spec.uses(1)](const KernelOperands& operands, LaunchQueue& queue) {
     LaunchShape shape;
     shape.threads = kSortThreads;
-    shape.blocks_x = static_cast<unsigned>(shared ? BlocksFor(top_k.lines.count(), 1) : blocks);
+    shape.blocks_x = static_cast<unsigned>(blocks_x);
+    shape.blocks_y = static_cast<unsigned>(blocks_y);
     return launch(queue, &TopKKernel, shape, top_k, Source{operands.inputs[0], in},
                   Sink{uses_values ? operands.outputs[0] : nullptr, out},
                   uses_indices ? static_cast<std::int32_t*>(operands.outputs[1]) : nullptr,
                   shared ? nullptr : static_cast<std::uint64_t*>(operands.workspace));
   };
-  return MakeKernel(run, shared ? 0 : static_cast<std::size_t>(blocks * top_k.padded) * sizeof(std::uint64_t));
+  return MakeKernel(run,
+                    shared ? 0 : static_cast<std::size_t>(blocks_x * blocks_y * top_k.padded) * sizeof(std::uint64_t));
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSort(const KernelSpec& spec, const KernelContext&) {

@@ -57,7 +57,7 @@ TEST(OwnPhase, OfTheNetworkIsNone) {
 
 // AMP leaves alone what belongs to the step. Each has a phase, but for what the network has of the kind.
 TEST(OwnPhase, IsKnownOfEveryOtherOperation) {
-  const std::set<std::string> of_the_network = {"constant",          "random",    "cast", "conv2d_statistics",
+  const std::set<std::string> of_the_network = {"constant",          "iota",      "random", "cast", "conv2d_statistics",
                                                 "tensor_statistics", "all_reduce"};
   ForEachOperation([&](mlir::Operation* op, const std::string& name) {
     if (!mlir::isa<AmpOpInterface>(op) || IsAssigned(op) || has<Property::GradientOp>(op)) return;

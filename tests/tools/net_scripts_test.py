@@ -34,7 +34,7 @@ class Scripts(unittest.TestCase):
         self.refuses([".ci/long", "fuzz", "sleep"], "'sleep' is no stage")
         self.refuses(["tools/sanitize.sh", "msan"], "'msan'", "asan-short")
         self.refuses(["tools/fuzz.sh"], "no reader is given", "safetensors")
-        self.refuses(["tools/fuzz.sh", "png"], "'png' is no reader", "gzip_rows")
+        self.refuses(["tools/fuzz.sh", "tiff"], "'tiff' is no reader", "gzip_rows")
         self.refuses(["tools/fuzz.sh", "npy", "--runs=0"], "'--runs=0' has no positive whole number")
         self.refuses(["tools/fuzz.sh", "npy", "--runs=5", "--seconds=5"], "--runs and --seconds are given")
         self.refuses(["tools/fuzz.sh", "npy", "--jobs=5"], "'--jobs=5' is unknown")

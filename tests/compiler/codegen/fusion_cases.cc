@@ -171,9 +171,10 @@ std::vector<FusionCase> ReducingRegions(std::int64_t rows, std::int64_t columns,
   cases.Add("row_sum", {{"$W", Fill::kIntegers}}, R"(
     %r0 = mpc.reduce_sum %a0 {axes = array<i64: 1>} : ($W) -> $Rf
     %r1 = mpc.reduce_max %a0 {axes = array<i64: 1>} : ($W) -> $R
-    %r2 = mpc.reduce_min %a0 {axes = array<i64: 1>} : ($W) -> $R
 )",
-            {"$Rf", "$R", "$R"});
+            {"$Rf", "$R"});
+  cases.Add("row_min", {{"$W", Fill::kIntegers}}, "    %r0 = mpc.reduce_min %a0 {axes = array<i64: 1>} : ($W) -> $R\n",
+            {"$R"});
 
   // Columns.
   cases.Add("bias_gradient", {{"$W", Fill::kIntegers}, {"$W", Fill::kIntegers}}, R"(

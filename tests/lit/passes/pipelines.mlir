@@ -9,7 +9,7 @@
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=true" | FileCheck %s --check-prefixes=FINAL,FUSED
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=true" > %t.fused && mpc-opt %t.fused --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling --mpc-shadows --mpc-group-updates --mpc-relu-mask --mpc-fusion | diff %t.fused -
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=false" | FileCheck %s --check-prefix=ALONE
-// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic device=cuda" | FileCheck %s --check-prefix=ALONE
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic device=cuda" | FileCheck %s --check-prefix=KERNELS
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic device=cuda fusion=true" | FileCheck %s --check-prefix=FUSED
 // RUN: not mpc-opt %s --mpc-step-pipeline="fusion=true device=tpu" 2>&1 | FileCheck %s --check-prefix=DEVICE
 // RUN: not mpc-opt %s --mpc-step-pipeline="stage=last" 2>&1 | FileCheck %s --check-prefix=STAGE
@@ -48,6 +48,12 @@
 // FINAL: mpc.all_finite
 // FINAL-NOT: mpc.unscale
 // FINAL: mpc.momentum {{.*}}unscale = true
+
+// A CUDA device has a kernel for each of these operations, so nothing is generated without fusion.
+// KERNELS-NOT: mpc.fusion(
+// KERNELS: mpc.softmax_cross_entropy %
+// KERNELS: mpc.softmax_cross_entropy_grad
+// KERNELS-NOT: mpc.fusion(
 
 // Without fusion a region holds one operation, where the CPU has nothing but generated code.
 // ALONE: mpc.fusion(
