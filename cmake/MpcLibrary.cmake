@@ -1,10 +1,10 @@
-# mpc_add_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...] [MLIR])
+# mpc_add_library(NAME SOURCES ... [DEPENDS ...] [PRIVATE_DEPENDS ...] [OPTIONS ...] [MLIR])
 #
-# One library a folder. The repository root is the include path. MLIR adds LLVM's and MLIR's headers, the shared
-# libraries and a precompiled header; such code is compiled without RTTI, as LLVM is.
+# One library a folder. The repository root is the include path. OPTIONS are compiler options of this library alone. MLIR
+# adds LLVM's and MLIR's headers, the shared libraries and a precompiled header; such code is compiled without RTTI, as LLVM is.
 
 function(mpc_add_library name)
-  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS;OPTIONS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   add_library(mpc::${name} ALIAS ${name})
   target_include_directories(${name} PUBLIC
@@ -13,6 +13,11 @@ function(mpc_add_library name)
   target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS} $<BUILD_INTERFACE:mpc_options>)
   if(ARG_MLIR)
     mpc_use_mlir(${name})
+  elseif(ARG_OPTIONS)
+    target_compile_options(${name} PRIVATE ${ARG_OPTIONS})
+    mpc_precompile_headers(${name})
+  else()
+    mpc_reuse_precompiled_headers(${name} mpc_common_headers)
   endif()
   set_property(GLOBAL APPEND PROPERTY MPC_LIBRARIES ${name})
 endfunction()
