@@ -18,46 +18,46 @@ using testing::IsEmpty;
 class Autodiff : public testing::Test {
  protected:
   /// The module after the pass; null if it fails. Messages are kept.
-  mlir::ModuleOp differentiate(std::string_view Text) {
-    mlir::ScopedDiagnosticHandler Handler(Context.get(), [&](mlir::Diagnostic& Message) {
-      Messages.push_back(Message.str());
+  mlir::ModuleOp differentiate(std::string_view text) {
+    mlir::ScopedDiagnosticHandler handler(Context.get(), [&](mlir::Diagnostic& message) {
+      Messages.push_back(message.str());
       return mlir::success();
     });
-    Module = parseModule(*Context, Text);
-    if (!Module || llvm::failed(runAutodiff(*Module))) return nullptr;
+    Module = ParseModule(*Context, text);
+    if (!Module || llvm::failed(RunAutodiff(*Module))) return nullptr;
     return *Module;
   }
 
   /// Results of `@main` after the pass.
-  std::vector<Tensor> run(std::string_view Text, const std::vector<Tensor>& Inputs) {
-    mlir::ModuleOp Differentiated = differentiate(Text);
-    EXPECT_TRUE(Differentiated);
-    if (!Differentiated) return {};
-    auto Results = interpret(Differentiated.lookupSymbol<mlir::func::FuncOp>("main"), Inputs);
-    EXPECT_TRUE(Results.ok()) << Results.status();
-    return Results.ok() ? *std::move(Results) : std::vector<Tensor>();
+  std::vector<Tensor> run(std::string_view text, const std::vector<Tensor>& inputs) {
+    mlir::ModuleOp differentiated = differentiate(text);
+    EXPECT_TRUE(differentiated);
+    if (!differentiated) return {};
+    auto results = interpret(differentiated.lookupSymbol<mlir::func::FuncOp>("main"), inputs);
+    EXPECT_TRUE(results.ok()) << results.status();
+    return results.ok() ? *std::move(results) : std::vector<Tensor>();
   }
 
   template <typename OpTy>
   int count() {
-    int Number = 0;
-    Module->walk([&](OpTy) { ++Number; });
-    return Number;
+    int number = 0;
+    Module->walk([&](OpTy) { ++number; });
+    return number;
   }
 
-  std::unique_ptr<mlir::MLIRContext> Context = makeContext();
+  std::unique_ptr<mlir::MLIRContext> Context = MakeContext();
   mlir::OwningOpRef<mlir::ModuleOp> Module;
   std::vector<std::string> Messages;
 };
 
-Tensor scalar(double Value) { return {{DType::kF32, {}}, {Value}}; }
-Tensor vector(std::vector<double> Values, DType Dtype = DType::kF32) {
-  return {{Dtype, {int64_t(Values.size())}}, std::move(Values)};
+Tensor scalar(double value) { return {{DType::kF32, {}}, {value}}; }
+Tensor vector(std::vector<double> values, DType dtype = DType::kF32) {
+  return {{dtype, {int64_t(values.size())}}, std::move(values)};
 }
 
 TEST_F(Autodiff, AddsTheCotangentsOfSeveralUsesWithOneRounding) {
   // 60000 + 10016 - 20000 overflows f16 if the partial sum is rounded (AMP-9).
-  auto Results = run(R"(
+  auto results = run(R"(
     func.func private @loss(%x: tensor<1xf16>) -> tensor<1xf32> {
       %a = mpc.mul_scalar %x {value = 60000.0 : f32} : (tensor<1xf16>) -> tensor<1xf32>
       %b = mpc.mul_scalar %x {value = 10016.0 : f32} : (tensor<1xf16>) -> tensor<1xf32>
@@ -71,12 +71,12 @@ TEST_F(Autodiff, AddsTheCotangentsOfSeveralUsesWithOneRounding) {
       return %dx : tensor<1xf16>
     })",
                      {vector({0.5}, DType::kF16), scalar(1)});
-  EXPECT_THAT(Results.at(0).values, ElementsAre(50016));
+  EXPECT_THAT(results.at(0).values, ElementsAre(50016));
   EXPECT_EQ(count<SumNOp>(), 1);
 }
 
 TEST_F(Autodiff, SeedScalesTheGradient) {
-  auto Results = run(R"(
+  auto results = run(R"(
     func.func private @loss(%x: tensor<3xf32>) -> tensor<f32> {
       %square = mpc.mul %x, %x : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
       %y = mpc.reduce_sum %square {axes = array<i64>} : (tensor<3xf32>) -> tensor<f32>
@@ -88,12 +88,12 @@ TEST_F(Autodiff, SeedScalesTheGradient) {
       return %loss, %dx : tensor<f32>, tensor<3xf32>
     })",
                      {vector({1, -2, 3}), scalar(1024)});
-  EXPECT_THAT(Results.at(0).values, ElementsAre(14));
-  EXPECT_THAT(Results.at(1).values, ElementsAre(2048, -4096, 6144));
+  EXPECT_THAT(results.at(0).values, ElementsAre(14));
+  EXPECT_THAT(results.at(1).values, ElementsAre(2048, -4096, 6144));
 }
 
 TEST_F(Autodiff, OperandPassedTwiceHasTwoGradients) {
-  auto Results = run(R"(
+  auto results = run(R"(
     func.func private @loss(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {
       %y = mpc.div %a, %b : (tensor<f32>, tensor<f32>) -> tensor<f32>
       return %y : tensor<f32>
@@ -105,13 +105,13 @@ TEST_F(Autodiff, OperandPassedTwiceHasTwoGradients) {
       return %da, %db, %again : tensor<f32>, tensor<f32>, tensor<f32>
     })",
                      {scalar(4)});
-  EXPECT_THAT(Results.at(0).values, ElementsAre(1));
-  EXPECT_THAT(Results.at(1).values, ElementsAre(-1));
-  EXPECT_THAT(Results.at(2).values, ElementsAre(-4));
+  EXPECT_THAT(results.at(0).values, ElementsAre(1));
+  EXPECT_THAT(results.at(1).values, ElementsAre(-1));
+  EXPECT_THAT(results.at(2).values, ElementsAre(-4));
 }
 
 TEST_F(Autodiff, LossThatIsItsArgumentHasTheSeedAsGradient) {
-  auto Results = run(R"(
+  auto results = run(R"(
     func.func private @loss(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
       return %a, %a : tensor<2xf32>, tensor<2xf32>
     }
@@ -121,13 +121,13 @@ TEST_F(Autodiff, LossThatIsItsArgumentHasTheSeedAsGradient) {
       return %loss, %aux, %dx : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
     })",
                      {vector({1, 2}), vector({3, 5})});
-  EXPECT_THAT(Results.at(0).values, ElementsAre(1, 2));
-  EXPECT_THAT(Results.at(1).values, ElementsAre(1, 2));
-  EXPECT_THAT(Results.at(2).values, ElementsAre(3, 5));
+  EXPECT_THAT(results.at(0).values, ElementsAre(1, 2));
+  EXPECT_THAT(results.at(1).values, ElementsAre(1, 2));
+  EXPECT_THAT(results.at(2).values, ElementsAre(3, 5));
 }
 
 TEST_F(Autodiff, StopGradientIsAConstant) {
-  auto Results = run(R"(
+  auto results = run(R"(
     func.func private @loss(%x: tensor<f32>) -> tensor<f32> {
       %c = mpc.stop_gradient %x : (tensor<f32>) -> tensor<f32>
       %y = mpc.mul %c, %x : (tensor<f32>, tensor<f32>) -> tensor<f32>
@@ -139,11 +139,11 @@ TEST_F(Autodiff, StopGradientIsAConstant) {
       return %dx : tensor<f32>
     })",
                      {scalar(3), scalar(1)});
-  EXPECT_THAT(Results.at(0).values, ElementsAre(3));
+  EXPECT_THAT(results.at(0).values, ElementsAre(3));
 }
 
 TEST_F(Autodiff, UnusedParameterHasAZeroGradientAndAWarning) {
-  auto Results = run(R"(
+  auto results = run(R"(
     func.func private @loss(%x: tensor<f32>, %w: tensor<2xf16>) -> tensor<f32> {
       return %x : tensor<f32>
     }
@@ -153,13 +153,13 @@ TEST_F(Autodiff, UnusedParameterHasAZeroGradientAndAWarning) {
       return %dw : tensor<2xf16>
     })",
                      {scalar(3), vector({1, 2}, DType::kF16)});
-  EXPECT_THAT(Results.at(0).values, ElementsAre(0, 0));
+  EXPECT_THAT(results.at(0).values, ElementsAre(0, 0));
   ASSERT_EQ(Messages.size(), 1u);
   EXPECT_THAT(Messages[0], HasSubstr("does not depend on operand 1 ('fc.weight'); its gradient is zero"));
 }
 
 TEST_F(Autodiff, NestedCallsAreInlinedAndRemoved) {
-  auto Results = run(R"(
+  auto results = run(R"(
     func.func private @square(%x: tensor<f32>) -> tensor<f32> {
       %y = mpc.mul %x, %x : (tensor<f32>, tensor<f32>) -> tensor<f32>
       return %y : tensor<f32>
@@ -175,14 +175,14 @@ TEST_F(Autodiff, NestedCallsAreInlinedAndRemoved) {
       return %dx : tensor<f32>
     })",
                      {scalar(3), scalar(1)});
-  EXPECT_THAT(Results.at(0).values, ElementsAre(108));
+  EXPECT_THAT(results.at(0).values, ElementsAre(108));
   EXPECT_EQ(count<mlir::func::FuncOp>(), 1);
   EXPECT_THAT(Messages, IsEmpty());
 }
 
 TEST_F(Autodiff, DerivativeOfADerivative) {
   // f = x^3 through products, whose rule is made of products: f'' = 6 x.
-  auto Results = run(R"(
+  auto results = run(R"(
     func.func private @cube(%x: tensor<f32>) -> tensor<f32> {
       %0 = mpc.mul %x, %x : (tensor<f32>, tensor<f32>) -> tensor<f32>
       %1 = mpc.mul %0, %x : (tensor<f32>, tensor<f32>) -> tensor<f32>
@@ -200,11 +200,11 @@ TEST_F(Autodiff, DerivativeOfADerivative) {
       return %dx : tensor<f32>
     })",
                      {scalar(5), scalar(1)});
-  EXPECT_THAT(Results.at(0).values, ElementsAre(30));
+  EXPECT_THAT(results.at(0).values, ElementsAre(30));
 }
 
 TEST_F(Autodiff, FailureLeavesTheModuleAsItWas) {
-  const char* Text = R"(
+  const char* text = R"(
     func.func private @loss(%c: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {
       %y = mpc.select %c, %x, %x : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
       return %y : tensor<f32>
@@ -214,10 +214,10 @@ TEST_F(Autodiff, FailureLeavesTheModuleAsItWas) {
           : (tensor<i1>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
       return %dx : tensor<f32>
     })";
-  EXPECT_FALSE(differentiate(Text));
+  EXPECT_FALSE(differentiate(text));
   ASSERT_EQ(Messages.size(), 1u);
   EXPECT_THAT(Messages[0], HasSubstr("'mpc.select' has no derivative rule (VJP)"));
-  EXPECT_EQ(printed(*Module), printed(*parseModule(*Context, Text)));
+  EXPECT_EQ(printed(*Module), printed(*ParseModule(*Context, text)));
 }
 
 }  // namespace

@@ -12,39 +12,39 @@ namespace {
 
 using reference::Tensor;
 
-Tensor vector(std::vector<double> Values) { return {{DType::kF32, {int64_t(Values.size())}}, std::move(Values)}; }
+Tensor vector(std::vector<double> values) { return {{DType::kF32, {int64_t(values.size())}}, std::move(values)}; }
 
 class BackwardCheck : public testing::Test {
  protected:
   /// Results of `@Name` after autodiff, with f32 tensors at f64 accuracy.
-  std::vector<Tensor> run(std::string_view Name, const std::vector<Tensor>& Inputs) {
-    auto Function = Module->lookupSymbol<mlir::func::FuncOp>(llvm::StringRef(Name.data(), Name.size()));
-    auto Results = interpret(Function, Inputs, reference::Rounding::kLowOnly);
-    EXPECT_TRUE(Results.ok()) << Results.status();
-    return Results.ok() ? *std::move(Results) : std::vector<Tensor>();
+  std::vector<Tensor> run(std::string_view name, const std::vector<Tensor>& inputs) {
+    auto function = Module->lookupSymbol<mlir::func::FuncOp>(llvm::StringRef(name.data(), name.size()));
+    auto results = interpret(function, inputs, reference::Rounding::kLowOnly);
+    EXPECT_TRUE(results.ok()) << results.status();
+    return results.ok() ? *std::move(results) : std::vector<Tensor>();
   }
 
   /// `@gradients` returns one gradient an input of the loss that `@loss` returns. Central differences of width 1e-4
   /// truncate at h^2 / 6 times the third derivative (below 10 here) and cancel at 1e-16 / 1e-4.
-  void check(std::string_view Text, std::vector<Tensor> Inputs) {
-    Module = parseModule(*Context, Text);
-    ASSERT_TRUE(Module && llvm::succeeded(runAutodiff(*Module)));
-    const std::vector<Tensor> Gradients = run("gradients", Inputs);
-    constexpr double Step = 1e-4;
-    for (std::size_t Input = 0; Input < Inputs.size(); ++Input)
-      for (std::size_t Element = 0; Element < Inputs[Input].values.size(); ++Element) {
-        const double Value = Inputs[Input].values[Element];
-        Inputs[Input].values[Element] = Value + Step;
-        const double Above = run("loss", Inputs)[0].values[0];
-        Inputs[Input].values[Element] = Value - Step;
-        const double Below = run("loss", Inputs)[0].values[0];
-        Inputs[Input].values[Element] = Value;
-        EXPECT_NEAR(Gradients[Input].values[Element], (Above - Below) / (2 * Step), 10 * Step * Step)
-            << "input " << Input << " element " << Element;
+  void check(std::string_view text, std::vector<Tensor> inputs) {
+    Module = ParseModule(*Context, text);
+    ASSERT_TRUE(Module && llvm::succeeded(RunAutodiff(*Module)));
+    const std::vector<Tensor> gradients = run("gradients", inputs);
+    constexpr double step = 1e-4;
+    for (std::size_t input = 0; input < inputs.size(); ++input)
+      for (std::size_t element = 0; element < inputs[input].values.size(); ++element) {
+        const double value = inputs[input].values[element];
+        inputs[input].values[element] = value + step;
+        const double above = run("loss", inputs)[0].values[0];
+        inputs[input].values[element] = value - step;
+        const double below = run("loss", inputs)[0].values[0];
+        inputs[input].values[element] = value;
+        EXPECT_NEAR(gradients[input].values[element], (above - below) / (2 * step), 10 * step * step)
+            << "input " << input << " element " << element;
       }
   }
 
-  std::unique_ptr<mlir::MLIRContext> Context = makeContext();
+  std::unique_ptr<mlir::MLIRContext> Context = MakeContext();
   mlir::OwningOpRef<mlir::ModuleOp> Module;
 };
 

@@ -68,7 +68,7 @@ absl::StatusOr<FuncOp> BuildFunction(mlir::ModuleOp module, const KernelSpec& sp
 }
 
 absl::StatusOr<runtime::Program> CompileAlone(const KernelSpec& spec, const runtime::Device& cpu) {
-  const std::unique_ptr<mlir::MLIRContext> context = makeContext();
+  const std::unique_ptr<mlir::MLIRContext> context = MakeContext();
   const mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(context.get()));
   const absl::StatusOr<FuncOp> function = BuildFunction(*module, spec);
   if (!function.ok()) return function.status();

@@ -53,11 +53,11 @@ INSTANTIATE_TEST_SUITE_P(Ops, GeneratedOperation, testing::ValuesIn(WithoutKerne
 
 // What operations say of themselves, which fusion goes by, is what the table of kernels holds.
 TEST(GeneratedOperations, AreThoseThatFusionMakesRegionsOf) {
-  const auto context = makeContext();
+  const auto context = MakeContext();
   for (const std::string& op : ReferenceNames()) {
     bool generated = false;
     ForEachCase(op, [&](const OpCase& op_case, DType dtype) {
-      forwardModule(*context, op_case, dtype)->walk([&](mlir::Operation* made) {
+      ForwardModule(*context, op_case, dtype)->walk([&](mlir::Operation* made) {
         generated |= made->getName().stripDialect() == op && has<Property::GeneratedOnCpu>(made);
       });
     });

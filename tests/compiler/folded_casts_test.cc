@@ -19,7 +19,7 @@ using op_cases::OpCase;
 using reference::Tensor;
 
 bool IsArithmetic(mlir::MLIRContext& context, const OpCase& op_case) {
-  mlir::OwningOpRef<mlir::ModuleOp> module = forwardModule(context, op_case, DType::kF32);
+  mlir::OwningOpRef<mlir::ModuleOp> module = ForwardModule(context, op_case, DType::kF32);
   bool arithmetic = false;
   module->walk([&](mlir::Operation* op) {
     if (op->getName().getStringRef() == "mpc." + op_case.op) arithmetic = has<Property::Arithmetic>(op);
@@ -53,7 +53,7 @@ void ExpectSame(const Tensor& folded, const Tensor& wide) {
 }
 
 TEST(FoldedCasts, GiveTheBitsOfACastBehindTheOperation) {
-  const auto context = makeContext();
+  const auto context = MakeContext();
   int cases = 0;
   for (const OpCase& op_case : op_cases::AllOpCases()) {
     if (!op_case.low || !IsArithmetic(*context, op_case)) continue;

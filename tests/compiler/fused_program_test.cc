@@ -27,8 +27,8 @@ const runtime::Device& Cpu() { return **runtime::GetDevice("cpu"); }
 
 /// The Program of the first function of `text`, compiled without a cache.
 absl::StatusOr<runtime::Program> Lower(const std::string& text) {
-  const std::unique_ptr<mlir::MLIRContext> context = makeContext();
-  mlir::OwningOpRef<mlir::ModuleOp> module = parseModule(*context, text);
+  const std::unique_ptr<mlir::MLIRContext> context = MakeContext();
+  mlir::OwningOpRef<mlir::ModuleOp> module = ParseModule(*context, text);
   if (!module) return absl::InternalError("the test's module does not parse");
   const mlir::func::FuncOp function = *module->getOps<mlir::func::FuncOp>().begin();
   llvm::Expected<codegen::GeneratedCode> code =
@@ -72,8 +72,8 @@ const TensorSpec kMatrix{DType::kF32, {32, 84}};
 const TensorSpec kBias{DType::kF32, {84}};
 
 std::vector<reference::Tensor> Interpret(const std::string& text, const std::vector<reference::Tensor>& inputs) {
-  const std::unique_ptr<mlir::MLIRContext> context = makeContext();
-  mlir::OwningOpRef<mlir::ModuleOp> module = parseModule(*context, text);
+  const std::unique_ptr<mlir::MLIRContext> context = MakeContext();
+  mlir::OwningOpRef<mlir::ModuleOp> module = ParseModule(*context, text);
   return interpret(*module->getOps<mlir::func::FuncOp>().begin(), inputs).value();
 }
 

@@ -25,61 +25,61 @@ constexpr double kUnitRoundoff = 0x1p-53;
 /// Perturbed elements an operand, beside one direction through all of them.
 constexpr std::size_t kSamples = 4;
 
-bool hasRule(mlir::MLIRContext& Context, const OpCase& Case) {
-  return mlir::OperationName("mpc." + Case.op, &Context).hasInterface<DifferentiableOpInterface>();
+bool HasRule(mlir::MLIRContext& context, const OpCase& op_case) {
+  return mlir::OperationName("mpc." + op_case.op, &context).hasInterface<DifferentiableOpInterface>();
 }
 
-bool isDifferentiated(mlir::MLIRContext& Context, const OpCase& Case) {
-  return hasRule(Context, Case) &&
-         std::any_of(Case.operands.begin(), Case.operands.end(),
-                     [](const op_cases::OperandCase& Operand) { return Operand.differentiable; });
+bool IsDifferentiated(mlir::MLIRContext& context, const OpCase& op_case) {
+  return HasRule(context, op_case) &&
+         std::any_of(op_case.operands.begin(), op_case.operands.end(),
+                     [](const op_cases::OperandCase& operand) { return operand.differentiable; });
 }
 
 /// Distinct values at least 1/64 apart, in the order of the given ones.
-void spreadRanks(std::vector<double>& Values) {
-  std::vector<std::size_t> Order(Values.size());
-  std::iota(Order.begin(), Order.end(), 0);
-  std::stable_sort(Order.begin(), Order.end(), [&](std::size_t A, std::size_t B) { return Values[A] < Values[B]; });
-  for (std::size_t Rank = 0; Rank < Order.size(); ++Rank)
-    Values[Order[Rank]] = (double(Rank) - double(Order.size()) / 2) / 64;
+void SpreadRanks(std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  for (std::size_t rank = 0; rank < order.size(); ++rank)
+    values[order[rank]] = (double(rank) - double(order.size()) / 2) / 64;
 }
 
 /// Moves inputs away from the points where an operation has no derivative.
-void avoidKinks(const OpCase& Case, std::vector<Tensor>& Inputs) {
+void AvoidKinks(const OpCase& op_case, std::vector<Tensor>& inputs) {
   static const std::set<std::string> kKinksAtZero = {"relu", "abs", "leaky_relu", "prelu"};
-  if (kKinksAtZero.count(Case.op))
-    for (double& X : Inputs[0].values) X = std::copysign(std::max(std::abs(X), 1.0 / 64), X);
+  if (kKinksAtZero.count(op_case.op))
+    for (double& x : inputs[0].values) x = std::copysign(std::max(std::abs(x), 1.0 / 64), x);
   // Odd multiples of 1/64 are no integers, and no limits of a clamp.
-  if (Case.op == "floor" || Case.op == "clamp")
-    for (double& X : Inputs[0].values) X = std::floor(X * 32) / 32 + 1.0 / 64;
+  if (op_case.op == "floor" || op_case.op == "clamp")
+    for (double& x : inputs[0].values) x = std::floor(x * 32) / 32 + 1.0 / 64;
   static const std::set<std::string> kKinksAtTies = {"max_pool2d", "reduce_max", "reduce_min", "sort", "top_k"};
-  if (kKinksAtTies.count(Case.op)) spreadRanks(Inputs[0].values);
-  if (Case.op == "maximum" || Case.op == "minimum")
+  if (kKinksAtTies.count(op_case.op)) SpreadRanks(inputs[0].values);
+  if (op_case.op == "maximum" || op_case.op == "minimum")
     // Multiples of 1/16 and odd multiples of 1/32 are never closer than 1/32.
-    for (std::size_t Operand : {0, 1})
-      for (double& X : Inputs[Operand].values) X = std::round(X * 16) / 16 + double(Operand) / 32;
+    for (std::size_t operand : {0, 1})
+      for (double& x : inputs[operand].values) x = std::round(x * 16) / 16 + double(operand) / 32;
 }
 
 /// A relu activation has kinks that inputs cannot avoid: a step across one says nothing.
-bool crossesKink(const OpCase& Case, const Tensor& Low, const Tensor& High) {
-  if (Case.attributes.GetString("activation", "none") != "relu") return false;
-  for (std::size_t I = 0; I < Low.values.size(); ++I)
-    if ((Low.values[I] > 0) != (High.values[I] > 0)) return true;
+bool CrossesKink(const OpCase& op_case, const Tensor& low, const Tensor& high) {
+  if (op_case.attributes.GetString("activation", "none") != "relu") return false;
+  for (std::size_t i = 0; i < low.values.size(); ++i)
+    if ((low.values[i] > 0) != (high.values[i] > 0)) return true;
   return false;
 }
 
 class GradientCheck : public testing::Test {
  protected:
-  std::vector<Tensor> run(mlir::ModuleOp Module, const char* Name, const std::vector<Tensor>& Inputs) {
-    absl::StatusOr<std::vector<Tensor>> Results =
-        interpret(Module.lookupSymbol<mlir::func::FuncOp>(Name), Inputs, reference::Rounding::kLowOnly);
-    EXPECT_TRUE(Results.ok()) << Results.status();
-    return Results.ok() ? *std::move(Results) : std::vector<Tensor>();
+  std::vector<Tensor> run(mlir::ModuleOp module, const char* name, const std::vector<Tensor>& inputs) {
+    absl::StatusOr<std::vector<Tensor>> results =
+        interpret(module.lookupSymbol<mlir::func::FuncOp>(name), inputs, reference::Rounding::kLowOnly);
+    EXPECT_TRUE(results.ok()) << results.status();
+    return results.ok() ? *std::move(results) : std::vector<Tensor>();
   }
 
-  std::vector<Tensor> gradients(const OpCase& Case, DType Storage, std::vector<Tensor> Inputs);
+  std::vector<Tensor> gradients(const OpCase& op_case, DType storage, std::vector<Tensor> inputs);
 
-  std::unique_ptr<mlir::MLIRContext> Context = makeContext();
+  std::unique_ptr<mlir::MLIRContext> Context = MakeContext();
 };
 
 /// A difference quotient along `Direction` of operand `Operand`, and how far it may be from the derivative.
@@ -91,160 +91,160 @@ struct Quotient {
 
 class DifferenceQuotient {
  public:
-  DifferenceQuotient(const OpCase& Case, mlir::func::FuncOp Forward, std::vector<Tensor> Inputs, Tensor Cotangent)
-      : Case(Case), Forward(Forward), Inputs(std::move(Inputs)), Cotangent(std::move(Cotangent)) {}
+  DifferenceQuotient(const OpCase& op_case, mlir::func::FuncOp forward, std::vector<Tensor> inputs, Tensor cotangent)
+      : op_case(op_case), forward_(forward), inputs_(std::move(inputs)), cotangent_(std::move(cotangent)) {}
 
   /// The error of D(h) is t h^2 + O(h^4) + rounding, so D(2h) - D(h) = 3 t h^2: twice that difference bounds the
   /// truncation also where the next term is as large. Rounding errors of a sum of n terms grow as sqrt(n) with high
   /// probability (Higham and Mary 2019, lambda = 8), relative to what is summed, and are divided by h.
-  Quotient along(std::size_t Operand, const std::vector<double>& Direction) {
-    Quotient Fine = central(Operand, Direction, kStep), Coarse = central(Operand, Direction, 2 * kStep);
-    Fine.Tolerance += 2 * std::abs(Coarse.Value - Fine.Value);
-    Fine.CrossesKink |= Coarse.CrossesKink;
-    return Fine;
+  Quotient along(std::size_t operand, const std::vector<double>& direction) {
+    Quotient fine = central(operand, direction, kStep), coarse = central(operand, direction, 2 * kStep);
+    fine.Tolerance += 2 * std::abs(coarse.Value - fine.Value);
+    fine.CrossesKink |= coarse.CrossesKink;
+    return fine;
   }
 
  private:
-  Tensor evaluate(std::size_t Operand, const std::vector<double>& Direction, double Step) {
-    std::vector<Tensor> Moved = Inputs;
-    for (std::size_t I = 0; I < Direction.size(); ++I) Moved[Operand].values[I] += Step * Direction[I];
-    return interpret(Forward, Moved, reference::Rounding::kLowOnly)->front();
+  Tensor evaluate(std::size_t operand, const std::vector<double>& direction, double step) {
+    std::vector<Tensor> moved = inputs_;
+    for (std::size_t i = 0; i < direction.size(); ++i) moved[operand].values[i] += step * direction[i];
+    return interpret(forward_, moved, reference::Rounding::kLowOnly)->front();
   }
 
-  Quotient central(std::size_t Operand, const std::vector<double>& Direction, double Step) {
-    Tensor Low = evaluate(Operand, Direction, -Step), High = evaluate(Operand, Direction, Step);
-    Quotient Result;
-    Result.CrossesKink = crossesKink(Case, Low, High);
-    std::size_t Terms = 1;
-    for (const Tensor& Input : Inputs) Terms = std::max(Terms, Input.values.size());
-    double Moved = 0, Still = 0;
-    for (std::size_t I = 0; I < Low.values.size(); ++I) {
-      Result.Value += Cotangent.values[I] * (High.values[I] - Low.values[I]);
-      bool Changed = Low.values[I] != High.values[I];
-      (Changed ? Moved : Still) += std::abs(Cotangent.values[I]) * (double(Changed) + std::abs(High.values[I]));
+  Quotient central(std::size_t operand, const std::vector<double>& direction, double step) {
+    Tensor low = evaluate(operand, direction, -step), high = evaluate(operand, direction, step);
+    Quotient result;
+    result.CrossesKink = CrossesKink(op_case, low, high);
+    std::size_t terms = 1;
+    for (const Tensor& input : inputs_) terms = std::max(terms, input.values.size());
+    double moved = 0, still = 0;
+    for (std::size_t i = 0; i < low.values.size(); ++i) {
+      result.Value += cotangent_.values[i] * (high.values[i] - low.values[i]);
+      bool changed = low.values[i] != high.values[i];
+      (changed ? moved : still) += std::abs(cotangent_.values[i]) * (double(changed) + std::abs(high.values[i]));
     }
-    Result.Value /= 2 * Step;
+    result.Value /= 2 * step;
     // A result that did not move hides at most half a unit in its last place.
-    Result.Tolerance = (8 * std::sqrt(double(Terms)) * Moved + Still) * kUnitRoundoff / Step;
-    return Result;
+    result.Tolerance = (8 * std::sqrt(double(terms)) * moved + still) * kUnitRoundoff / step;
+    return result;
   }
 
-  const OpCase& Case;
-  mlir::func::FuncOp Forward;
-  std::vector<Tensor> Inputs;
-  Tensor Cotangent;
+  const OpCase& op_case;
+  mlir::func::FuncOp forward_;
+  std::vector<Tensor> inputs_;
+  Tensor cotangent_;
 };
 
 /// Multiples of 1/8 in [-1, 1]: exact in every type.
-Tensor makeCotangent(const TensorSpec& Result, std::mt19937& Random) {
-  Tensor Cotangent{{DType::kF32, Result.shape}, std::vector<double>(Result.num_elements())};
-  for (double& Value : Cotangent.values) Value = double(int(Random() % 17) - 8) / 8;
-  return Cotangent;
+Tensor MakeCotangent(const TensorSpec& result, std::mt19937& random) {
+  Tensor cotangent{{DType::kF32, result.shape}, std::vector<double>(result.num_elements())};
+  for (double& value : cotangent.values) value = double(int(random() % 17) - 8) / 8;
+  return cotangent;
 }
 
 /// All elements of a small operand, else some of each part; then one direction through all of them.
-std::vector<std::vector<double>> directions(std::size_t Elements, std::mt19937& Random) {
-  std::vector<std::vector<double>> Result;
-  std::size_t Samples = std::min(Elements, kSamples);
-  for (std::size_t Sample = 0; Sample < Samples; ++Sample) {
-    std::size_t Begin = Elements * Sample / Samples, End = Elements * (Sample + 1) / Samples;
-    Result.emplace_back(Elements, 0.0);
-    Result.back()[Begin + Random() % (End - Begin)] = 1;
+std::vector<std::vector<double>> directions(std::size_t elements, std::mt19937& random) {
+  std::vector<std::vector<double>> result;
+  std::size_t samples = std::min(elements, kSamples);
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    std::size_t begin = elements * sample / samples, end = elements * (sample + 1) / samples;
+    result.emplace_back(elements, 0.0);
+    result.back()[begin + random() % (end - begin)] = 1;
   }
-  Result.emplace_back(Elements);
-  for (double& Value : Result.back()) Value = Random() % 2 ? 0.5 : -0.5;
-  return Result;
+  result.emplace_back(elements);
+  for (double& value : result.back()) value = random() % 2 ? 0.5 : -0.5;
+  return result;
 }
 
 TEST_F(GradientCheck, RulesAgreeWithFiniteDifferences) {
-  for (const OpCase& Case : AllOpCases()) {
-    if (!isDifferentiated(*Context, Case)) continue;
-    SCOPED_TRACE(Case.name);
-    auto Module = gradientModule(*Context, Case, DType::kF32);
-    auto Forward = forwardModule(*Context, Case, DType::kF32);
-    ASSERT_TRUE(llvm::succeeded(runAutodiff(*Module)));
+  for (const OpCase& op_case : AllOpCases()) {
+    if (!IsDifferentiated(*Context, op_case)) continue;
+    SCOPED_TRACE(op_case.name);
+    auto module = GradientModule(*Context, op_case, DType::kF32);
+    auto forward = ForwardModule(*Context, op_case, DType::kF32);
+    ASSERT_TRUE(llvm::succeeded(RunAutodiff(*module)));
 
-    std::mt19937 Random(17);
-    std::vector<Tensor> Inputs = MakeInputs(Case, DType::kF32);
-    avoidKinks(Case, Inputs);
-    Tensor Cotangent = makeCotangent(Case.results.front(), Random);
-    DifferenceQuotient Quotients(Case, Forward->lookupSymbol<mlir::func::FuncOp>("forward"), Inputs, Cotangent);
-    std::vector<Tensor> Arguments = Inputs;
-    Arguments.push_back(Cotangent);
-    std::vector<Tensor> Gradients = run(*Module, "gradients", Arguments);
+    std::mt19937 random(17);
+    std::vector<Tensor> inputs = MakeInputs(op_case, DType::kF32);
+    AvoidKinks(op_case, inputs);
+    Tensor cotangent = MakeCotangent(op_case.results.front(), random);
+    DifferenceQuotient quotients(op_case, forward->lookupSymbol<mlir::func::FuncOp>("forward"), inputs, cotangent);
+    std::vector<Tensor> arguments = inputs;
+    arguments.push_back(cotangent);
+    std::vector<Tensor> gradients = run(*module, "gradients", arguments);
 
-    std::size_t Next = 0, Compared = 0, Skipped = 0;
-    for (std::size_t Operand = 0; Operand < Case.operands.size(); ++Operand) {
-      if (!Case.operands[Operand].differentiable) continue;
-      const Tensor& Gradient = Gradients.at(Next++);
-      ASSERT_EQ(Gradient.spec, Case.operands[Operand].spec);
-      for (const std::vector<double>& Direction : directions(Gradient.values.size(), Random)) {
-        Quotient Expected = Quotients.along(Operand, Direction);
-        ++(Expected.CrossesKink ? Skipped : Compared);
-        if (Expected.CrossesKink) continue;
-        double Actual = std::inner_product(Direction.begin(), Direction.end(), Gradient.values.begin(), 0.0);
+    std::size_t next = 0, compared = 0, skipped = 0;
+    for (std::size_t operand = 0; operand < op_case.operands.size(); ++operand) {
+      if (!op_case.operands[operand].differentiable) continue;
+      const Tensor& gradient = gradients.at(next++);
+      ASSERT_EQ(gradient.spec, op_case.operands[operand].spec);
+      for (const std::vector<double>& direction : directions(gradient.values.size(), random)) {
+        Quotient expected = quotients.along(operand, direction);
+        ++(expected.CrossesKink ? skipped : compared);
+        if (expected.CrossesKink) continue;
+        double actual = std::inner_product(direction.begin(), direction.end(), gradient.values.begin(), 0.0);
         // The analytic value has roundings of its own, smaller by the step.
-        EXPECT_NEAR(Actual, Expected.Value, Expected.Tolerance + 1e-12 * std::abs(Actual)) << "operand " << Operand;
+        EXPECT_NEAR(actual, expected.Value, expected.Tolerance + 1e-12 * std::abs(actual)) << "operand " << operand;
       }
     }
-    EXPECT_GE(Compared, Skipped) << "too many steps crossed a kink of the activation";
+    EXPECT_GE(compared, skipped) << "too many steps crossed a kink of the activation";
   }
 }
 
-double norm(const std::vector<double>& Values) {
-  return std::sqrt(std::inner_product(Values.begin(), Values.end(), Values.begin(), 0.0));
+double norm(const std::vector<double>& values) {
+  return std::sqrt(std::inner_product(values.begin(), values.end(), values.begin(), 0.0));
 }
 
 /// The gradients of the case in `Storage`, at inputs that are exact in f16 or bf16.
-std::vector<Tensor> GradientCheck::gradients(const OpCase& Case, DType Storage, std::vector<Tensor> Inputs) {
-  auto Module = gradientModule(*Context, Case, Storage);
-  EXPECT_TRUE(llvm::succeeded(runAutodiff(*Module)));
-  std::vector<TensorSpec> Specs = OperandSpecs(Case, Storage);
-  for (std::size_t Operand = 0; Operand < Specs.size(); ++Operand) Inputs[Operand].spec = Specs[Operand];
-  return run(*Module, "gradients", Inputs);
+std::vector<Tensor> GradientCheck::gradients(const OpCase& op_case, DType storage, std::vector<Tensor> inputs) {
+  auto module = GradientModule(*Context, op_case, storage);
+  EXPECT_TRUE(llvm::succeeded(RunAutodiff(*module)));
+  std::vector<TensorSpec> specs = OperandSpecs(op_case, storage);
+  for (std::size_t operand = 0; operand < specs.size(); ++operand) inputs[operand].spec = specs[operand];
+  return run(*module, "gradients", inputs);
 }
 
 TEST_F(GradientCheck, LowRulesDifferFromWideOnesByTheirRoundings) {
-  for (const OpCase& Case : AllOpCases()) {
-    if (!isDifferentiated(*Context, Case) || !Case.low) continue;
-    for (DType Low : {DType::kF16, DType::kBF16}) {
-      SCOPED_TRACE(Case.name + " in " + std::string(DTypeName(Low)));
-      std::mt19937 Random(17);
-      std::vector<Tensor> Inputs = MakeInputs(Case, Low);
-      Tensor Cotangent = makeCotangent(Case.results.front(), Random);
-      Inputs.push_back(Cotangent);
-      std::vector<Tensor> Actual = gradients(Case, Low, Inputs), Expected = gradients(Case, DType::kF32, Inputs);
-      ASSERT_EQ(Actual.size(), Expected.size());
-      double Unit = Low == DType::kF16 ? 0x1p-11 : 0x1p-8, Underflow = Low == DType::kF16 ? 0x1p-25 : 0x1p-134;
-      for (std::size_t Index = 0; Index < Actual.size(); ++Index) {
-        std::vector<double> Error(Actual[Index].values);
-        for (std::size_t I = 0; I < Error.size(); ++I) {
+  for (const OpCase& op_case : AllOpCases()) {
+    if (!IsDifferentiated(*Context, op_case) || !op_case.low) continue;
+    for (DType low : {DType::kF16, DType::kBF16}) {
+      SCOPED_TRACE(op_case.name + " in " + std::string(DTypeName(low)));
+      std::mt19937 random(17);
+      std::vector<Tensor> inputs = MakeInputs(op_case, low);
+      Tensor cotangent = MakeCotangent(op_case.results.front(), random);
+      inputs.push_back(cotangent);
+      std::vector<Tensor> actual = gradients(op_case, low, inputs), expected = gradients(op_case, DType::kF32, inputs);
+      ASSERT_EQ(actual.size(), expected.size());
+      double unit = low == DType::kF16 ? 0x1p-11 : 0x1p-8, underflow = low == DType::kF16 ? 0x1p-25 : 0x1p-134;
+      for (std::size_t index = 0; index < actual.size(); ++index) {
+        std::vector<double> error(actual[index].values);
+        for (std::size_t i = 0; i < error.size(); ++i) {
           // exp overflows f16 at 11.1, and its derivative reads the result.
-          bool Overflowed = Case.op == "exp" && !std::isfinite(Error[I]);
-          Error[I] = Overflowed ? 0 : Error[I] - Expected[Index].values[I];
+          bool overflowed = op_case.op == "exp" && !std::isfinite(error[i]);
+          error[i] = overflowed ? 0 : error[i] - expected[index].values[i];
         }
         // At most four roundings in a row change the gradient (y, the cotangent before the activation, a broadcast
         // term, the result). Rules that read y see 1 - y or 1 - y^2, where its rounding weighs up to twice the
         // cotangent. Below the smallest normal number the error of a rounding is absolute.
-        double Tolerance = Unit * (4 * norm(Expected[Index].values) + 2 * norm(Cotangent.values)) +
-                           Underflow * std::sqrt(double(Error.size()));
-        EXPECT_LE(norm(Error), Tolerance) << "gradient " << Index;
+        double tolerance = unit * (4 * norm(expected[index].values) + 2 * norm(cotangent.values)) +
+                           underflow * std::sqrt(double(error.size()));
+        EXPECT_LE(norm(error), tolerance) << "gradient " << index;
       }
     }
   }
 }
 
 TEST_F(GradientCheck, CoversEveryDifferentiableOperation) {
-  std::set<std::string> Checked;
-  for (const OpCase& Case : AllOpCases())
-    if (isDifferentiated(*Context, Case)) Checked.insert("mpc." + Case.op);
-  for (mlir::RegisteredOperationName Name : Context->getRegisteredOperationsByDialect("mpc")) {
-    if (!Name.hasInterface<DifferentiableOpInterface>()) continue;
+  std::set<std::string> checked;
+  for (const OpCase& op_case : AllOpCases())
+    if (IsDifferentiated(*Context, op_case)) checked.insert("mpc." + op_case.op);
+  for (mlir::RegisteredOperationName name : Context->getRegisteredOperationsByDialect("mpc")) {
+    if (!name.hasInterface<DifferentiableOpInterface>()) continue;
     // Its derivative is a function of the user's; the other's is zero by definition: see autodiff_test.cc.
-    if (Name.getStringRef() == CustomVjpOp::getOperationName()) continue;
-    if (Name.getStringRef() == StopGradientOp::getOperationName()) continue;
-    EXPECT_TRUE(Checked.count(Name.getStringRef().str()))
-        << Name.getStringRef().str() << " has a derivative rule and no differentiable operand in the table";
+    if (name.getStringRef() == CustomVjpOp::getOperationName()) continue;
+    if (name.getStringRef() == StopGradientOp::getOperationName()) continue;
+    EXPECT_TRUE(checked.count(name.getStringRef().str()))
+        << name.getStringRef().str() << " has a derivative rule and no differentiable operand in the table";
   }
 }
 

@@ -22,8 +22,8 @@ const runtime::Device& Cpu() { return **runtime::GetDevice("cpu"); }
 
 absl::StatusOr<runtime::Program> Lower(std::string_view text, const runtime::Device& device = Cpu(),
                                        const runtime::PlanOptions& options = {}) {
-  const std::unique_ptr<mlir::MLIRContext> context = makeContext();
-  mlir::OwningOpRef<mlir::ModuleOp> module = parseModule(*context, text);
+  const std::unique_ptr<mlir::MLIRContext> context = MakeContext();
+  mlir::OwningOpRef<mlir::ModuleOp> module = ParseModule(*context, text);
   EXPECT_TRUE(module);
   if (!module) return absl::InternalError("the test's module does not parse");
   absl::StatusOr<runtime::Program> program =
@@ -406,7 +406,7 @@ TEST(Lowering, UpdatesOfNoOneGroupAreNotFlat) {
 }
 
 TEST(Lowering, ElementwiseUpdatesAreThoseThatTheRuntimeTakesTogether) {
-  const std::unique_ptr<mlir::MLIRContext> context = makeContext();
+  const std::unique_ptr<mlir::MLIRContext> context = MakeContext();
   int found = 0;
   for (const mlir::RegisteredOperationName& name : context->getRegisteredOperationsByDialect("mpc")) {
     const bool elementwise = name.hasTrait<HasProperty<Property::ElementwiseUpdate>::Impl>();

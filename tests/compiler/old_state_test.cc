@@ -25,9 +25,9 @@ std::shared_ptr<runtime::StateEntry> Counter(runtime::StateStore& store, const s
 
 /// Runs a step with the counters %a and %b; `body` ends with its return, `outputs` are the types behind the state.
 Outcome RunStep(const std::string& body, const std::string& outputs = "") {
-  const std::unique_ptr<mlir::MLIRContext> context = makeContext();
+  const std::unique_ptr<mlir::MLIRContext> context = MakeContext();
   mlir::OwningOpRef<mlir::ModuleOp> module =
-      parseModule(*context, R"(
+      ParseModule(*context, R"(
 func.func @step(%a: tensor<i32> {mpc.state = #mpc.state<step, "a">}, %b: tensor<i32> {mpc.state = #mpc.state<step, "b">})
     -> (tensor<i32> {mpc.state = #mpc.state<step, "a">}, tensor<i32> {mpc.state = #mpc.state<step, "b">})" +
                                 outputs + ") attributes {mpc.step} {\n" + body + "}");

@@ -13,94 +13,94 @@ namespace mpc {
 
 using op_cases::OpCase;
 
-static SmallVector<Type> tensorTypes(MLIRContext& Context, const std::vector<TensorSpec>& Specs) {
-  SmallVector<Type> Types;
-  for (const TensorSpec& Spec : Specs) Types.push_back(toTensorType(&Context, Spec));
-  return Types;
+static SmallVector<Type> TensorTypes(MLIRContext& context, const std::vector<TensorSpec>& specs) {
+  SmallVector<Type> types;
+  for (const TensorSpec& spec : specs) types.push_back(toTensorType(&context, spec));
+  return types;
 }
 
 // A function with an empty body.
-static func::FuncOp addFunction(ModuleOp Module, StringRef Name, ArrayRef<Type> Arguments, ArrayRef<Type> Results) {
-  OpBuilder Builder = OpBuilder::atBlockEnd(Module.getBody());
-  auto Function =
-      func::FuncOp::create(Builder, Builder.getUnknownLoc(), Name, Builder.getFunctionType(Arguments, Results));
-  Function.addEntryBlock();
-  return Function;
+static func::FuncOp AddFunction(ModuleOp module, StringRef name, ArrayRef<Type> arguments, ArrayRef<Type> results) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto function =
+      func::FuncOp::create(builder, builder.getUnknownLoc(), name, builder.getFunctionType(arguments, results));
+  function.addEntryBlock();
+  return function;
 }
 
-static Operation* addOperation(OpBuilder& Builder, const OpCase& Case, ValueRange Operands, ArrayRef<Type> Results) {
-  OperationState State(Builder.getUnknownLoc(), "mpc." + Case.op);
-  State.addOperands(Operands);
-  State.addTypes(Results);
-  State.addAttributes(toNamedAttributes(Builder.getContext(), Case.attributes));
-  return Builder.create(State);
+static Operation* AddOperation(OpBuilder& builder, const OpCase& op_case, ValueRange operands, ArrayRef<Type> results) {
+  OperationState state(builder.getUnknownLoc(), "mpc." + op_case.op);
+  state.addOperands(operands);
+  state.addTypes(results);
+  state.addAttributes(toNamedAttributes(builder.getContext(), op_case.attributes));
+  return builder.create(state);
 }
 
-std::unique_ptr<MLIRContext> makeContext() {
-  auto Context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
-  Context->loadDialect<MpcDialect, func::FuncDialect>();
-  compiler::registerTargets(*Context);
-  return Context;
+std::unique_ptr<MLIRContext> MakeContext() {
+  auto context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
+  context->loadDialect<MpcDialect, func::FuncDialect>();
+  compiler::registerTargets(*context);
+  return context;
 }
 
-OwningOpRef<ModuleOp> parseModule(MLIRContext& Context, std::string_view Text) {
-  return parseSourceString<ModuleOp>(StringRef(Text.data(), Text.size()), ParserConfig(&Context));
+OwningOpRef<ModuleOp> ParseModule(MLIRContext& context, std::string_view text) {
+  return parseSourceString<ModuleOp>(StringRef(text.data(), text.size()), ParserConfig(&context));
 }
 
-OwningOpRef<ModuleOp> forwardModule(MLIRContext& Context, const OpCase& Case, DType Dtype) {
-  OwningOpRef<ModuleOp> Module = ModuleOp::create(UnknownLoc::get(&Context));
-  SmallVector<Type> Results = tensorTypes(Context, ResultSpecs(Case, Dtype));
-  func::FuncOp Forward = addFunction(*Module, "forward", tensorTypes(Context, OperandSpecs(Case, Dtype)), Results);
-  OpBuilder Builder = OpBuilder::atBlockEnd(&Forward.getBody().front());
-  Operation* Op = addOperation(Builder, Case, Forward.getArguments(), Results);
-  func::ReturnOp::create(Builder, Builder.getUnknownLoc(), Op->getResults());
-  return Module;
+OwningOpRef<ModuleOp> ForwardModule(MLIRContext& context, const OpCase& op_case, DType dtype) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  SmallVector<Type> results = TensorTypes(context, ResultSpecs(op_case, dtype));
+  func::FuncOp forward = AddFunction(*module, "forward", TensorTypes(context, OperandSpecs(op_case, dtype)), results);
+  OpBuilder builder = OpBuilder::atBlockEnd(&forward.getBody().front());
+  Operation* op = AddOperation(builder, op_case, forward.getArguments(), results);
+  func::ReturnOp::create(builder, builder.getUnknownLoc(), op->getResults());
+  return module;
 }
 
-OwningOpRef<ModuleOp> gradientModule(MLIRContext& Context, const OpCase& Case, DType Dtype) {
-  OwningOpRef<ModuleOp> Module = ModuleOp::create(UnknownLoc::get(&Context));
-  Location Loc = UnknownLoc::get(&Context);
-  Type F32 = Float32Type::get(&Context), Scalar = RankedTensorType::get({}, F32);
-  SmallVector<Type> Results = tensorTypes(Context, ResultSpecs(Case, Dtype));
-  Type Weighted = cast<RankedTensorType>(Results.front()).clone(F32);
-  SmallVector<Type> Arguments = tensorTypes(Context, OperandSpecs(Case, Dtype));
-  Arguments.push_back(Weighted);
+OwningOpRef<ModuleOp> GradientModule(MLIRContext& context, const OpCase& op_case, DType dtype) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  Location loc = UnknownLoc::get(&context);
+  Type f32 = Float32Type::get(&context), scalar = RankedTensorType::get({}, f32);
+  SmallVector<Type> results = TensorTypes(context, ResultSpecs(op_case, dtype));
+  Type weighted = cast<RankedTensorType>(results.front()).clone(f32);
+  SmallVector<Type> arguments = TensorTypes(context, OperandSpecs(op_case, dtype));
+  arguments.push_back(weighted);
 
-  func::FuncOp Loss = addFunction(*Module, "loss", Arguments, {Scalar});
-  Loss.setPrivate();
-  OpBuilder Builder = OpBuilder::atBlockEnd(&Loss.getBody().front());
-  Operation* Op = addOperation(Builder, Case, Loss.getArguments().drop_back(), Results);
-  Value Product = MulOp::create(Builder, Loc, Weighted, Op->getResult(0), Loss.getArguments().back());
-  Value Sum = ReduceSumOp::create(Builder, Loc, Scalar, Product, ArrayRef<int64_t>());
-  func::ReturnOp::create(Builder, Loc, Sum);
+  func::FuncOp loss = AddFunction(*module, "loss", arguments, {scalar});
+  loss.setPrivate();
+  OpBuilder builder = OpBuilder::atBlockEnd(&loss.getBody().front());
+  Operation* op = AddOperation(builder, op_case, loss.getArguments().drop_back(), results);
+  Value product = MulOp::create(builder, loc, weighted, op->getResult(0), loss.getArguments().back());
+  Value sum = ReduceSumOp::create(builder, loc, scalar, product, ArrayRef<int64_t>());
+  func::ReturnOp::create(builder, loc, sum);
 
-  SmallVector<int64_t> Wrt;
-  SmallVector<Type> Gradients;
-  for (auto [Index, Operand] : llvm::enumerate(Case.operands)) {
+  SmallVector<int64_t> wrt;
+  SmallVector<Type> gradients;
+  for (auto [Index, Operand] : llvm::enumerate(op_case.operands)) {
     if (!Operand.differentiable) continue;
-    Wrt.push_back(int64_t(Index));
-    Gradients.push_back(Arguments[Index]);
+    wrt.push_back(int64_t(Index));
+    gradients.push_back(arguments[Index]);
   }
-  func::FuncOp Gradient = addFunction(*Module, "gradients", Arguments, Gradients);
-  Builder.setInsertionPointToEnd(&Gradient.getBody().front());
-  Value Seed = ConstantOp::create(Builder, Loc, Scalar, DenseElementsAttr::get(cast<RankedTensorType>(Scalar), 1.0f));
-  SmallVector<Type> Outputs{Scalar};
-  llvm::append_range(Outputs, Gradients);
-  auto Request = ValueAndGradOp::create(Builder, Loc, Outputs, "loss", Gradient.getArguments(), Seed, Wrt);
-  func::ReturnOp::create(Builder, Loc, Request.getOutputs().drop_front());
-  return Module;
+  func::FuncOp gradient = AddFunction(*module, "gradients", arguments, gradients);
+  builder.setInsertionPointToEnd(&gradient.getBody().front());
+  Value seed = ConstantOp::create(builder, loc, scalar, DenseElementsAttr::get(cast<RankedTensorType>(scalar), 1.0f));
+  SmallVector<Type> outputs{scalar};
+  llvm::append_range(outputs, gradients);
+  auto request = ValueAndGradOp::create(builder, loc, outputs, "loss", gradient.getArguments(), seed, wrt);
+  func::ReturnOp::create(builder, loc, request.getOutputs().drop_front());
+  return module;
 }
 
-LogicalResult runAutodiff(ModuleOp Module) {
-  PassManager Passes(Module.getContext());
-  Passes.addPass(createAutodiffPass());
-  return Passes.run(Module);
+LogicalResult RunAutodiff(ModuleOp module) {
+  PassManager passes(module.getContext());
+  passes.addPass(createAutodiffPass());
+  return passes.run(module);
 }
 
-std::string printed(ModuleOp Module) {
-  std::string Text;
-  llvm::raw_string_ostream(Text) << Module;
-  return Text;
+std::string printed(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream(text) << module;
+  return text;
 }
 
 }  // namespace mpc

@@ -12,23 +12,25 @@
 namespace mpc {
 
 /// A context with the dialects of a training step.
-std::unique_ptr<mlir::MLIRContext> makeContext();
+std::unique_ptr<mlir::MLIRContext> MakeContext();
 
-/// The module that \p Text spells; null, with a message on stderr, if it does not parse or verify.
-mlir::OwningOpRef<mlir::ModuleOp> parseModule(mlir::MLIRContext& Context, std::string_view Text);
+/// The module that \p text spells; null, with a message on stderr, if it does not parse or verify.
+mlir::OwningOpRef<mlir::ModuleOp> ParseModule(mlir::MLIRContext& context, std::string_view text);
 
-/// `@forward`: the operands of the case in \p Dtype to its results.
-mlir::OwningOpRef<mlir::ModuleOp> forwardModule(mlir::MLIRContext& Context, const op_cases::OpCase& Case, DType Dtype);
+/// `@forward`: the operands of the case in \p dtype to its results.
+mlir::OwningOpRef<mlir::ModuleOp> ForwardModule(mlir::MLIRContext& context, const op_cases::OpCase& op_case,
+                                                DType dtype);
 
 /// `@gradients`: the operands and a cotangent of the first result (of its shape, f32) to the gradient of
 /// `reduce_sum(result * cotangent)` by each differentiable operand. Other results take no part: a derivative by saved
 /// statistics does not exist.
-mlir::OwningOpRef<mlir::ModuleOp> gradientModule(mlir::MLIRContext& Context, const op_cases::OpCase& Case, DType Dtype);
+mlir::OwningOpRef<mlir::ModuleOp> GradientModule(mlir::MLIRContext& context, const op_cases::OpCase& op_case,
+                                                 DType dtype);
 
 /// Runs mpc-autodiff and the verifier.
-llvm::LogicalResult runAutodiff(mlir::ModuleOp Module);
+llvm::LogicalResult RunAutodiff(mlir::ModuleOp module);
 
-/// The textual form of \p Module.
-std::string printed(mlir::ModuleOp Module);
+/// The textual form of \p module.
+std::string printed(mlir::ModuleOp module);
 
 }  // namespace mpc

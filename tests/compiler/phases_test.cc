@@ -18,11 +18,11 @@ namespace {
 /// Calls `visit` with an instance of each operation that has a case, which is each that has a kernel.
 template <typename Visitor>
 void ForEachOperation(Visitor&& visit) {
-  const auto context = makeContext();
+  const auto context = MakeContext();
   std::set<std::string> seen;
   for (const op_cases::OpCase& op_case : op_cases::AllOpCases()) {
     if (!seen.insert(op_case.op).second) continue;
-    auto module = forwardModule(*context, op_case, DType::kF32);
+    auto module = ForwardModule(*context, op_case, DType::kF32);
     bool is_there = false;
     module->walk([&](mlir::Operation* op) {
       if (op->getName().stripDialect() != op_case.op) return;
@@ -68,8 +68,8 @@ TEST(OwnPhase, IsKnownOfEveryOtherOperation) {
 
 /// The phases of @step of `text`, by the names of its operations.
 std::map<std::string, Phase> PhasesOf(const std::string& text) {
-  const auto context = makeContext();
-  auto module = parseModule(*context, text);
+  const auto context = MakeContext();
+  auto module = ParseModule(*context, text);
   EXPECT_TRUE(module);
   const auto step = module->lookupSymbol<mlir::func::FuncOp>("step");
   const StepPhases phases(step);

@@ -154,8 +154,8 @@ std::vector<std::vector<float>> InputsOf(const Case& each) {
 }
 
 std::vector<std::vector<float>> Interpret(const Case& each) {
-  const std::unique_ptr<mlir::MLIRContext> context = makeContext();
-  mlir::OwningOpRef<mlir::ModuleOp> module = parseModule(*context, each.text);
+  const std::unique_ptr<mlir::MLIRContext> context = MakeContext();
+  mlir::OwningOpRef<mlir::ModuleOp> module = ParseModule(*context, each.text);
   std::vector<reference::Tensor> inputs;
   for (const std::vector<float>& values : InputsOf(each)) {
     inputs.push_back({{DType::kF32, each.inputs[inputs.size()]}, {values.begin(), values.end()}});
@@ -304,8 +304,8 @@ TEST(Sequence, MovesBehindLargerValues) {
 // What the schedule counts on is what lowering needs, copies of old values aside.
 TEST(Sequence, IsCountedByTheTarget) {
   for (const char* text : {kGeometric, kNested}) {
-    const std::unique_ptr<mlir::MLIRContext> context = makeContext();
-    mlir::OwningOpRef<mlir::ModuleOp> module = parseModule(*context, text);
+    const std::unique_ptr<mlir::MLIRContext> context = MakeContext();
+    mlir::OwningOpRef<mlir::ModuleOp> module = ParseModule(*context, text);
     const auto forward = module->lookupSymbol<mlir::func::FuncOp>("forward");
     llvm::FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(forward);
     ASSERT_TRUE(mlir::succeeded(target));

@@ -25,7 +25,7 @@ class Targets : public testing::Test {
  protected:
   mlir::func::FuncOp Parse(const std::string& target, const std::string& body) {
     module_ =
-        parseModule(*context_, "module attributes {mpc.target = #mpc.target<" + target +
+        ParseModule(*context_, "module attributes {mpc.target = #mpc.target<" + target +
                                    ">} { func.func @f(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {" + body + "} }");
     EXPECT_TRUE(module_);
     return *module_->getOps<mlir::func::FuncOp>().begin();
@@ -48,7 +48,7 @@ class Targets : public testing::Test {
     return error;
   }
 
-  std::unique_ptr<mlir::MLIRContext> context_ = makeContext();
+  std::unique_ptr<mlir::MLIRContext> context_ = MakeContext();
   mlir::OwningOpRef<mlir::ModuleOp> module_;
 };
 
@@ -119,8 +119,8 @@ func.func @step(%x: tensor<2x9x7x24xf32>, %w: tensor<24x24x3x3xf32> {mpc.state =
   %n = mpc.neg %w : tensor<24x24x3x3xf32>
   return %y, %n : tensor<2x9x7x24xf32>, tensor<24x24x3x3xf32>
 })";
-    const std::unique_ptr<mlir::MLIRContext> context = makeContext();
-    mlir::OwningOpRef<mlir::ModuleOp> module = parseModule(*context, text);
+    const std::unique_ptr<mlir::MLIRContext> context = MakeContext();
+    mlir::OwningOpRef<mlir::ModuleOp> module = ParseModule(*context, text);
     ASSERT_TRUE(module);
     auto function = module->lookupSymbol<mlir::func::FuncOp>("step");
     mlir::Operation* convolution = *function.getOps<Conv2dOp>().begin();

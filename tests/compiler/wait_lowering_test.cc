@@ -18,8 +18,8 @@ constexpr const char* kWaits = R"(
 
 /// A step that sums the old %w and a temporary. `early` and `late` stand before and after the rest of the step.
 absl::StatusOr<runtime::Program> Lower(const std::string& early, const std::string& late) {
-  const std::unique_ptr<mlir::MLIRContext> context = makeContext();
-  mlir::OwningOpRef<mlir::ModuleOp> module = parseModule(*context, R"(
+  const std::unique_ptr<mlir::MLIRContext> context = MakeContext();
+  mlir::OwningOpRef<mlir::ModuleOp> module = ParseModule(*context, R"(
 func.func @step(%w: tensor<256xf32> {mpc.state = #mpc.state<parameter, "w">},
                 %v: tensor<256xf32> {mpc.state = #mpc.state<slot, "v">}, %rate: tensor<f32>)
     -> (tensor<256xf32> {mpc.state = #mpc.state<parameter, "w">}, tensor<256xf32> {mpc.state = #mpc.state<slot, "v">},

@@ -345,7 +345,9 @@ absl::Status EmulatedApi::Fill(void* to, std::uint8_t byte, std::size_t bytes, S
 absl::Status EmulatedApi::RunKernel(const cuda::KernelFunction& function, const cuda::LaunchShape& shape,
                                     const std::vector<std::vector<std::byte>>& arguments) {
   ++kernels_run_;
-  if (kernels_to_failure_ > 0 && --kernels_to_failure_ == 0) {
+  const bool fails = kernels_to_failure_ == 1;
+  if (kernels_to_failure_ > 0) --kernels_to_failure_;
+  if (fails) {
     return absl::InternalError("cudaErrorIllegalAddress: an illegal memory access was encountered");
   }
   std::vector<cuda::KernelArgument> list;

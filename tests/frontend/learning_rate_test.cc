@@ -95,7 +95,10 @@ TEST(LearningRate, ExponentialDecay) {
 
 /// PyTorch's CosineAnnealingWarmRestarts, cycle by cycle.
 double WithRestarts(double step, double length, double factor) {
-  for (; step >= length; length *= factor) step -= length;
+  while (step >= length) {
+    step -= length;
+    length *= factor;
+  }
   return 0.05 + (0.8 - 0.05) * 0.5 * (1 + std::cos(std::numbers::pi * step / length));
 }
 

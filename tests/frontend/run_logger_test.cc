@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <optional>
@@ -157,7 +156,7 @@ Integer Take(std::string_view& from) {
     from = {};
     return value;
   }
-  std::memcpy(&value, from.data(), sizeof(value));
+  from.copy(reinterpret_cast<char*>(&value), sizeof(value));
   from.remove_prefix(sizeof(value));
   return value;
 }

@@ -168,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(All, ElementEmission, testing::ValuesIn(ElementCases())
 TEST(ElementEmissionTable, HoldsEveryFusibleOperation) {
   std::set<std::string> listed = Reducing();
   for (const Case& c : ElementCases()) listed.insert(c.op);
-  auto context = makeContext();
+  auto context = MakeContext();
   for (mlir::RegisteredOperationName name : context->getRegisteredOperations()) {
     if (!name.hasInterface<FusibleOpInterface>()) continue;
     EXPECT_EQ(listed.erase(name.stripDialect().str()), 1u) << name.getStringRef().str() << " has no case";

@@ -152,8 +152,8 @@ ElementFunction::ElementFunction(std::string_view op, std::string_view operands,
     : step_(std::max(lanes, 1u)) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
-  auto mlir_context = makeContext();
-  auto parsed = parseModule(*mlir_context, ModuleText(op, operands, results, attributes));
+  auto mlir_context = MakeContext();
+  auto parsed = ParseModule(*mlir_context, ModuleText(op, operands, results, attributes));
   if (!parsed) {
     ADD_FAILURE() << op;
     return;

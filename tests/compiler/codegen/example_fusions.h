@@ -34,8 +34,8 @@ inline std::string ExampleFusion(const std::string& name, const std::string& op,
 /// Regions of a function. Two of the four compute the same.
 class ExampleFusions {
  public:
-  ExampleFusions() : context_(makeContext()) {
-    module_ = parseModule(
+  ExampleFusions() : context_(MakeContext()) {
+    module_ = ParseModule(
         *context_, "func.func @f(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {\n" +
                        ExampleFusion("p", "relu") + ExampleFusion("q", "relu", "{note = \"elsewhere\"}") +
                        ExampleFusion("r", "neg") + ExampleFusion("s", "tanh") + "  return %s : tensor<4x8xf32>\n}");

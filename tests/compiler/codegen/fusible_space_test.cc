@@ -18,7 +18,7 @@ using testing::IsEmpty;
 class FusibleSpace : public testing::Test {
  protected:
   FusibleOpInterface Parse(const std::string& arguments, const std::string& operation) {
-    module_ = parseModule(*context_, "func.func @f(" + arguments + ") {\n" + operation + "\nreturn\n}");
+    module_ = ParseModule(*context_, "func.func @f(" + arguments + ") {\n" + operation + "\nreturn\n}");
     FusibleOpInterface found;
     if (module_) module_->walk([&](FusibleOpInterface op) { found = op; });
     EXPECT_TRUE(found) << operation;
@@ -35,7 +35,7 @@ class FusibleSpace : public testing::Test {
     return space ? "none" : llvm::toString(space.takeError());
   }
 
-  std::unique_ptr<mlir::MLIRContext> context_ = makeContext();
+  std::unique_ptr<mlir::MLIRContext> context_ = MakeContext();
   mlir::OwningOpRef<mlir::ModuleOp> module_;
 };
 
@@ -179,7 +179,7 @@ TEST_F(FusibleSpace, RegionsHaveNoF64) {
 class FusionPlans : public FusibleSpace {
  protected:
   std::string RefusalOfBody(const std::string& arguments, const std::string& body, std::size_t stored = 0) {
-    module_ = parseModule(*context_, "func.func @f(" + arguments + ") {\n" + body + "\nreturn\n}");
+    module_ = ParseModule(*context_, "func.func @f(" + arguments + ") {\n" + body + "\nreturn\n}");
     if (!module_) return "not parsed";
     llvm::SmallVector<mlir::Operation*> operations;
     module_->walk([&](FusibleOpInterface op) { operations.push_back(op); });

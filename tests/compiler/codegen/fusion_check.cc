@@ -110,8 +110,8 @@ class FusionCheck {
 }  // namespace
 
 void ExpectRegionIsItsOperations(std::string_view text, const codegen::CodeTarget& target, int aliases) {
-  auto context = makeContext();
-  auto module = parseModule(*context, text);
+  auto context = MakeContext();
+  auto module = ParseModule(*context, text);
   ASSERT_TRUE(module) << text;
   FusionOp fusion;
   module->walk([&](FusionOp op) { fusion = op; });

@@ -56,7 +56,7 @@ bool SameBits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0 ||
 }  // namespace
 
 ParsedFusion::ParsedFusion(const FusionCase& region)
-    : context(makeContext()), module(parseModule(*context, region.text())) {
+    : context(MakeContext()), module(ParseModule(*context, region.text())) {
   EXPECT_TRUE(module) << region.text();
   if (module) module->walk([&](FusionOp op) { fusion = op; });
 }

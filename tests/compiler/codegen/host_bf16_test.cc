@@ -23,7 +23,8 @@ namespace {
 template <typename T>
 T* Aligned(std::vector<T>& storage) {
   const auto address = reinterpret_cast<std::uintptr_t>(storage.data());
-  return storage.data() + (64 - address % 64) % 64 / sizeof(T);
+  const std::size_t skipped = (64 - address % 64) % 64 / sizeof(T);
+  return storage.data() + skipped;
 }
 
 // The targets that have forms of their own, and stores around the caches.

@@ -39,7 +39,7 @@ std::vector<std::uint32_t> BitsOf(const std::vector<float>& values) {
 /// x is [rows, columns]. The second operand is added to it first, so that the sums are those of a computed value.
 class Moments {
  public:
-  Moments(int rows, int columns) : columns_(columns), context_(makeContext()) {
+  Moments(int rows, int columns) : columns_(columns), context_(MakeContext()) {
     const std::string text = absl::StrReplaceAll(
         R"(func.func @f(%x: XX, %z: XX, %g: CC, %b: CC) -> (XX, CC, CC) {
           %r:3 = mpc.fusion(%x, %z, %g, %b) {
@@ -52,7 +52,7 @@ class Moments {
           return %r#0, %r#1, %r#2 : XX, CC, CC })",
         {{"XX", absl::StrCat("tensor<", rows, "x", columns, "xf32>")},
          {"CC", absl::StrCat("tensor<", columns, "xf32>")}});
-    module_ = parseModule(*context_, text);
+    module_ = ParseModule(*context_, text);
     module_->walk([&](FusionOp op) { fusion_ = op; });
   }
 
