@@ -59,7 +59,7 @@ PlotAxis::PlotAxis(Scale scale, double low, double high) : scale_(scale), low_(T
 
 double PlotAxis::Transform(double value) const {
   if (!logarithmic()) return value;
-  const double positive = std::max(value, 1e-300);
+  const double positive = std::max(value, 1e-305);
   return scale_ == Scale::kBinary ? std::log2(positive) : std::log10(positive);
 }
 
@@ -89,10 +89,12 @@ void PlotAxis::AddLinearTicks() {
 }
 
 void PlotAxis::AddDecimalTicks() {
-  const int first = static_cast<int>(std::floor(low_));
-  const int last = static_cast<int>(std::ceil(high_));
+  low_ = std::floor(low_ + 1e-9);
+  high_ = std::ceil(high_ - 1e-9);
+  const int first = static_cast<int>(low_);
+  const int last = static_cast<int>(high_);
   const int stride = std::max(1, (last - first) / 6 + 1);
-  const bool few = high_ - low_ < 2;
+  const bool few = last - first <= 2;
   for (int exponent = first; exponent <= last; exponent += few ? 1 : stride) {
     for (const double factor : {1.0, 2.0, 5.0}) {
       if (factor > 1 && !few) continue;

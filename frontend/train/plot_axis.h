@@ -20,7 +20,7 @@ class PlotAxis {
   };
 
   /// Spans `low` to `high`, both at most 1e300 in size, and a margin where both are equal. A logarithmic axis takes
-  /// positive values. Has at most 10 ticks, at round numbers.
+  /// values from 1e-300 on. Has at most 10 ticks, at round numbers.
   PlotAxis(Scale scale, double low, double high);
 
   /// Where `value` stands: 0 at the low end, 1 at the high end, cut off there.

@@ -1,6 +1,7 @@
 #include "frontend/train/svg_plot.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -105,8 +106,8 @@ PlotAxis ValueAxis(const PlotPanel& panel) {
   }
   if (low > high) return {PlotAxis::Scale::kLinear, 0, 1};
   PlotAxis::Scale scale = panel.scale;
-  if (scale != PlotAxis::Scale::kLinear && low <= 0) scale = PlotAxis::Scale::kLinear;
-  if (scale == PlotAxis::Scale::kLinear && low > 0 && high / low >= 1000) scale = PlotAxis::Scale::kDecimal;
+  if (scale != PlotAxis::Scale::kLinear && low < 1e-300) scale = PlotAxis::Scale::kLinear;
+  if (scale == PlotAxis::Scale::kLinear && low >= 1e-300 && high / low >= 1000) scale = PlotAxis::Scale::kDecimal;
   return {scale, low, high};
 }
 
@@ -121,9 +122,9 @@ class PanelDrawing {
     for (std::size_t i = 0; i < panel_.lines.size(); ++i) {
       svg += Band(i) + Curve(i) + Dots(i) + Crosses(i);
     }
-    for (const Bin& bin : skipped.bins()) {
-      svg += Line("skipped", XOf(bin), top_ + kHeight - 8, XOf(bin), top_ + kHeight);
-    }
+    std::string skips;
+    for (const Bin& bin : skipped.bins()) skips += absl::StrFormat("M%.1f %.1fv-8", XOf(bin), top_ + kHeight);
+    if (!skips.empty()) absl::StrAppend(&svg, "<path class=\"skipped\" d=\"", skips, "\"/>\n");
     return svg;
   }
 
@@ -159,12 +160,19 @@ class PanelDrawing {
     double x = kLeft + 24 + 7 * static_cast<double>(std::min(title.size(), kLongestName));
     for (std::size_t i = 0; i < panel_.lines.size(); ++i) {
       const PlotLine& line = panel_.lines[i];
-      const std::string last = line.series->count() > 0 ? absl::StrFormat(" %.4g", line.series->last()) : "";
+      const std::string last = line.series->count() > 0 ? " " + ValueText(line.series->last()) : "";
       svg += Line(absl::StrCat("line ", Class("c", i)), x, y - 4, x + 16, y - 4);
       svg += Text(x + 22, y, " class=\"small\"", line.name.substr(0, kLongestName - last.size()) + last);
       x += 46 + 6.5 * static_cast<double>(std::min(line.name.size() + last.size(), kLongestName));
     }
     return svg;
+  }
+
+  /// A loss scale is a power of two as a rule.
+  std::string ValueText(double value) const {
+    int exponent = 0;
+    const bool power = panel_.scale == PlotAxis::Scale::kBinary && std::frexp(value, &exponent) == 0.5;
+    return power ? PowerOfTwo(exponent - 1) : absl::StrFormat("%.4g", value);
   }
 
   /// Between the lowest and the highest value of each bin, for each run of bins that have any.
