@@ -32,7 +32,8 @@ text { font: 12px system-ui, sans-serif; fill: #1f2328; }
 .frame { fill: none; stroke: #8b949e; stroke-width: 1; }
 .line { fill: none; stroke-width: 1.5; stroke-linejoin: round; stroke-linecap: round; }
 .band { stroke: none; fill-opacity: 0.18; }
-.c0 { stroke: #2f6fdb; } .c1 { stroke: #d9822b; } .c2 { stroke: #2d9f6f; } .c3 { stroke: #9a5fc9; } .c4 { stroke: #59636e; }
+.c0 { stroke: #2f6fdb; } .c1 { stroke: #d9822b; } .c2 { stroke: #2d9f6f; } .c3 { stroke: #9a5fc9; }
+.c4 { stroke: #59636e; }
 .f0 { fill: #2f6fdb; } .f1 { fill: #d9822b; } .f2 { fill: #2d9f6f; } .f3 { fill: #9a5fc9; } .f4 { fill: #59636e; }
 .skipped { stroke: #cf222e; stroke-width: 1.5; }
 text.skips { fill: #cf222e; }
@@ -204,7 +205,7 @@ class PanelDrawing {
     for (const Bin& bin : panel_.lines[index].series->bins()) {
       if (bin.count > 0) {
         // A point without neighbours is drawn by the round ends of a line without a length.
-        path += absl::StrFormat(drawing ? "L%.1f %.1f" : "M%.1f %.1fh0", XOf(bin), YOf(bin.mean));
+        path += absl::StrFormat("%s%.1f %.1f%s", drawing ? "L" : "M", XOf(bin), YOf(bin.mean), drawing ? "" : "h0");
       }
       drawing = bin.count > 0;
     }
