@@ -160,6 +160,7 @@ const std::map<std::string, std::pair<std::string, Words>>& Values() {
       {"vocabulary", {"512", {}}},
       {"warmup", {"1", {}}},
       {"warmup-steps", {"1", {}}},
+      {"plot", {"f.svg", {}}},
       {"optimizer", {"adam", {}}},
       {"classes", {"12", {}}},
       {"momentum", {"0.5", {"--optimizer=sgd"}}},

@@ -28,6 +28,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kTestBatch = 32;
+/// Schedules over more steps do not differ.
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 
 DigitDataOptions DataOptions(const TrainOptions& options) {
   return {.data = options.data,
@@ -68,11 +70,9 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
   if (!options.summary_path.empty()) {
     if (absl::Status status = CheckWritable(options.summary_path); !status.ok()) return status;
   }
-  if (!options.profile_path.empty()) {
-    if (absl::Status status = CheckWritable(options.profile_path); !status.ok()) return status;
-  }
-  if (!options.trace_path.empty()) {
-    if (absl::Status status = CheckWritable(options.trace_path); !status.ok()) return status;
+  for (const std::string& path : {options.profile_path, options.trace_path, options.plot_path}) {
+    if (path.empty()) continue;
+    if (absl::Status status = CheckWritable(path); !status.ok()) return status;
   }
   SetSeed(static_cast<std::uint64_t>(options.seed));
   if (absl::Status status = SetContext(ContextOf(options, options.threads)); !status.ok()) return status;
@@ -94,12 +94,17 @@ absl::Status Training::MakeModel() {
   }
   nn::Cell& network = workload_ != nullptr ? workload_->network() : classifier_->network();
   if (absl::Status status = Freeze(options_, network); !status.ok()) return status;
-  optimizer_ = MakeOptimizer(options_, network.TrainableParams());
+  const absl::StatusOr<std::int64_t> steps = StepsToTrain();
+  if (!steps.ok()) return steps.status();
+  optimizer_ = MakeOptimizer(options_, network.TrainableParams(), *steps);
   if (absl::Status status = LoadInitialWeights(options_, network); !status.ok()) return status;
   ModelOptions model_options{.amp = options_.amp,
                              .device = options_.device,
+                             .accumulation_steps = options_.accumulation,
                              .diagnose_overflow = options_.diagnose_overflow,
-                             .clip_global_norm = ClipNorm(options_)};
+                             .clip_global_norm = ClipNorm(options_),
+                             .clip_value = ClipValue(options_),
+                             .record_learning_rate = !options_.plot_path.empty()};
   if (workload_ != nullptr) {
     // Accuracy compares one class with one label a row; a row of text has many.
     if (options_.data == kText) model_options.metrics = {"loss"};
@@ -109,6 +114,18 @@ absl::Status Training::MakeModel() {
     model_ = std::make_unique<Model>(classifier_->MakeModel(loss_, *optimizer_, std::move(model_options)));
   }
   return model_->status();
+}
+
+absl::StatusOr<std::int64_t> Training::StepsToTrain() const {
+  if (options_.data == kText) return TotalSteps(options_);
+  const absl::StatusOr<std::int64_t> batches = train_data_.size();
+  if (!batches.ok()) return batches.status();
+  const double all = static_cast<double>(options_.epochs) * static_cast<double>(*batches);
+  if (all > static_cast<double>(kMostSteps)) return kMostSteps;
+  const std::int64_t steps = options_.epochs * *batches / options_.accumulation;
+  if (options_.epochs == 0 || options_.warmup_steps == 0 || options_.warmup_steps < steps) return steps;
+  return absl::InvalidArgumentError(absl::StrCat("--warmup-steps=", options_.warmup_steps, " leaves none of the ",
+                                                 steps, " steps; give fewer of them"));
 }
 
 absl::Status Training::LoadData() {
@@ -181,7 +198,12 @@ absl::Status Training::Sample() {
 }
 
 absl::Status Training::Train(std::ostream* progress) {
-  EpochRecorder recorder(*this, progress);
+  std::shared_ptr<TrainingPlot> plot;
+  if (!options_.plot_path.empty()) {
+    plot = std::make_shared<TrainingPlot>(TrainingPlotOptions{
+        .filename = options_.plot_path, .title = absl::StrCat(options_.model, ", ", options_.data)});
+  }
+  EpochRecorder recorder(*this, progress, plot.get());
   const std::shared_ptr<Callback> saver = MakeSaver(options_);
   std::shared_ptr<PrecisionProfiler> profiler;
   if (options_.profile_precision) profiler = std::make_shared<PrecisionProfiler>(*model_, ProfilerOptions(*model_));
@@ -194,8 +216,9 @@ absl::Status Training::Train(std::ostream* progress) {
   // The saver saves at the end of a run that is stopped too.
   OnRequestExit on_exit;
   const absl::Status status =
-      bar ? model_->Train(options_.epochs, train_data_, {ProgressBar(), recorder, saver, profiler, trace, on_exit})
-          : model_->Train(options_.epochs, train_data_, {recorder, saver, profiler, trace, on_exit});
+      bar ? model_->Train(options_.epochs, train_data_,
+                          {ProgressBar(), recorder, plot, saver, profiler, trace, on_exit})
+          : model_->Train(options_.epochs, train_data_, {recorder, plot, saver, profiler, trace, on_exit});
   signal_ = on_exit.signal();
   if (!status.ok()) return status;
   if (!recorder.status().ok()) return recorder.status();

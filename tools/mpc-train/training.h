@@ -79,6 +79,8 @@ class Training {
   absl::Status LoadText();
   absl::Status MakeWorkload();
   absl::Status MakeModel();
+  /// Of all epochs. Errors: the warm-up leaves none.
+  absl::StatusOr<std::int64_t> StepsToTrain() const;
   absl::StatusOr<TestResult> Test();
   absl::Status Sample();
 
