@@ -8,6 +8,7 @@
 #include "models/gpt2.h"
 #include "models/registry.h"
 #include "models/resnet.h"
+#include "models/vit.h"
 #include "tests/training/training_support.h"
 
 namespace mpc::testing {
@@ -28,6 +29,14 @@ TEST(ParameterCounts, EqualThePublishedOnes) {
   EXPECT_EQ(TrainedElements(gpt2), 124439808);
   models::Bert bert;
   EXPECT_EQ(TrainedElements(bert), 109514298);
+  models::Vit vit_tiny(models::VitConfig::Tiny());
+  EXPECT_EQ(TrainedElements(vit_tiny), 5717416);
+  models::Vit vit_small(models::VitConfig::Small());
+  EXPECT_EQ(TrainedElements(vit_small), 22050664);
+  models::Vit vit_base;
+  EXPECT_EQ(TrainedElements(vit_base), 86567656);
+  models::Vit vit_large(models::VitConfig::Large());
+  EXPECT_EQ(TrainedElements(vit_large), 304326632);
 }
 
 // Shapes follow from tracing alone: nothing is computed.

@@ -209,7 +209,7 @@ TEST(PublishedWeights, AnUnknownPresetNamesThoseThatExist) {
   models::Gpt2 net(SmallGpt2());
   EXPECT_THAT(ErrorOf(LoadParamIntoNet(net, Golden("gpt2"), "huggingface/gpt3").status()),
               HasSubstr("unknown preset of names 'huggingface/gpt3'; choose huggingface/bert, huggingface/gpt2, "
-                        "torchvision/resnet18, torchvision/resnet50"));
+                        "timm/vit, torchvision/resnet18, torchvision/resnet50"));
   EXPECT_FALSE(SaveCheckpoint(net, "x", "none").ok());
 }
 
