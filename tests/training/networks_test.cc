@@ -60,6 +60,8 @@ TEST(Workloads, GiveTheShapesOfTheirTasks) {
   EXPECT_EQ(PredictionType("gpt2-tiny", 2), "tensor<64x256xf32>");
   EXPECT_EQ(PredictionType("bert", 2), "tensor<256x30522xf32>");
   EXPECT_EQ(PredictionType("bert-tiny", 2), "tensor<64x256xf32>");
+  EXPECT_EQ(PredictionType("vit-tiny", 2), "tensor<2x10xf32>");
+  EXPECT_EQ(PredictionType("vit_large_patch16_224", 2), "tensor<2x1000xf32>");
   EXPECT_EQ(PredictionType("dcgan-generator", 2), "tensor<2x1x16x16xf32>");
   EXPECT_EQ(PredictionType("dcgan-discriminator", 2), "tensor<2x1xf32>");
 }
