@@ -95,7 +95,8 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                 &given.epochs);
   flags.Integer("steps", 1, kNoLimit, "Steps of an epoch of synthetic data or text. Default: 100, 400 for text.",
                 &given.steps);
-  flags.Integer("image-size", 1, 1 << 14, "Side of synthetic photographs (resnet18-imagenet, resnet50). Default: 224.",
+  flags.Integer("image-size", 1, 1 << 14,
+                "Side of synthetic photographs (resnet18-imagenet, resnet50, vit_*_224). Default: 224.",
                 &given.image_size);
   flags.Integer("tokens", 1, 1 << 20,
                 "Tokens of a row (bert, gpt2). Default: 128 of bert, else the network's context, 64 for gpt2 on text.",
@@ -146,7 +147,8 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
   flags.Text("init", "FILE|FOLDER",
              "Published weights to begin from, with mpc's names or those of torchvision or transformers.",
              &options.init_path);
-  flags.Integer("classes", 2, 1 << 20, "Classes of a ResNet; --init then leaves its head new. Default: the network's.",
+  flags.Integer("classes", 2, 1 << 20,
+                "Classes of a ResNet or ViT; --init then leaves its head new. Default: the network's.",
                 &options.classes);
   flags.Text("freeze", "PATH,...", "Does not train the parameters below these paths: conv1,bn1,layer1.",
              &options.freeze);
