@@ -9,6 +9,7 @@ import csv
 import gzip
 import math
 import pathlib
+import re
 import struct
 import zlib
 
@@ -96,10 +97,10 @@ def main():
     parser.add_argument("--side", type=int, default=16, choices=range(SIDE, 257, SIDE), metavar="PIXELS",
                         help="a multiple of 8, to 256")
     arguments = parser.parse_args()
-    try:
-        first, last = (int(end) for end in arguments.classes.split("-"))
-    except ValueError:
+    classes = re.fullmatch(r"(\d)-(\d)", arguments.classes)
+    if classes is None or classes[1] >= classes[2]:
         parser.error(f"--classes={arguments.classes}: give the first and the last digit, 0-4")
+    first, last = int(classes[1]), int(classes[2])
     counts = {"train": 0, "test": 0}
     with gzip.open(DIGITS, "rt") as file:
         rows = [[int(value) for value in row] for row in csv.reader(file)]
