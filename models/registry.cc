@@ -152,6 +152,7 @@ struct NamedWorkload {
   MakeSized make;
   bool has_photos = false;                   ///< takes WorkloadSizes::image_size
   bool takes_classes = false;                ///< takes WorkloadSizes::classes
+  bool takes_pictures = false;               ///< takes pictures of three channels
   std::optional<WorkloadSizes> token_sizes;  ///< reads tokens; as published
   bool predicts_next_token = false;
 };
@@ -188,9 +189,13 @@ const std::map<std::string_view, NamedWorkload>& Workloads() {
       {"resnet18",
        {.make = [](const WorkloadSizes& sizes) { return ClassifySmallImages(sizes, 1); }, .takes_classes = true}},
       {"resnet18-cifar",
-       {.make = [](const WorkloadSizes& sizes) { return ClassifySmallImages(sizes, 3); }, .takes_classes = true}},
-      {"resnet18-imagenet", {.make = ClassifyPhotos<ResNet18>, .has_photos = true, .takes_classes = true}},
-      {"resnet50-imagenet", {.make = ClassifyPhotos<ResNet50>, .has_photos = true, .takes_classes = true}},
+       {.make = [](const WorkloadSizes& sizes) { return ClassifySmallImages(sizes, 3); },
+        .takes_classes = true,
+        .takes_pictures = true}},
+      {"resnet18-imagenet",
+       {.make = ClassifyPhotos<ResNet18>, .has_photos = true, .takes_classes = true, .takes_pictures = true}},
+      {"resnet50-imagenet",
+       {.make = ClassifyPhotos<ResNet50>, .has_photos = true, .takes_classes = true, .takes_pictures = true}},
       {"gpt2", ReadTokens<Gpt2, NextTokenLoss>(Gpt2Config())},
       {"gpt2-tiny", ReadTokens<Gpt2, NextTokenLoss>(Gpt2Config::Tiny())},
       {"bert", ReadTokens<Bert, MaskedTokenLoss>(BertConfig(), /*tokens=*/128)},
@@ -322,6 +327,11 @@ std::optional<WorkloadSizes> TokenSizesOf(std::string_view name, const WorkloadS
   const NamedWorkload* const workload = FindWorkload(name);
   if (workload == nullptr || !workload->token_sizes.has_value()) return std::nullopt;
   return Resized(*workload->token_sizes, sizes);
+}
+
+bool TakesPictures(std::string_view name) {
+  const NamedWorkload* const workload = FindWorkload(name);
+  return workload != nullptr && workload->takes_pictures;
 }
 
 bool PredictsNextToken(std::string_view name) {

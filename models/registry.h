@@ -82,6 +82,9 @@ std::vector<std::string> WorkloadNames();
 /// of images. Empty for a network that reads no tokens.
 std::optional<WorkloadSizes> TokenSizesOf(std::string_view name, const WorkloadSizes& sizes = {});
 
+/// Whether `name` takes pictures of three channels, in as many classes as it is asked for.
+bool TakesPictures(std::string_view name);
+
 /// Whether `name` predicts the next token at each position, as a network does that writes text.
 bool PredictsNextToken(std::string_view name);
 

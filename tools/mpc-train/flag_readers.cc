@@ -14,16 +14,18 @@ enum Reader : unsigned {
   kSyntheticData = 2,
   kTextData = 4,
   kDcganData = 8,  // digits, and networks of its own
-  kData = kImages | kSyntheticData | kTextData | kDcganData,
-  kTrains = 16,
-  kTests = 32,  // --epochs=0
-  kEmits = 64,
+  kPictureData = 16,
+  kData = kImages | kSyntheticData | kTextData | kDcganData | kPictureData,
+  kTrains = 32,
+  kTests = 64,  // --epochs=0
+  kEmits = 128,
   kActions = kTrains | kTests | kEmits,
 };
 
 unsigned DataOf(const TrainOptions& options) {
   if (options.model == kDcgan) return kDcganData;
   if (options.data == kText) return kTextData;
+  if (options.data == kPictures) return kPictureData;
   return options.data == kSynthetic ? kSyntheticData : kImages;
 }
 
@@ -78,12 +80,13 @@ absl::Status CheckAction(const FlagSet& flags, const TrainOptions& options) {
 
 void LimitFlags(FlagSet& flags) {
   flags.Limit(kData, kSyntheticData | kTextData, {"steps", "tokens", "layers", "width", "heads"});
-  flags.Limit(kData, kSyntheticData, {"image-size"});
-  flags.Limit(kData, kImages | kSyntheticData, {"classes"});
-  flags.Limit(kData, kImages, {"shift", "drop-remainder"});
-  flags.Limit(kData, kImages | kDcganData, {"data-dir"});
+  flags.Limit(kData, kSyntheticData | kPictureData, {"image-size"});
+  flags.Limit(kData, kImages | kSyntheticData | kPictureData, {"classes"});
+  flags.Limit(kData, kImages, {"shift"});
+  flags.Limit(kData, kImages | kPictureData, {"drop-remainder"});
+  flags.Limit(kData, kImages | kDcganData | kPictureData, {"data-dir"});
   flags.Limit(kData, kTextData, {"text-file", "validate-every", "sample", "temperature", "prompt"});
-  flags.Limit(kData, kImages | kSyntheticData | kTextData,
+  flags.Limit(kData, kImages | kSyntheticData | kTextData | kPictureData,
               {"lr-schedule", "warmup-steps", "accumulation", "momentum", "weight-decay", "clip-norm", "clip-value",
                "plot", "freeze", "init", "load", "diagnose-overflow", "profile-precision", "timing", "report"});
   flags.Limit(kActions, kTrains,

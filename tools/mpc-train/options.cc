@@ -78,25 +78,29 @@ absl::Status CheckProfilePath(const std::string& path) {
 FlagSet MakeFlags(TrainOptions& options, Given& given) {
   FlagSet flags(
       "mpc-train", absl::StrJoin(ModelNames(), "|") + " [flags]",
-      "Trains a network on handwritten digits, with a test after each epoch, or on synthetic data. The compiled\n"
+      "Trains a network on handwritten digits or a folder of pictures, with a test after each epoch, or on synthetic\n"
+      "data. The compiled "
       "step holds forward, backward, loss scaling and optimizer; --amp-level chooses its precision.");
   for (const AmpFlag& flag : AmpFlags()) flags.Add(flag, options.amp);
-  flags.Choice("data", {"digits", "mnist", "synthetic", "text"},
+  flags.Choice("data", {"digits", "mnist", "pictures", "synthetic", "text"},
                "digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir, and of t10k files alone\n"
-               "it trains on four fifths and tests on the last one; synthetic: random batches of the\n"
-               "network's shapes, without a test; text: windows of bytes, for gpt2 and gpt2-tiny.\n"
+               "it trains on four fifths and tests on the last one; pictures: JPEG, PNG and WebP in the folders\n"
+               "train/CLASS and test/CLASS of --data-dir, for resnet18-cifar, resnet18-imagenet and resnet50;\n"
+               "synthetic: random batches of the network's shapes, without a test; text: windows of bytes, for gpt2 "
+               "and gpt2-tiny.\n"
                "Default: digits, synthetic where a network does not take digits.",
                &given.data);
   flags.Text("data-dir", "FOLDER",
-             "Holds digits.csv.gz, or MNIST's IDX files. Default: MPC_DATA_DIR, then mpc's own data.",
+             "Holds digits.csv.gz, MNIST's IDX files, or train/ and test/ of pictures. Default: MPC_DATA_DIR, then "
+             "mpc's own data.",
              &options.data_directory);
-  flags.Integer("epochs", 0, kNoLimit,
-                "Passes over the training data; 0 only tests. Default: 15 for digits, 5 for mnist, else 1.",
-                &given.epochs);
+  flags.Integer(
+      "epochs", 0, kNoLimit,
+      "Passes over the training data; 0 only tests. Default: 15 for digits, 5 for mnist and pictures, else 1.",
+      &given.epochs);
   flags.Integer("steps", 1, kNoLimit, "Steps of an epoch of synthetic data or text. Default: 100, 400 for text.",
                 &given.steps);
-  flags.Integer("image-size", 1, 1 << 14,
-                "Side of synthetic photographs (resnet18-imagenet, resnet50, vit_*_224). Default: 224.",
+  flags.Integer("image-size", 1, 1 << 14, "Side of photographs (resnet18-imagenet, resnet50, vit_*_224). Default: 224.",
                 &given.image_size);
   flags.Integer("tokens", 1, 1 << 20,
                 "Tokens of a row (bert, gpt2). Default: 128 of bert, else the network's context, 64 for gpt2 on text.",
@@ -148,7 +152,8 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
              "Published weights to begin from, with mpc's names or those of torchvision or transformers.",
              &options.init_path);
   flags.Integer("classes", 2, 1 << 20,
-                "Classes of a ResNet or ViT; --init then leaves its head new. Default: the network's.",
+                "Classes of a ResNet or ViT; --init then leaves its head new. Default: the network's, or those of the "
+                "pictures.",
                 &options.classes);
   flags.Text("freeze", "PATH,...", "Does not train the parameters below these paths: conv1,bn1,layer1.",
              &options.freeze);
@@ -302,9 +307,26 @@ absl::Status CheckEmit(const TrainOptions& options) {
       absl::StrCat("--emit trains nothing and takes no ", flag, " with --arch: mpc-run takes it, on the GPU itself"));
 }
 
+/// Errors: a network that takes no pictures, no folder of them, or nothing to do with them.
+absl::Status CheckPictures(const TrainOptions& options) {
+  if (!models::TakesPictures(options.model)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data=pictures has images of three channels in the classes of their folders, which ",
+                     options.model, " does not take; resnet18-cifar, resnet18-imagenet and resnet50 do"));
+  }
+  if (!options.emit_path.empty()) {
+    return absl::InvalidArgumentError(
+        "--emit trains nothing and takes no --data=pictures; --image-size and --classes say the shapes");
+  }
+  if (!options.data_directory.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--data=pictures needs --data-dir=FOLDER, which has train/CLASS and test/CLASS with pictures");
+}
+
 /// Errors: data that the network does not take, with those that it does.
 absl::Status CheckNetworkTakesData(const TrainOptions& options) {
   if (options.data == kSynthetic) return absl::OkStatus();
+  if (options.data == kPictures) return CheckPictures(options);
   if (options.data == kText) {
     if (models::PredictsNextToken(options.model)) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("--data=text has windows of bytes, which ", options.model,
@@ -336,6 +358,11 @@ absl::Status CheckWarmup(const TrainOptions& options) {
   return absl::InvalidArgumentError(absl::StrCat(
       "--warmup-steps=", options.warmup_steps, " and --lr-schedule=", options.schedule, " contradict each other: ",
       options.schedule == "constant" ? "a constant rate does not rise" : "one-cycle rises by itself"));
+}
+
+std::int64_t DefaultEpochs(const std::string& data) {
+  if (data == "digits") return 15;
+  return data == "mnist" || data == kPictures ? 5 : 1;
 }
 
 /// Sizes of the data, and how long to train on them. Errors: a size that the network does not take.
@@ -405,7 +432,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
   if (absl::Status status = CheckModel(*arguments, options); !status.ok()) return status;
   if (absl::Status status = CheckTrace(given, options); !status.ok()) return status;
   options.data = ChosenData(given, options.model);
-  options.epochs = given.epochs.value_or(options.data == "digits" ? 15 : options.data == "mnist" ? 5 : 1);
+  options.epochs = given.epochs.value_or(DefaultEpochs(options.data));
   const bool dcgan = options.model == kDcgan;
   absl::Status status =
       dcgan ? CheckDcgan(given, options) : amp::ResolveOptions(options.amp, amp::Front::kModel).status();

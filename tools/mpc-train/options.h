@@ -24,6 +24,8 @@ inline constexpr std::string_view kDcgan = "dcgan";
 inline constexpr std::string_view kSynthetic = "synthetic";
 /// Classes of digits and mnist.
 inline constexpr int kDigitClasses = 10;
+/// Folders of pictures, for the ResNets that take three channels.
+inline constexpr std::string_view kPictures = "pictures";
 /// Bytes of a file, for language models.
 inline constexpr std::string_view kText = "text";
 
@@ -33,12 +35,12 @@ inline constexpr std::string_view kText = "text";
 struct TrainOptions : DeviceOptions {
   std::string model;
   amp::Options amp;
-  std::string data = "digits";                    ///< digits, mnist, synthetic, text
+  std::string data = "digits";                    ///< digits, mnist, pictures, synthetic, text
   std::int64_t steps = 100;                       ///< steps of an epoch of synthetic data or text
-  std::int64_t image_size = 0;                    ///< pixels of a side of synthetic photographs; 0: the network's
+  std::int64_t image_size = 0;                    ///< pixels of a side of photographs; 0: the network's
   std::int64_t tokens = 0;                        ///< tokens of a row of text, synthetic or not; 0: the network's
   std::int64_t layers = 0, width = 0, heads = 0;  ///< sizes of a language model; 0: the network's
-  std::string data_directory;                     ///< empty: where mpc looks by itself
+  std::string data_directory;                     ///< empty: where mpc looks by itself; pictures need it
   std::int64_t epochs = 0;                        ///< 0: evaluates only; ParseCommandLine sets the default of the data
   std::int64_t batch_size = 32;
   bool drop_remainder = false;    ///< leaves out the rows of an epoch that fill no batch

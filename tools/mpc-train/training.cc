@@ -19,6 +19,7 @@
 #include "tools/mpc-train/timing_tree.h"
 #include "tools/support/digit_data.h"
 #include "tools/support/json_file.h"
+#include "tools/support/picture_data.h"
 #include "tools/support/synthetic_data.h"
 #include "tools/support/text_data.h"
 
@@ -108,6 +109,7 @@ absl::Status Training::MakeModel() {
   if (workload_ != nullptr) {
     // Accuracy compares one class with one label a row; a row of text has many.
     if (options_.data == kText) model_options.metrics = {"loss"};
+    if (options_.data == kPictures) model_options.metrics = {"accuracy", "loss"};
     model_ = std::make_unique<Model>(workload_->MakeModel(*optimizer_, std::move(model_options)));
   } else {
     model_options.metrics = {"accuracy", "loss"};
@@ -130,8 +132,9 @@ absl::StatusOr<std::int64_t> Training::StepsToTrain() const {
 
 absl::Status Training::LoadData() {
   if (options_.data == kText) return LoadText();
+  if (options_.data == kPictures) return LoadPictures();
   if (options_.data != kSynthetic) return LoadDigits();
-  if (absl::Status status = MakeWorkload(); !status.ok()) return status;
+  if (absl::Status status = MakeWorkload(SizesOf(options_)); !status.ok()) return status;
   train_data_ = SyntheticData({.columns = workload_->TrainInputs(options_.batch_size),
                                .names = {"data", "label"},
                                .classes = workload_->classes(),
@@ -140,8 +143,8 @@ absl::Status Training::LoadData() {
   return train_data_.status();
 }
 
-absl::Status Training::MakeWorkload() {
-  absl::StatusOr<std::unique_ptr<models::Workload>> workload = models::MakeWorkload(options_.model, SizesOf(options_));
+absl::Status Training::MakeWorkload(const models::WorkloadSizes& sizes) {
+  absl::StatusOr<std::unique_ptr<models::Workload>> workload = models::MakeWorkload(options_.model, sizes);
   if (!workload.ok()) return workload.status();
   workload_ = *std::move(workload);
   return absl::OkStatus();
@@ -150,12 +153,8 @@ absl::Status Training::MakeWorkload() {
 absl::Status Training::LoadText() {
   const TextDataOptions text = TextOptionsOf(options_);
   train_data_ = LoadTextRows(text, data::Split::kTrain).Batch(options_.batch_size);
-  const data::Dataset validation = LoadTextRows(text, data::Split::kTest);
-  const absl::StatusOr<std::int64_t> rows = validation.size();
-  if (!rows.ok()) return rows.status();
-  test_rows_ = *rows;
-  test_data_ = validation.Batch(std::min(kTestBatch, test_rows_));
-  return MakeWorkload();
+  if (absl::Status status = TestOn(LoadTextRows(text, data::Split::kTest)); !status.ok()) return status;
+  return MakeWorkload(SizesOf(options_));
 }
 
 absl::Status Training::LoadDigits() {
@@ -164,11 +163,39 @@ absl::Status Training::LoadDigits() {
   train_data_ = *std::move(train);
   absl::StatusOr<data::Dataset> test = LoadDigitRows(DataOptions(options_), data::Split::kTest);
   if (!test.ok()) return test.status();
-  const absl::StatusOr<std::int64_t> rows = test->size();
-  if (!rows.ok()) return rows.status();
-  test_rows_ = *rows;
   test_note_ = TestSetNote(options_.data, options_.data_directory);
-  test_data_ = test->Batch(std::min(kTestBatch, test_rows_));
+  return TestOn(*test);
+}
+
+absl::Status Training::LoadPictures() {
+  PictureDataOptions pictures{.directory = options_.data_directory,
+                              .batch_size = options_.batch_size,
+                              .seed = options_.seed,
+                              .drop_remainder = options_.drop_remainder};
+  const absl::StatusOr<std::vector<std::string>> classes = PictureClasses(pictures.directory);
+  if (!classes.ok()) return classes.status();
+  const auto count = static_cast<std::int64_t>(classes->size());
+  models::WorkloadSizes sizes = SizesOf(options_);
+  if (sizes.classes == 0) sizes.classes = count;
+  if (sizes.classes < count) {
+    return absl::InvalidArgumentError(absl::StrCat("--classes=", sizes.classes, ": ", pictures.directory, " has ",
+                                                   count, " classes; give as many or more"));
+  }
+  if (absl::Status status = MakeWorkload(sizes); !status.ok()) return status;
+  pictures.image = workload_->PredictInputs(1).front().shape;
+  pictures.image.erase(pictures.image.begin());
+  absl::StatusOr<data::Dataset> train = LoadPictureBatches(pictures);
+  if (!train.ok()) return train.status();
+  train_data_ = *std::move(train);
+  const absl::StatusOr<data::Dataset> test = LoadPictureRows(pictures, data::Split::kTest);
+  return test.ok() ? TestOn(*test) : test.status();
+}
+
+absl::Status Training::TestOn(const data::Dataset& rows) {
+  const absl::StatusOr<std::int64_t> count = rows.size();
+  if (!count.ok()) return count.status();
+  test_rows_ = *count;
+  test_data_ = rows.Batch(std::min(kTestBatch, test_rows_));
   return absl::OkStatus();
 }
 

@@ -76,8 +76,10 @@ class Training {
   explicit Training(const TrainOptions& options) : options_(options) {}
   absl::Status LoadData();
   absl::Status LoadDigits();
+  absl::Status LoadPictures();
+  absl::Status TestOn(const data::Dataset& rows);
   absl::Status LoadText();
-  absl::Status MakeWorkload();
+  absl::Status MakeWorkload(const models::WorkloadSizes& sizes);
   absl::Status MakeModel();
   /// Of all epochs. Errors: the warm-up leaves none.
   absl::StatusOr<std::int64_t> StepsToTrain() const;
@@ -86,7 +88,7 @@ class Training {
 
   TrainOptions options_;
   std::unique_ptr<models::Classifier> classifier_;
-  std::unique_ptr<models::Workload> workload_;  ///< in place of it, on synthetic data and text
+  std::unique_ptr<models::Workload> workload_;  ///< in place of it, but on digits and mnist
   nn::SoftmaxCrossEntropyWithLogits loss_{{.sparse = true, .reduction = "mean"}};
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<Model> model_;
