@@ -62,6 +62,7 @@ void Training::EpochRecorder::OnEpochEnd(RunContext& context) {
   const double compiled = TotalSeconds(training_.model_->compiled()) - compiled_before_;
   result.seconds = elapsed - compiled - (training_.test_seconds_ - tested_before_);
   result.steps = context.step_in_epoch;
+  training_.data_wait_seconds_ = context.data_wait_seconds;
   result.train_loss = epoch_loss_.value();
   if (training_.test_rows_ > 0) {
     absl::StatusOr<TestResult> test = Test(context);
