@@ -257,6 +257,7 @@ TEST(MpcTrain, TimingPrintsPhasesAndPassesAsATree) {
   EXPECT_THAT(result.output, ContainsRegex("\n    \\[passes\\]: [0-9.e-]+ \\([0-9.]+%\\), \\[[0-9]+\\]\n"));
   EXPECT_THAT(result.output, ContainsRegex("\n        \\[mpc-autodiff\\]: [0-9.e-]+ \\([0-9.]+%\\)\n"));
   EXPECT_THAT(result.output, ContainsRegex("\n +[0-9.]+% : +[0-9.]+s : +4: passes/mpc-autodiff\n"));
+  EXPECT_THAT(result.output, ContainsRegex("\nsteps waited [0-9.]+ s for data, [0-9.]+% of their time\n"));
 }
 
 TEST(MpcTrain, ReportSaysWhichTypesRun) {

@@ -67,6 +67,7 @@ void Training::EpochRecorder::OnEpochEnd(RunContext& context) {
   result.seconds = elapsed - compiled - (training_.test_seconds_ - tested_before_);
   const bool accumulates = training_.options_.accumulation > 1;
   result.steps = accumulates ? context.global_step - steps_before_ : context.step_in_epoch;
+  training_.data_wait_seconds_ = context.data_wait_seconds;
   result.train_loss = epoch_loss_.value();
   if (training_.test_rows_ > 0) {
     absl::StatusOr<TestResult> test = Test(context);

@@ -211,7 +211,7 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                  given.trace_steps = true;
                  return ParseTraceSteps(value, options);
                });
-  flags.Switch("timing", "Prints where compiling spent its time: phases and passes with seconds and share.",
+  flags.Switch("timing", "Prints seconds and shares of compiling's phases and passes, and of steps' waits for data.",
                &options.timing);
   flags.Switch("report", "Prints why each operation of the training step has its precision.", &options.report);
   flags.Switch("quiet", "Prints the results only, no progress.", &options.quiet);

@@ -68,6 +68,8 @@ class Training {
   /// Steps of all epochs of Run, and the seconds that they took (EpochResult::seconds).
   std::int64_t steps() const;
   double seconds() const;
+  /// Seconds of those that steps waited for data.
+  double data_wait_seconds() const { return data_wait_seconds_; }
 
  private:
   /// The epochs of Run, with what watches them: tests, checkpoints, profile and trace.
@@ -99,6 +101,7 @@ class Training {
   std::string resumed_;  ///< a line that says what training goes on from
   std::vector<EpochResult> epochs_;
   TestResult test_;
+  double data_wait_seconds_ = 0;
   double test_seconds_ = 0;  ///< seconds of all tests, without compiling
   std::vector<Validation> validations_;
   std::string sample_;
