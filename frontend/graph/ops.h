@@ -205,4 +205,5 @@ std::vector<Tensor> Map(Function&& function, const std::vector<Tensor>& tensors)
 }  // namespace ops
 }  // namespace mpc
 
+#include "frontend/graph/resize_ops.h"
 #include "frontend/graph/sequence_ops.h"

@@ -33,6 +33,7 @@ Registry BuildRegistry() {
   RegisterTopK(registry);
   RegisterMaxPool(registry);
   RegisterAvgPool(registry);
+  RegisterResize(registry);
   RegisterBatchNorm(registry);
   RegisterLossScale(registry);
   RegisterOptimizers(registry);

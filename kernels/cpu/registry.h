@@ -71,6 +71,7 @@ void RegisterReduce(Registry& registry);
 void RegisterMaxPool(Registry& registry);
 void RegisterActivation(Registry& registry);
 void RegisterAvgPool(Registry& registry);
+void RegisterResize(Registry& registry);
 void RegisterBatchNorm(Registry& registry);
 void RegisterLossScale(Registry& registry);
 void RegisterOptimizers(Registry& registry);

@@ -32,6 +32,7 @@ Registry BuildRegistry() {
   RegisterGroupNorm(registry);
   RegisterFinite(registry);
   RegisterPooling(registry);
+  RegisterResize(registry);
   RegisterGather(registry);
   RegisterConvolution(registry);
   RegisterConvolutionStatistics(registry);

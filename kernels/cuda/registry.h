@@ -67,6 +67,7 @@ void RegisterGroupNorm(Registry& registry);  ///< group_norm.cu
 void RegisterFinite(Registry& registry);     ///< finite.cu: finite checks, norms, clip_by_norm, tensor_statistics
 // Windows, gathers, products.
 void RegisterPooling(Registry& registry);                ///< pooling.cu
+void RegisterResize(Registry& registry);                 ///< resize.cu
 void RegisterGather(Registry& registry);                 ///< gather.cu
 void RegisterConvolution(Registry& registry);            ///< convolution.cu: direct, any shape
 void RegisterConvolutionStatistics(Registry& registry);  ///< convolution_statistics.cu

@@ -25,6 +25,7 @@ set(MPC_CUDA_KERNEL_SOURCES
   random.cu
   recurrent.cu
   reduce.cu
+  resize.cu
   selection.cu
   softmax.cu
   step_flags.cu

@@ -36,6 +36,7 @@ FunctionTable PoolingFunctions();
 FunctionTable RandomFunctions();
 FunctionTable RecurrentFunctions();
 FunctionTable ReductionFunctions();
+FunctionTable ResizeFunctions();
 FunctionTable SoftmaxFunctions();
 FunctionTable StepFunctions();
 

@@ -23,7 +23,7 @@ const std::map<std::string_view, Function>& Registry() {
          {ActivationFunctions(), AttentionFunctions(), BatchNormFunctions(), Conv2dFunctions(), DataMovementFunctions(),
           ElementwiseFunctions(), LossFunctions(), LossScaleFunctions(), MatmulFunctions(), MovementFunctions(),
           NormFunctions(), OptimizerFunctions(), PoolingFunctions(), RandomFunctions(), RecurrentFunctions(),
-          ReductionFunctions(), SoftmaxFunctions(), StepFunctions()}) {
+          ReductionFunctions(), ResizeFunctions(), SoftmaxFunctions(), StepFunctions()}) {
       for (const NamedFunction& entry : table) functions->emplace(entry.name, entry.function);
     }
     return functions;

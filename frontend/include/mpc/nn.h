@@ -18,3 +18,4 @@
 #include "frontend/nn/optimizers.h"
 #include "frontend/nn/sequence_layers.h"
 #include "frontend/nn/train_step.h"
+#include "frontend/nn/upsample.h"
