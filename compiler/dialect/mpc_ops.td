@@ -4,6 +4,7 @@
 
 include "compiler/dialect/elementwise/elementwise_ops.td"
 include "compiler/dialect/activation/activation_ops.td"
+include "compiler/dialect/integer/integer_ops.td"
 include "compiler/dialect/movement/movement_ops.td"
 include "compiler/dialect/nn/nn_ops.td"
 include "compiler/dialect/nn/resize_ops.td"

@@ -22,6 +22,7 @@ Registry BuildRegistry() {
   RegisterCompare(registry);
   RegisterCast(registry);
   RegisterRandom(registry);
+  RegisterIntegerArithmetic(registry);
   RegisterIota(registry);
   RegisterDataMovement(registry);
   RegisterMovement(registry);

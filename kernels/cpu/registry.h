@@ -58,6 +58,7 @@ void RegisterBinary(Registry& registry);
 void RegisterCompare(Registry& registry);
 void RegisterCast(Registry& registry);
 void RegisterRandom(Registry& registry);
+void RegisterIntegerArithmetic(Registry& registry);
 void RegisterIota(Registry& registry);
 void RegisterGather(Registry& registry);
 void RegisterMovement(Registry& registry);

@@ -19,6 +19,7 @@ Registry BuildRegistry() {
   RegisterBinary(registry);
   RegisterSelection(registry);
   RegisterRandom(registry);
+  RegisterIntegerArithmetic(registry);
   RegisterIota(registry);
   RegisterDataMovement(registry);
   RegisterStepFlags(registry);

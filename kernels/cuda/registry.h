@@ -47,14 +47,15 @@ class Registry {
 };
 
 // Map: one thread an element or a vector of elements.
-void RegisterUnary(Registry& registry);         ///< unary.cu
-void RegisterActivation(Registry& registry);    ///< activation.cu
-void RegisterBinary(Registry& registry);        ///< binary.cu
-void RegisterSelection(Registry& registry);     ///< selection.cu: compare, logic, select, where, cast
-void RegisterRandom(Registry& registry);        ///< random.cu
-void RegisterIota(Registry& registry);          ///< iota.cu
-void RegisterDataMovement(Registry& registry);  ///< data_movement.cu
-void RegisterStepFlags(Registry& registry);     ///< step_flags.cu
+void RegisterUnary(Registry& registry);              ///< unary.cu
+void RegisterActivation(Registry& registry);         ///< activation.cu
+void RegisterBinary(Registry& registry);             ///< binary.cu
+void RegisterSelection(Registry& registry);          ///< selection.cu: compare, logic, select, where, cast
+void RegisterRandom(Registry& registry);             ///< random.cu
+void RegisterIntegerArithmetic(Registry& registry);  ///< integer_arithmetic.cu
+void RegisterIota(Registry& registry);               ///< iota.cu
+void RegisterDataMovement(Registry& registry);       ///< data_movement.cu
+void RegisterStepFlags(Registry& registry);          ///< step_flags.cu
 // Row and column reductions.
 void RegisterReduce(Registry& registry);     ///< reduce.cu
 void RegisterCumsum(Registry& registry);     ///< cumsum.cu

@@ -15,6 +15,7 @@ set(MPC_CUDA_KERNEL_SOURCES
   gather.cu
   gather_lists.cu
   group_norm.cu
+  integer_arithmetic.cu
   iota.cu
   layer_norm.cu
   loss_scale.cu

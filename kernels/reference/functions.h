@@ -26,6 +26,7 @@ FunctionTable BatchNormFunctions();
 FunctionTable Conv2dFunctions();
 FunctionTable DataMovementFunctions();
 FunctionTable ElementwiseFunctions();
+FunctionTable IntegerFunctions();
 FunctionTable LossFunctions();
 FunctionTable LossScaleFunctions();
 FunctionTable MatmulFunctions();
