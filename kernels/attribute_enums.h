@@ -30,8 +30,8 @@ enum class Distribution : std::uint8_t { kUniform, kNormal, kTruncatedNormal };
 
 /// How mpc.resize makes values between pixels.
 enum class Interpolation : std::uint8_t { kNearest, kBilinear };
-/// Where pixel i of an axis lies in the axis before mpc.resize, from which it has the factor s = input / output:
-/// asymmetric i * s, half_pixel (i + 1/2) * s - 1/2, align_corners i * (input - 1) / (output - 1).
+/// Where pixel i of a result of mpc.resize lies in its operand. With s = input / output the positions are i * s,
+/// (i + 1/2) * s - 1/2 and i * (input - 1) / (output - 1).
 enum class Coordinates : std::uint8_t { kAsymmetric, kHalfPixel, kAlignCorners };
 /// The type of the low copy that an optimizer writes beside an f32 parameter. The attribute in IR text is `shadow`.
 enum class LowCopy : std::uint8_t { kNone, kF16, kBF16 };

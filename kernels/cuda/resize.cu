@@ -17,8 +17,9 @@ constexpr int kThreads = 256;
 /// The images of one kernel. Pixels are counted in 32 bits, which a GPU divides faster.
 struct Images {
   ResizeGeometry<std::int32_t> geometry;
-  Divisor height, width, inner;  ///< of the images that threads write
-  std::int64_t elements;         ///< of all these images
+  // Of the images that threads write.
+  Divisor height, width, inner;
+  std::int64_t elements;
 
   /// `written` is `x` or `y`. Errors: UNIMPLEMENTED for axes whose product does not fit.
   static absl::StatusOr<Images> Create(const KernelSpec& spec, const Shape& x, const Shape& y, const Shape& written) {
