@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -16,8 +17,8 @@ constexpr double kWidth = 760;
 constexpr double kLeft = 76;  ///< of the axis
 constexpr double kRight = 20;
 constexpr double kTop = 34;
-constexpr double kHead = 30;     ///< of a panel: its title and the names of its lines
-constexpr double kHeight = 140;  ///< of a panel without its head
+constexpr double kHead = 30;     ///< height of a panel's title and the names of its lines
+constexpr double kHeight = 140;  ///< height of a panel without its head
 constexpr double kBottom = 44;
 
 constexpr std::size_t kColours = 5;
@@ -51,20 +52,21 @@ using Bin = PlotSeries::Bin;
 
 /// The bytes of the character of UTF-8 that `text` begins with; 0: there is none.
 std::size_t CharacterLength(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
+  const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : 4;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+  const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  if (first < 0xC0 || first >= 0xF8 || text.size() < length) return 0;
+  std::uint32_t code = first & (0x7Fu >> length);
   for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xC0) != 0x80) return 0;
+    code = code << 6 | (next & 0x3Fu);
   }
-  // Longer than need be, halves of pairs of UTF-16, and beyond the last character.
-  const unsigned char second = byte(1);
-  const bool valid = !(first == 0xE0 && second < 0xA0) && !(first == 0xED && second >= 0xA0) &&
-                     !(first == 0xF0 && second < 0x90) && !(first == 0xF4 && second >= 0x90);
-  // XML has no U+FFFE and U+FFFF.
-  return valid && !(first == 0xEF && second == 0xBF && byte(2) >= 0xBE) ? length : 0;
+  // Longer than need be, halves of pairs of UTF-16, beyond the last character, and the two that XML does not have.
+  constexpr std::uint32_t kSmallest[] = {0x80, 0x800, 0x10000};
+  const bool is_half = code >= 0xD800 && code < 0xE000;
+  const bool valid = code >= kSmallest[length - 2] && code <= 0x10FFFF && !is_half && code != 0xFFFE && code != 0xFFFF;
+  return valid ? length : 0;
 }
 
 std::string Text(double x, double y, const char* attributes, std::string_view text) {

@@ -20,3 +20,4 @@
 #include "frontend/nn/optimizers.h"
 #include "frontend/nn/sequence_layers.h"
 #include "frontend/nn/train_step.h"
+#include "frontend/nn/upsample.h"
