@@ -14,7 +14,7 @@ namespace {
 
 // Pixels.
 constexpr double kWidth = 760;
-constexpr double kLeft = 76;  ///< of the axis
+constexpr double kLeft = 76;  ///< where the axis of values is
 constexpr double kRight = 20;
 constexpr double kTop = 34;
 constexpr double kHead = 30;     ///< height of a panel's title and the names of its lines
