@@ -18,7 +18,7 @@ class Tidy(unittest.TestCase):
         """What tools/tidy says of a tree that has `sources`, {path: text}, and the checks of this one."""
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder).resolve()
-            for name in ["tools/tidy", ".clang-tidy", "compiler/.clang-tidy"]:
+            for name in ["tools/tidy", ".clang-tidy", "compiler/.clang-tidy", "tests/.clang-tidy"]:
                 (root / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, root / name)
             commands = []
@@ -55,6 +55,13 @@ class Tidy(unittest.TestCase):
                            "runtime/b.cc": '#include "kernels/sum.h"\nint B() { return Sum(2); }\n'}, status=1)
         self.assertIn("tidy: 1 findings", said)
         self.assertIn("kernels/sum.h:2:13: ", said)
+
+    def test_what_tests_break_on_purpose_is_a_finding_elsewhere_alone(self):
+        text = "double Half(int a) {\n  const double half = a / 2;\n  return half;\n}\n"
+        said = self.judge({"kernels/half.cc": text, "tests/quarter.cc": text.replace("Half", "Quarter")}, status=1)
+        self.assertIn("kernels/half.cc:2:", said)
+        self.assertIn("[bugprone-integer-division]", said)
+        self.assertIn("tidy: 1 findings", said)
 
     def test_a_pattern_that_is_a_fault_is_a_line(self):
         said = self.judge({"kernels/sum.cc": "void Run(int* a) {\n  if (*a);\n  *a = 1;\n}\n"}, status=1)
