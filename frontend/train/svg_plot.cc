@@ -13,11 +13,11 @@ namespace {
 
 // Pixels.
 constexpr double kWidth = 760;
-constexpr double kLeft = 76;  ///< of the axis
+constexpr double kLeft = 76;  ///< left end of the axis
 constexpr double kRight = 20;
 constexpr double kTop = 34;
-constexpr double kHead = 30;     ///< of a panel: its title and the names of its lines
-constexpr double kHeight = 140;  ///< of a panel without its head
+constexpr double kHead = 30;     ///< height of a panel's title and names
+constexpr double kHeight = 140;  ///< height of a panel without its head
 constexpr double kBottom = 44;
 
 constexpr std::size_t kColours = 5;

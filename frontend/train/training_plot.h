@@ -16,9 +16,9 @@ struct TrainingPlotOptions {
   std::string title = "training";
 };
 
-/// Draws the numbers of a run over the global step as one SVG file, which is written anew at the end of every epoch:
-/// the loss, results of evaluation, the learning rate where the Model records it (ModelOptions::record_learning_rate),
-/// and the loss scale. Skipped steps are marked. Results whose names have "loss" in them are drawn beside the loss.
+/// Draws the numbers of a run over the global step as one SVG file. The file is written anew at the end of every epoch.
+/// It shows the loss, results of evaluation and the loss scale. With ModelOptions::record_learning_rate it shows the
+/// learning rate, too. Skipped steps are marked. Results whose names have "loss" in them are drawn beside the loss.
 /// Those from 0 to 1 share a panel, and each other one has its own.
 ///
 ///     TrainingPlot plot({.filename = "run.svg"});
