@@ -49,22 +49,28 @@ text.skips { fill: #f85149; }
 
 using Bin = PlotSeries::Bin;
 
+/// Whether XML has the character of several bytes that begins with these. It has none that is longer than need be, or
+/// beyond the last one. It has no halves of pairs of UTF-16, and no U+FFFE or U+FFFF.
+bool IsCharacter(unsigned char first, unsigned char second, unsigned char third) {
+  if (first == 0xE0) return second >= 0xA0;
+  if (first == 0xED) return second < 0xA0;
+  if (first == 0xEF) return second != 0xBF || third < 0xBE;
+  if (first == 0xF0) return second >= 0x90;
+  return first != 0xF4 || second < 0x90;
+}
+
 /// The bytes of the character of UTF-8 that `text` begins with; 0: there is none.
 std::size_t CharacterLength(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
   if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : 4;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+  if (first < 0xC2 || first > 0xF4) return 0;
+  const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  if (text.size() < length) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
   }
-  // Longer than need be, halves of pairs of UTF-16, and beyond the last character.
-  const unsigned char second = byte(1);
-  const bool valid = !(first == 0xE0 && second < 0xA0) && !(first == 0xED && second >= 0xA0) &&
-                     !(first == 0xF0 && second < 0x90) && !(first == 0xF4 && second >= 0x90);
-  // XML has no U+FFFE and U+FFFF.
-  return valid && !(first == 0xEF && second == 0xBF && byte(2) >= 0xBE) ? length : 0;
+  return IsCharacter(first, byte(1), length > 2 ? byte(2) : 0) ? length : 0;
 }
 
 std::string Text(double x, double y, const char* attributes, std::string_view text) {
