@@ -43,7 +43,8 @@ std::string PowerOfTwo(int exponent) {
 PlotAxis::PlotAxis(Scale scale, double low, double high) : scale_(scale), low_(Transform(low)), high_(Transform(high)) {
   // Ticks of values that differ in their last bits only would all have one label.
   const double largest = std::max(std::abs(low_), std::abs(high_));
-  if (high_ - low_ <= std::max(largest * 1e-9, 1e-300)) {
+  const double least = logarithmic() ? 1e-6 : std::max(largest * 1e-9, 1e-300);
+  if (high_ - low_ <= least) {
     const double margin = logarithmic() || largest == 0 ? 1 : std::max(largest / 2, 1e-300);
     low_ -= margin;
     high_ += margin;

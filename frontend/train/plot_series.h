@@ -16,8 +16,8 @@ class PlotSeries {
     std::int64_t first_step = 0, last_step = 0;
     std::int64_t count = 0;       ///< finite values
     std::int64_t not_finite = 0;  ///< values that are NaN or infinite, or beyond 1e300
-    double mean = 0;              ///< mean of the finite values; `low` and `high` are of these too
-    double low = 0, high = 0;
+    double mean = 0;              ///< mean of the finite values
+    double low = 0, high = 0;     ///< limits of the finite values
   };
 
   /// `step` is not negative, and not before the one of the last call.

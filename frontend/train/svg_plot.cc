@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -14,10 +13,10 @@ namespace {
 
 // Pixels.
 constexpr double kWidth = 760;
-constexpr double kLeft = 76;  ///< where the axis of values is
+constexpr double kLeft = 76;  ///< left end of the axis
 constexpr double kRight = 20;
 constexpr double kTop = 34;
-constexpr double kHead = 30;     ///< height of a panel's title and the names of its lines
+constexpr double kHead = 30;     ///< height of a panel's title and names
 constexpr double kHeight = 140;  ///< height of a panel without its head
 constexpr double kBottom = 44;
 
@@ -50,23 +49,28 @@ text.skips { fill: #f85149; }
 
 using Bin = PlotSeries::Bin;
 
+/// Whether XML has the character of several bytes that begins with these. It has none that is longer than need be, or
+/// beyond the last one. It has no halves of pairs of UTF-16, and no U+FFFE or U+FFFF.
+bool IsCharacter(unsigned char first, unsigned char second, unsigned char third) {
+  if (first == 0xE0) return second >= 0xA0;
+  if (first == 0xED) return second < 0xA0;
+  if (first == 0xEF) return second != 0xBF || third < 0xBE;
+  if (first == 0xF0) return second >= 0x90;
+  return first != 0xF4 || second < 0x90;
+}
+
 /// The bytes of the character of UTF-8 that `text` begins with; 0: there is none.
 std::size_t CharacterLength(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
   if (first < 0x80) return 1;
+  if (first < 0xC2 || first > 0xF4) return 0;
   const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-  if (first < 0xC0 || first >= 0xF8 || text.size() < length) return 0;
-  std::uint32_t code = first & (0x7Fu >> length);
+  if (text.size() < length) return 0;
   for (std::size_t i = 1; i < length; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xC0) != 0x80) return 0;
-    code = code << 6 | (next & 0x3Fu);
+    if ((byte(i) & 0xC0) != 0x80) return 0;
   }
-  // Longer than need be, halves of pairs of UTF-16, beyond the last character, and the two that XML does not have.
-  constexpr std::uint32_t kSmallest[] = {0x80, 0x800, 0x10000};
-  const bool is_half = code >= 0xD800 && code < 0xE000;
-  const bool valid = code >= kSmallest[length - 2] && code <= 0x10FFFF && !is_half && code != 0xFFFE && code != 0xFFFF;
-  return valid ? length : 0;
+  return IsCharacter(first, byte(1), length > 2 ? byte(2) : 0) ? length : 0;
 }
 
 std::string Text(double x, double y, const char* attributes, std::string_view text) {

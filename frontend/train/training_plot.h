@@ -16,10 +16,10 @@ struct TrainingPlotOptions {
   std::string title = "training";
 };
 
-/// Draws the numbers of a run over the global step as one SVG file. It is written anew at the end of every epoch. It
-/// has the loss, results of evaluation and the loss scale. It has the learning rate where the Model records it
-/// (ModelOptions::record_learning_rate). Skipped steps are marked. Results whose names have "loss" in them are drawn
-/// beside the loss. Those from 0 to 1 share a panel, and each other one has its own.
+/// Draws the numbers of a run over the global step as one SVG file. The file is written anew at the end of every epoch.
+/// It shows the loss, results of evaluation and the loss scale. With ModelOptions::record_learning_rate it shows the
+/// learning rate, too. Skipped steps are marked. Results whose names have "loss" in them are drawn beside the loss.
+/// Those from 0 to 1 share a panel, and each other one has its own.
 ///
 ///     TrainingPlot plot({.filename = "run.svg"});
 ///     absl::Status trained = model.Fit(10, train_set, valid_set, {}, {plot});

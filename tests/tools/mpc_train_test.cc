@@ -203,7 +203,7 @@ TEST(MpcTrain, TrainsWithEachScheduleAndDrawsItsRates) {
     ASSERT_EQ(result.exit_code, 0) << flags[0] << ": " << result.error;
     EXPECT_EQ("--lr-schedule=" + ReadJson(folder.File("s"))["options"]["lr_schedule"].get<std::string>(), flags[0]);
     const std::string plot = ReadFile(folder.File("run.svg"));
-    EXPECT_THAT(plot, HasSubstr(">learning rate<")) << flags[0];
+    EXPECT_THAT(plot, HasSubstr(">learning rate")) << flags[0];
     EXPECT_THAT(plot, ContainsRegex(last)) << flags[0];
   }
   EXPECT_THAT(ReadFile(folder.File("run.svg")), HasSubstr(">mlp, digits<"));
