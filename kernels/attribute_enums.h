@@ -28,6 +28,11 @@ enum class Approximation : std::uint8_t { kNone, kTanh };
 /// What random numbers are drawn from.
 enum class Distribution : std::uint8_t { kUniform, kNormal, kTruncatedNormal };
 
+/// How mpc.resize makes values between pixels.
+enum class Interpolation : std::uint8_t { kNearest, kBilinear };
+/// Where pixel i of a result of mpc.resize lies in its operand. With s = input / output the positions are i * s,
+/// (i + 1/2) * s - 1/2 and i * (input - 1) / (output - 1).
+enum class Coordinates : std::uint8_t { kAsymmetric, kHalfPixel, kAlignCorners };
 /// The type of the low copy that an optimizer writes beside an f32 parameter. The attribute in IR text is `shadow`.
 enum class LowCopy : std::uint8_t { kNone, kF16, kBF16 };
 
@@ -64,6 +69,16 @@ template <>
 struct EnumNames<Distribution> {
   static constexpr std::array<std::string_view, 3> kNames = {"uniform", "normal", "truncated_normal"};
   static constexpr Distribution kLast = Distribution::kTruncatedNormal;
+};
+template <>
+struct EnumNames<Interpolation> {
+  static constexpr std::array<std::string_view, 2> kNames = {"nearest", "bilinear"};
+  static constexpr Interpolation kLast = Interpolation::kBilinear;
+};
+template <>
+struct EnumNames<Coordinates> {
+  static constexpr std::array<std::string_view, 3> kNames = {"asymmetric", "half_pixel", "align_corners"};
+  static constexpr Coordinates kLast = Coordinates::kAlignCorners;
 };
 template <>
 struct EnumNames<LowCopy> {

@@ -32,6 +32,8 @@ absl::Status CheckWords(std::string_view operation, const Attributes& attributes
   check(attribute::kReduction);
   check(attribute::kActivation);
   check(attribute::kApproximate);
+  check(attribute::kInterpolation);
+  check(attribute::kCoordinates);
   check(attribute::kLowCopy);
   check(attribute::kDistribution);
   if (status.ok()) return status;

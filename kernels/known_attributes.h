@@ -21,6 +21,8 @@ inline constexpr KnownAttribute<PadMode> kPadMode{"pad_mode", PadMode::kValid};
 inline constexpr KnownAttribute<LossReduction> kReduction{"reduction", LossReduction::kMean};
 inline constexpr KnownAttribute<Activation> kActivation{"activation", Activation::kNone};
 inline constexpr KnownAttribute<Approximation> kApproximate{"approximate", Approximation::kNone};
+inline constexpr KnownAttribute<Interpolation> kInterpolation{"interpolation", Interpolation::kNearest};
+inline constexpr KnownAttribute<Coordinates> kCoordinates{"coordinates", Coordinates::kAsymmetric};
 inline constexpr KnownAttribute<LowCopy> kLowCopy{"shadow", LowCopy::kNone};
 inline constexpr RequiredAttribute<Distribution> kDistribution{"distribution"};
 

@@ -17,6 +17,7 @@
 #include "models/lenet5.h"
 #include "models/mlp.h"
 #include "models/resnet.h"
+#include "models/vit.h"
 
 namespace mpc::models {
 namespace {
@@ -115,6 +116,13 @@ std::unique_ptr<Workload> ClassifySmallImages(const WorkloadSizes& sizes, int ch
   return Classify(SmallResNet18(static_cast<int>(classes), channels), {channels, 32, 32}, classes);
 }
 
+/// A vision transformer, as published but for the classes and the sides of its images.
+std::unique_ptr<Workload> ClassifyPatches(VitConfig config, const WorkloadSizes& sizes) {
+  if (sizes.image_size > 0) config.image_size = sizes.image_size;
+  config.classes = ClassesOf(sizes, config.classes);
+  return Classify(Vit(config), {config.channels, config.image_size, config.image_size}, config.classes);
+}
+
 /// Replaces sizes of a network that reads tokens by those that `from` gives, which are not 0.
 template <typename From, typename To>
 void TakeSizes(const From& from, To& to) {
@@ -144,6 +152,7 @@ struct NamedWorkload {
   MakeSized make;
   bool has_photos = false;                   ///< takes WorkloadSizes::image_size
   bool takes_classes = false;                ///< takes WorkloadSizes::classes
+  bool takes_pictures = false;               ///< takes pictures of three channels
   std::optional<WorkloadSizes> token_sizes;  ///< reads tokens; as published
   bool predicts_next_token = false;
 };
@@ -163,6 +172,11 @@ NamedWorkload ReadTokens(const Config& config, std::int64_t tokens = 0) {
   return {.make = make, .token_sizes = published, .predicts_next_token = std::is_same_v<Loss, NextTokenLoss>};
 }
 
+NamedWorkload ReadPatches(const VitConfig& config) {
+  const auto make = [config](const WorkloadSizes& sizes) { return ClassifyPatches(config, sizes); };
+  return {.make = make, .has_photos = true, .takes_classes = true};
+}
+
 const std::map<std::string_view, NamedWorkload>& Workloads() {
   static const Shape kDigit = {1, 32, 32};
   static const auto* const workloads = new std::map<std::string_view, NamedWorkload>{
@@ -175,13 +189,23 @@ const std::map<std::string_view, NamedWorkload>& Workloads() {
       {"resnet18",
        {.make = [](const WorkloadSizes& sizes) { return ClassifySmallImages(sizes, 1); }, .takes_classes = true}},
       {"resnet18-cifar",
-       {.make = [](const WorkloadSizes& sizes) { return ClassifySmallImages(sizes, 3); }, .takes_classes = true}},
-      {"resnet18-imagenet", {.make = ClassifyPhotos<ResNet18>, .has_photos = true, .takes_classes = true}},
-      {"resnet50-imagenet", {.make = ClassifyPhotos<ResNet50>, .has_photos = true, .takes_classes = true}},
+       {.make = [](const WorkloadSizes& sizes) { return ClassifySmallImages(sizes, 3); },
+        .takes_classes = true,
+        .takes_pictures = true}},
+      {"resnet18-imagenet",
+       {.make = ClassifyPhotos<ResNet18>, .has_photos = true, .takes_classes = true, .takes_pictures = true}},
+      {"resnet50-imagenet",
+       {.make = ClassifyPhotos<ResNet50>, .has_photos = true, .takes_classes = true, .takes_pictures = true}},
       {"gpt2", ReadTokens<Gpt2, NextTokenLoss>(Gpt2Config())},
       {"gpt2-tiny", ReadTokens<Gpt2, NextTokenLoss>(Gpt2Config::Tiny())},
       {"bert", ReadTokens<Bert, MaskedTokenLoss>(BertConfig(), /*tokens=*/128)},
       {"bert-tiny", ReadTokens<Bert, MaskedTokenLoss>(BertConfig::Tiny())},
+      {"vit-tiny",
+       ReadPatches({.image_size = 32, .patch_size = 8, .classes = 10, .width = 64, .layers = 2, .heads = 4})},
+      {"vit_base_patch16_224", ReadPatches(VitConfig::Base())},
+      {"vit_large_patch16_224", ReadPatches(VitConfig::Large())},
+      {"vit_small_patch16_224", ReadPatches(VitConfig::Small())},
+      {"vit_tiny_patch16_224", ReadPatches(VitConfig::Tiny())},
       {"dcgan-generator", {[](const WorkloadSizes&) {
          const DcganOptions options;
          return MakeWorkloadOf(DcganGenerator(options), nn::MSELoss(),
@@ -287,9 +311,9 @@ absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes) {
   constexpr std::int64_t kSide = 32;
   const std::string model(name);
   if (sizes.image_size != 0 && !workload->has_photos) {
-    return absl::InvalidArgumentError(absl::StrCat("image_size = ", sizes.image_size, ": ", model,
-                                                   " has images of one size; resnet18-imagenet and resnet50-imagenet ",
-                                                   "take others"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("image_size = ", sizes.image_size, ": ", model, " has images of one size; ",
+                     NamesOf([](const NamedWorkload& workload) { return workload.has_photos; }), " take others"));
   }
   if (sizes.image_size < 0 || sizes.image_size % kSide != 0) {
     return absl::InvalidArgumentError(
@@ -303,6 +327,11 @@ std::optional<WorkloadSizes> TokenSizesOf(std::string_view name, const WorkloadS
   const NamedWorkload* const workload = FindWorkload(name);
   if (workload == nullptr || !workload->token_sizes.has_value()) return std::nullopt;
   return Resized(*workload->token_sizes, sizes);
+}
+
+bool TakesPictures(std::string_view name) {
+  const NamedWorkload* const workload = FindWorkload(name);
+  return workload != nullptr && workload->takes_pictures;
 }
 
 bool PredictsNextToken(std::string_view name) {

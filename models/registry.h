@@ -47,8 +47,9 @@ class Workload {
 
 /// Other sizes than published, for small machines. 0: as published.
 struct WorkloadSizes {
-  std::int64_t image_size = 0;  ///< pixels of a side, of "resnet18-imagenet" and "resnet50-imagenet"; a multiple of 32
-  std::int64_t classes = 0;     ///< classes of a ResNet, at least 2
+  /// Pixels of a side, of "resnet18-imagenet", "resnet50-imagenet" and the networks of Vit; a multiple of 32.
+  std::int64_t image_size = 0;
+  std::int64_t classes = 0;  ///< classes of a ResNet or of a Vit, at least 2
   // The sizes below are for networks that read tokens: "bert", "bert-tiny", "gpt2" and "gpt2-tiny"; see BertConfig and
   // Gpt2Config.
   std::int64_t tokens = 0;  ///< tokens of a row, at most the context; 0: 128 for "bert", else the context
@@ -64,8 +65,10 @@ struct WorkloadSizes {
 /// Makes a network by name. The classifiers take [1, 32, 32] images with ten classes, "resnet18-cifar" takes [3, 32,
 /// 32] ones. "resnet18-imagenet", and "resnet50-imagenet" or "resnet50", are as published ([3, 224, 224], 1,000
 /// classes). So are "gpt2" (124M parameters, 1,024 tokens) and "bert" (110M parameters, 128 tokens). "gpt2-tiny" and
-/// "bert-tiny" have 32 tokens and two layers of width 64. "dcgan-generator" and "dcgan-discriminator" have 16x16
-/// images. Errors: those of CheckWorkload.
+/// "bert-tiny" have 32 tokens and two layers of width 64. "vit_tiny_patch16_224", and likewise with small, base and
+/// large, are timm's ([3, 224, 224], 1,000 classes). "vit-tiny" takes [3, 32, 32] images in patches of 8 x 8 with ten
+/// classes, and has two layers of width 64. "dcgan-generator" and "dcgan-discriminator" have 16x16 images. Errors:
+/// those of CheckWorkload.
 absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name, const WorkloadSizes& sizes = {});
 
 /// Errors (NOT_FOUND): what was given, what exists; (INVALID_ARGUMENT) a size that the network does not take, with
@@ -78,6 +81,9 @@ std::vector<std::string> WorkloadNames();
 /// The sizes of `name`, with those of `sizes` that are given in place of the published ones. None is 0 but those
 /// of images. Empty for a network that reads no tokens.
 std::optional<WorkloadSizes> TokenSizesOf(std::string_view name, const WorkloadSizes& sizes = {});
+
+/// Whether `name` takes pictures of three channels, in as many classes as it is asked for.
+bool TakesPictures(std::string_view name);
 
 /// Whether `name` predicts the next token at each position, as a network does that writes text.
 bool PredictsNextToken(std::string_view name);

@@ -1,4 +1,4 @@
-// What transformers share: GPT-2 (gpt2.h) and BERT (bert.h).
+// What transformers share: GPT-2 (gpt2.h), BERT (bert.h) and ViT (vit.h).
 #pragma once
 
 #include <cstdint>

@@ -254,6 +254,9 @@ def Mpc_ActivationAttr
     : Mpc_WordAttr<"Activation", "activation", ["none", "relu", "sigmoid", "tanh", "gelu", "gelu_tanh"]>;
 def Mpc_ApproximationAttr : Mpc_WordAttr<"Approximation", "approximation", ["none", "tanh"]>;
 def Mpc_DistributionAttr : Mpc_WordAttr<"Distribution", "distribution", ["uniform", "normal", "truncated_normal"]>;
+def Mpc_InterpolationAttr : Mpc_WordAttr<"Interpolation", "interpolation", ["nearest", "bilinear"]>;
+def Mpc_CoordinatesAttr
+    : Mpc_WordAttr<"Coordinates", "coordinates", ["asymmetric", "half_pixel", "align_corners"]>;
 def Mpc_LowCopyAttr : Mpc_WordAttr<"LowCopy", "shadow", ["none", "f16", "bf16"]>;
 
 // An attribute whose default is that of a constant of kernels/known_attributes.h.
@@ -265,6 +268,8 @@ def Mpc_PadMode : Mpc_Known<Mpc_PadModeAttr, "kPadMode">;
 def Mpc_Reduction : Mpc_Known<Mpc_LossReductionAttr, "kReduction">;
 def Mpc_Activation : Mpc_Known<Mpc_ActivationAttr, "kActivation">;
 def Mpc_Approximation : Mpc_Known<Mpc_ApproximationAttr, "kApproximate">;
+def Mpc_Interpolation : Mpc_Known<Mpc_InterpolationAttr, "kInterpolation">;
+def Mpc_Coordinates : Mpc_Known<Mpc_CoordinatesAttr, "kCoordinates">;
 def Mpc_LowCopy : Mpc_Known<Mpc_LowCopyAttr, "kLowCopy">;
 
 def Mpc_Strides : Mpc_Known<DenseI64ArrayAttr, "kStrides">;

@@ -4,8 +4,10 @@
 
 include "compiler/dialect/elementwise/elementwise_ops.td"
 include "compiler/dialect/activation/activation_ops.td"
+include "compiler/dialect/integer/integer_ops.td"
 include "compiler/dialect/movement/movement_ops.td"
 include "compiler/dialect/nn/nn_ops.td"
+include "compiler/dialect/nn/resize_ops.td"
 include "compiler/dialect/sequence/sequence_ops.td"
 include "compiler/dialect/fusion/fusion_ops.td"
 include "compiler/dialect/step/step_ops.td"

@@ -34,7 +34,8 @@ static const WordsOfAttribute *find(StringRef name) {
   static const WordsOfAttribute all[] = {
       takesWordsOf<DataFormatAttr>(kDataFormat),     takesWordsOf<PadModeAttr>(kPadMode),
       takesWordsOf<LossReductionAttr>(kReduction),   takesWordsOf<ActivationAttr>(kActivation),
-      takesWordsOf<ApproximationAttr>(kApproximate), takesWordsOf<LowCopyAttr>(kLowCopy),
+      takesWordsOf<ApproximationAttr>(kApproximate), takesWordsOf<InterpolationAttr>(kInterpolation),
+      takesWordsOf<CoordinatesAttr>(kCoordinates),   takesWordsOf<LowCopyAttr>(kLowCopy),
       takesWordsOf<DistributionAttr>(kDistribution),
   };
   const WordsOfAttribute *found = llvm::find_if(all, [&](const WordsOfAttribute &one) { return one.name == name; });
@@ -53,8 +54,8 @@ ArrayRef<std::string_view> wordsOf(StringRef name) {
 
 std::optional<StringRef> wordOf(Attribute given) {
   return llvm::TypeSwitch<Attribute, std::optional<StringRef>>(given)
-      .Case<DataFormatAttr, PadModeAttr, LossReductionAttr, ActivationAttr, ApproximationAttr, LowCopyAttr,
-            DistributionAttr>([](auto attribute) { return wordOf(attribute.getValue()); })
+      .Case<DataFormatAttr, PadModeAttr, LossReductionAttr, ActivationAttr, ApproximationAttr, InterpolationAttr,
+            CoordinatesAttr, LowCopyAttr, DistributionAttr>([](auto attribute) { return wordOf(attribute.getValue()); })
       .Default(std::nullopt);
 }
 

@@ -101,6 +101,11 @@ public:
   MPC_INTEGER_OPERATOR(^, CreateXor)
   MPC_INTEGER_OPERATOR(<<, CreateShl)
 #undef MPC_INTEGER_OPERATOR
+  /// Rounds towards zero. \p b is not 0, nor is a the least number and b -1.
+  friend Integer operator/(Integer a, Integer b) {
+    auto [l, r] = matched(a, b);
+    return Integer(Signed ? EmissionScope::builder().CreateSDiv(l, r) : EmissionScope::builder().CreateUDiv(l, r));
+  }
   friend Integer operator>>(Integer a, Integer b) {
     auto [l, r] = matched(a, b);
     return Integer(Signed ? EmissionScope::builder().CreateAShr(l, r) : EmissionScope::builder().CreateLShr(l, r));

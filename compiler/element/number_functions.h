@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/element/number.h"
+#include "kernels/scalar/integer.h"
 #include "kernels/scalar/number.h"
 #include "llvm/Analysis/VectorUtils.h"
 #include "llvm/IR/IntrinsicsX86.h"
@@ -16,6 +17,8 @@ template <> struct NumberTraits<codegen::Float> {
   using Integer = codegen::Int;
   using Unsigned = codegen::Unsigned;
 };
+
+template <> struct IntegerTraits<codegen::Long> { using Wrapping = codegen::UnsignedLong; };
 
 } // namespace mpc::scalar
 

@@ -58,6 +58,16 @@ Attributes PoolAttributes(const Pool2dOpOptions& options) {
           {"padding", options.padding}};
 }
 
+bool IsIntegerTensor(const Tensor& x) {
+  return x.defined() && x.status().ok() && (x.dtype() == DType::kI32 || x.dtype() == DType::kI64);
+}
+
+// Records `op`, which has a twin for integers: "int_add" is that of "add".
+Tensor Arithmetic(std::string_view op, const std::vector<Tensor>& operands) {
+  const bool integers = std::all_of(operands.begin(), operands.end(), IsIntegerTensor);
+  return Emit(integers ? absl::StrCat("int_", std::string(op)) : std::string(op), operands);
+}
+
 // Converts floating tensors of several types to the type that arithmetic on them has, since data movement keeps its
 // element type. Other tensors stay, for the operation to refuse.
 std::vector<Tensor> Promoted(std::vector<Tensor> tensors) {
@@ -81,9 +91,9 @@ Tensor tanh(const Tensor& x) { return Emit("tanh", {x}); }
 Tensor exp(const Tensor& x) { return Emit("exp", {x}); }
 Tensor log(const Tensor& x) { return Emit("log", {x}); }
 Tensor sqrt(const Tensor& x) { return Emit("sqrt", {x}); }
-Tensor neg(const Tensor& x) { return Emit("neg", {x}); }
+Tensor neg(const Tensor& x) { return Arithmetic("neg", {x}); }
 Tensor square(const Tensor& x) { return Emit("square", {x}); }
-Tensor abs(const Tensor& x) { return Emit("abs", {x}); }
+Tensor abs(const Tensor& x) { return Arithmetic("abs", {x}); }
 Tensor floor(const Tensor& x) { return Emit("floor", {x}); }
 Tensor log1p(const Tensor& x) { return Emit("log1p", {x}); }
 Tensor sin(const Tensor& x) { return Emit("sin", {x}); }
@@ -100,12 +110,14 @@ Tensor pow(const Tensor& x, double exponent) { return Emit("pow", {x}, {{"expone
 Tensor clamp(const Tensor& x, double minimum, double maximum) {
   return Emit("clamp", {x}, {{"minimum", minimum}, {"maximum", maximum}});
 }
-Tensor add(const Tensor& a, const Tensor& b) { return Emit("add", {a, b}); }
-Tensor sub(const Tensor& a, const Tensor& b) { return Emit("sub", {a, b}); }
-Tensor mul(const Tensor& a, const Tensor& b) { return Emit("mul", {a, b}); }
+Tensor add(const Tensor& a, const Tensor& b) { return Arithmetic("add", {a, b}); }
+Tensor sub(const Tensor& a, const Tensor& b) { return Arithmetic("sub", {a, b}); }
+Tensor mul(const Tensor& a, const Tensor& b) { return Arithmetic("mul", {a, b}); }
 Tensor div(const Tensor& a, const Tensor& b) { return Emit("div", {a, b}); }
-Tensor maximum(const Tensor& a, const Tensor& b) { return Emit("maximum", {a, b}); }
-Tensor minimum(const Tensor& a, const Tensor& b) { return Emit("minimum", {a, b}); }
+Tensor maximum(const Tensor& a, const Tensor& b) { return Arithmetic("maximum", {a, b}); }
+Tensor minimum(const Tensor& a, const Tensor& b) { return Arithmetic("minimum", {a, b}); }
+Tensor floor_div(const Tensor& a, const Tensor& b) { return Emit("int_floor_div", {a, b}); }
+Tensor floor_mod(const Tensor& a, const Tensor& b) { return Emit("int_mod", {a, b}); }
 Tensor equal(const Tensor& a, const Tensor& b) { return Emit("equal", {a, b}); }
 Tensor greater(const Tensor& a, const Tensor& b) { return Emit("greater", {a, b}); }
 Tensor less(const Tensor& a, const Tensor& b) { return Emit("less", {a, b}); }

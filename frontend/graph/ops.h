@@ -48,12 +48,18 @@ Tensor prelu(const Tensor& x, const Tensor& alpha);
 Tensor pow(const Tensor& x, double exponent);
 /// x limited to [minimum, maximum].
 Tensor clamp(const Tensor& x, double minimum, double maximum);
+// add, sub, mul, maximum, minimum, neg and abs also take integers, i32 or i64, all of one type. Results wrap, and no
+// gradient goes through them.
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
+/// The quotient of integers, rounded towards minus infinity; 0 where b is 0.
+Tensor floor_div(const Tensor& a, const Tensor& b);
+/// a - floor_div(a, b) * b of integers, which has the sign of b; a where b is 0.
+Tensor floor_mod(const Tensor& a, const Tensor& b);
 // Comparisons, which give i1 tensors, with broadcasting.
 Tensor equal(const Tensor& a, const Tensor& b);
 Tensor greater(const Tensor& a, const Tensor& b);
@@ -177,13 +183,14 @@ namespace ops {
 
 using mpc::abs, mpc::add, mpc::arange, mpc::argmax, mpc::avg_pool2d, mpc::broadcast_to, mpc::clamp, mpc::concat,
     mpc::conv2d, mpc::cos, mpc::cumsum, mpc::div, mpc::dropout, mpc::equal, mpc::erf, mpc::exp, mpc::flatten,
-    mpc::floor, mpc::gather, mpc::gelu, mpc::global_avg_pool2d, mpc::greater, mpc::greater_equal, mpc::hard_swish,
-    mpc::iota, mpc::leaky_relu, mpc::less, mpc::less_equal, mpc::log, mpc::log1p, mpc::log_softmax, mpc::logical_and,
-    mpc::logical_not, mpc::logical_or, mpc::matmul, mpc::max_pool2d, mpc::maximum, mpc::minimum, mpc::mse, mpc::mul,
-    mpc::neg, mpc::not_equal, mpc::one_hot, mpc::pad, mpc::pow, mpc::prelu, mpc::reduce_max, mpc::reduce_mean,
-    mpc::reduce_min, mpc::reduce_prod, mpc::reduce_sum, mpc::relu, mpc::reshape, mpc::scatter_add, mpc::sigmoid,
-    mpc::silu, mpc::sin, mpc::slice, mpc::softmax, mpc::softmax_cross_entropy, mpc::sort, mpc::split, mpc::sqrt,
-    mpc::square, mpc::stop_gradient, mpc::sub, mpc::sum_n, mpc::tanh, mpc::topk, mpc::transpose, mpc::where;
+    mpc::floor, mpc::floor_div, mpc::floor_mod, mpc::gather, mpc::gelu, mpc::global_avg_pool2d, mpc::greater,
+    mpc::greater_equal, mpc::hard_swish, mpc::iota, mpc::leaky_relu, mpc::less, mpc::less_equal, mpc::log, mpc::log1p,
+    mpc::log_softmax, mpc::logical_and, mpc::logical_not, mpc::logical_or, mpc::matmul, mpc::max_pool2d, mpc::maximum,
+    mpc::minimum, mpc::mse, mpc::mul, mpc::neg, mpc::not_equal, mpc::one_hot, mpc::pad, mpc::pow, mpc::prelu,
+    mpc::reduce_max, mpc::reduce_mean, mpc::reduce_min, mpc::reduce_prod, mpc::reduce_sum, mpc::relu, mpc::reshape,
+    mpc::scatter_add, mpc::sigmoid, mpc::silu, mpc::sin, mpc::slice, mpc::softmax, mpc::softmax_cross_entropy,
+    mpc::sort, mpc::split, mpc::sqrt, mpc::square, mpc::stop_gradient, mpc::sub, mpc::sum_n, mpc::tanh, mpc::topk,
+    mpc::transpose, mpc::where;
 
 /// As `cast`, with MindSpore's name.
 Tensor Cast(const Tensor& x, DType dtype);
@@ -205,4 +212,5 @@ std::vector<Tensor> Map(Function&& function, const std::vector<Tensor>& tensors)
 }  // namespace ops
 }  // namespace mpc
 
+#include "frontend/graph/resize_ops.h"
 #include "frontend/graph/sequence_ops.h"

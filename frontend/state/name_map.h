@@ -32,8 +32,8 @@ class NameMap {
   static NameMap PyTorch();
 
   /// The names of a published network: "torchvision/resnet18", "torchvision/resnet50", "huggingface/gpt2",
-  /// "huggingface/bert". The networks of models/ have the other side's layout after it. Errors (NOT_FOUND): what
-  /// exists.
+  /// "huggingface/bert", "timm/vit". The networks of models/ have the other side's layout after it. Errors (NOT_FOUND):
+  /// what exists.
   static absl::StatusOr<NameMap> Preset(std::string_view name);
   /// Every name that Preset takes, sorted.
   static std::vector<std::string> PresetNames();

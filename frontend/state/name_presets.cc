@@ -64,11 +64,29 @@ NameMap HuggingFaceBert() {
   return map;
 }
 
+/// Vit and the files of timm's VisionTransformer.
+NameMap TimmVit() {
+  NameMap map = NameMap::PyTorch();
+  map.Rename("patches", "patch_embed.proj")
+      .Rename("class_token", "cls_token")
+      .Rename("positions", "pos_embed")
+      .Rename("blocks.*.ln1", "blocks.*.norm1")
+      .Rename("blocks.*.attention.in_proj", "blocks.*.attn.qkv")
+      .Rename("blocks.*.attention.out_proj", "blocks.*.attn.proj")
+      .Rename("blocks.*.ln2", "blocks.*.norm2")
+      .Rename("blocks.*.expand", "blocks.*.mlp.fc1")
+      .Rename("blocks.*.contract", "blocks.*.mlp.fc2")
+      .Rename("ln_f", "norm");
+  return map;
+}
+
 const std::map<std::string, std::function<NameMap()>, std::less<>>& Presets() {
   static const auto* const presets = new std::map<std::string, std::function<NameMap()>, std::less<>>{
       {"huggingface/bert", HuggingFaceBert},
       {"huggingface/gpt2", HuggingFaceGpt2},
-      {"torchvision/resnet18", NameMap::PyTorch},  // ResNet18 and ResNet50 have torchvision's paths
+      {"timm/vit", TimmVit},
+      // ResNet18 and ResNet50 have torchvision's paths.
+      {"torchvision/resnet18", NameMap::PyTorch},
       {"torchvision/resnet50", NameMap::PyTorch},
   };
   return *presets;

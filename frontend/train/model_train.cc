@@ -121,6 +121,8 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
     const absl::StatusOr<bool> more = (*rows)->Next(&step.columns);
     step.timing.data_end = std::chrono::steady_clock::now();
     if (more.ok() && *more) {
+      const std::chrono::duration<double> waited = step.timing.data_end - step.timing.data_begin;
+      context_.data_wait_seconds += waited.count();
       status = Begin(std::move(step));
       continue;
     }

@@ -54,6 +54,7 @@ class RunContext {
   bool overflow = false;                ///< this step's gradients were not finite
   float loss_scale = 1.0f;              ///< after this step
   std::int64_t skipped_steps = 0;       ///< steps skipped for overflow since the Model was made
+  double data_wait_seconds = 0;         ///< that the steps begun in this run waited for their rows
   std::optional<double> gradient_norm;  ///< with ModelOptions::record_gradient_norm
   std::optional<double> learning_rate;  ///< with ModelOptions::record_learning_rate
 

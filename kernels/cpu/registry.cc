@@ -22,6 +22,7 @@ Registry BuildRegistry() {
   RegisterCompare(registry);
   RegisterCast(registry);
   RegisterRandom(registry);
+  RegisterIntegerArithmetic(registry);
   RegisterIota(registry);
   RegisterDataMovement(registry);
   RegisterMovement(registry);
@@ -33,6 +34,7 @@ Registry BuildRegistry() {
   RegisterTopK(registry);
   RegisterMaxPool(registry);
   RegisterAvgPool(registry);
+  RegisterResize(registry);
   RegisterBatchNorm(registry);
   RegisterLossScale(registry);
   RegisterOptimizers(registry);

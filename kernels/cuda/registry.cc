@@ -19,6 +19,7 @@ Registry BuildRegistry() {
   RegisterBinary(registry);
   RegisterSelection(registry);
   RegisterRandom(registry);
+  RegisterIntegerArithmetic(registry);
   RegisterIota(registry);
   RegisterDataMovement(registry);
   RegisterStepFlags(registry);
@@ -32,6 +33,7 @@ Registry BuildRegistry() {
   RegisterGroupNorm(registry);
   RegisterFinite(registry);
   RegisterPooling(registry);
+  RegisterResize(registry);
   RegisterGather(registry);
   RegisterConvolution(registry);
   RegisterConvolutionStatistics(registry);

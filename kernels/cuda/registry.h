@@ -47,14 +47,15 @@ class Registry {
 };
 
 // Map: one thread an element or a vector of elements.
-void RegisterUnary(Registry& registry);         ///< unary.cu
-void RegisterActivation(Registry& registry);    ///< activation.cu
-void RegisterBinary(Registry& registry);        ///< binary.cu
-void RegisterSelection(Registry& registry);     ///< selection.cu: compare, logic, select, where, cast
-void RegisterRandom(Registry& registry);        ///< random.cu
-void RegisterIota(Registry& registry);          ///< iota.cu
-void RegisterDataMovement(Registry& registry);  ///< data_movement.cu
-void RegisterStepFlags(Registry& registry);     ///< step_flags.cu
+void RegisterUnary(Registry& registry);              ///< unary.cu
+void RegisterActivation(Registry& registry);         ///< activation.cu
+void RegisterBinary(Registry& registry);             ///< binary.cu
+void RegisterSelection(Registry& registry);          ///< selection.cu: compare, logic, select, where, cast
+void RegisterRandom(Registry& registry);             ///< random.cu
+void RegisterIntegerArithmetic(Registry& registry);  ///< integer_arithmetic.cu
+void RegisterIota(Registry& registry);               ///< iota.cu
+void RegisterDataMovement(Registry& registry);       ///< data_movement.cu
+void RegisterStepFlags(Registry& registry);          ///< step_flags.cu
 // Row and column reductions.
 void RegisterReduce(Registry& registry);     ///< reduce.cu
 void RegisterCumsum(Registry& registry);     ///< cumsum.cu
@@ -67,6 +68,7 @@ void RegisterGroupNorm(Registry& registry);  ///< group_norm.cu
 void RegisterFinite(Registry& registry);     ///< finite.cu: finite checks, norms, clip_by_norm, tensor_statistics
 // Windows, gathers, products.
 void RegisterPooling(Registry& registry);                ///< pooling.cu
+void RegisterResize(Registry& registry);                 ///< resize.cu
 void RegisterGather(Registry& registry);                 ///< gather.cu
 void RegisterConvolution(Registry& registry);            ///< convolution.cu: direct, any shape
 void RegisterConvolutionStatistics(Registry& registry);  ///< convolution_statistics.cu

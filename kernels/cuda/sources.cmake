@@ -15,6 +15,7 @@ set(MPC_CUDA_KERNEL_SOURCES
   gather.cu
   gather_lists.cu
   group_norm.cu
+  integer_arithmetic.cu
   iota.cu
   layer_norm.cu
   loss_scale.cu
@@ -25,6 +26,7 @@ set(MPC_CUDA_KERNEL_SOURCES
   random.cu
   recurrent.cu
   reduce.cu
+  resize.cu
   selection.cu
   softmax.cu
   step_flags.cu

@@ -26,6 +26,7 @@ FunctionTable BatchNormFunctions();
 FunctionTable Conv2dFunctions();
 FunctionTable DataMovementFunctions();
 FunctionTable ElementwiseFunctions();
+FunctionTable IntegerFunctions();
 FunctionTable LossFunctions();
 FunctionTable LossScaleFunctions();
 FunctionTable MatmulFunctions();
@@ -36,6 +37,7 @@ FunctionTable PoolingFunctions();
 FunctionTable RandomFunctions();
 FunctionTable RecurrentFunctions();
 FunctionTable ReductionFunctions();
+FunctionTable ResizeFunctions();
 FunctionTable SoftmaxFunctions();
 FunctionTable StepFunctions();
 

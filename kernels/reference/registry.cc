@@ -20,10 +20,11 @@ const std::map<std::string_view, Function>& Registry() {
   static const auto* const registry = [] {
     auto* functions = new std::map<std::string_view, Function>;
     for (const FunctionTable& table :
-         {ActivationFunctions(), AttentionFunctions(), BatchNormFunctions(), Conv2dFunctions(), DataMovementFunctions(),
-          ElementwiseFunctions(), LossFunctions(), LossScaleFunctions(), MatmulFunctions(), MovementFunctions(),
-          NormFunctions(), OptimizerFunctions(), PoolingFunctions(), RandomFunctions(), RecurrentFunctions(),
-          ReductionFunctions(), SoftmaxFunctions(), StepFunctions()}) {
+         {ActivationFunctions(),   AttentionFunctions(),   BatchNormFunctions(), Conv2dFunctions(),
+          DataMovementFunctions(), ElementwiseFunctions(), IntegerFunctions(),   LossFunctions(),
+          LossScaleFunctions(),    MatmulFunctions(),      MovementFunctions(),  NormFunctions(),
+          OptimizerFunctions(),    PoolingFunctions(),     RandomFunctions(),    RecurrentFunctions(),
+          ReductionFunctions(),    ResizeFunctions(),      SoftmaxFunctions(),   StepFunctions()}) {
       for (const NamedFunction& entry : table) functions->emplace(entry.name, entry.function);
     }
     return functions;

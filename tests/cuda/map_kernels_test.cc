@@ -123,6 +123,25 @@ TEST(CudaSelection, LogicGivesTheCpusBits) {
   }
 }
 
+TEST(CudaMaps, IntegerArithmeticGivesTheCpusBits) {
+  Random random(8);
+  constexpr const char* kOps[] = {"int_add", "int_sub",     "int_mul",     "int_floor_div", "int_mod",
+                                  "int_neg", "int_maximum", "int_minimum", "int_abs"};
+  for (int round = 0; round < 150; ++round) {
+    const Shape shape = RandomShape(random);
+    const DType dtype = Pick(random, 0, 1) == 0 ? DType::kI32 : DType::kI64;
+    KernelSpec spec;
+    spec.name = OneOf(random, kOps);
+    const bool is_unary = spec.name == "int_neg" || spec.name == "int_abs";
+    spec.inputs.push_back({dtype, is_unary ? shape : RandomOperand(random, shape)});
+    if (!is_unary) spec.inputs.push_back({dtype, RandomOperand(random, shape)});
+    spec.outputs = {{dtype, shape}};
+    std::vector<Bytes> values;
+    for (const TensorSpec& input : spec.inputs) values.push_back(RandomBits(random, input));
+    ExpectTheBitsOfTheCpu(spec, values);
+  }
+}
+
 TEST(CudaSelection, IntegersBeyondTheFractionOfADoubleCompareExactly) {
   const std::vector<std::int64_t> a = {(std::int64_t{1} << 53) + 1, -(std::int64_t{1} << 53) - 1, 5};
   const std::vector<std::int64_t> b = {std::int64_t{1} << 53, -(std::int64_t{1} << 53), 5};

@@ -330,6 +330,35 @@ TEST(Pooling, GivesTheCpusBits) {
   }
 }
 
+TEST(Resize, GivesTheCpusBits) {
+  Random random(9);
+  constexpr const char* kCoordinates[] = {"asymmetric", "half_pixel", "align_corners"};
+  for (int round = 0; round < 150; ++round) {
+    const bool channels_last = Pick(random, 0, 1) == 1;
+    const std::int64_t n = Pick(random, 1, 2), c = OneOf(random, {1, 3, 8});
+    const auto image = [&](std::int64_t height, std::int64_t width) {
+      return channels_last ? Shape{n, height, width, c} : Shape{n, c, height, width};
+    };
+    const Shape x = image(Pick(random, 1, 9), Pick(random, 1, 9)), y = image(Pick(random, 1, 9), Pick(random, 1, 9));
+    const Attributes attributes = {{"interpolation", std::string(Pick(random, 0, 2) == 0 ? "nearest" : "bilinear")},
+                                   {"coordinates", std::string(OneOf(random, kCoordinates))},
+                                   {"data_format", std::string(channels_last ? "NHWC" : "NCHW")}};
+    const auto typed = [&](const Shape& shape) { return TensorSpec{OneOf(random, kFloating), shape}; };
+    const TensorSpec values = typed(x), dy = typed(y);
+    ExpectTheBitsOfTheCpu({"resize", {values}, {typed(y)}, {}, attributes}, {OrdinaryValues(random, values)});
+    ExpectTheBitsOfTheCpu({"resize_grad", {dy}, {typed(x)}, {}, attributes}, {OrdinaryValues(random, dy)});
+  }
+}
+
+TEST(Resize, RefusesAxesThatThirtyTwoBitsDoNotHold) {
+  const Shape x = {1, 1, 1, 70000}, y = {1, 1, 1, 80000};
+  const absl::Status status = cuda::CreateKernel({"resize", {F32(x)}, {F32(y)}, {}, {}}, EmulatedContext()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(status.message(),
+            "mpc.resize on CUDA takes axes whose extents before and after have a product of at most about 2^30; got "
+            "70000 and 80000");
+}
+
 TEST(Recurrent, GivesTheCpusBits) {
   Random random(5);
   for (std::int64_t width : {1, 7, 8, 40, 257}) {

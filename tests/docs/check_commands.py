@@ -4,9 +4,7 @@ Every block must end with exit status 0, command by command, in a folder of its 
 not run (tools/benchmark_pages/page_commands.py). --long runs those that are marked as long too, mpc-bench for one step.
 """
 import argparse
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -14,12 +12,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "
 import page_commands  # noqa: E402  (a module of the tools)
 
 SECONDS = 120
-
-
-def run(command, folder, programs):
-    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
-    return subprocess.run(["bash", "-c", "set -o pipefail; " + page_commands.located(command, programs)], cwd=folder,
-                          capture_output=True, text=True, env=environment, timeout=SECONDS)
 
 
 def main():
@@ -31,7 +23,7 @@ def main():
     failures, done, marked = 0, 0, 0
     for page in arguments.pages:
         for block in page_commands.blocks(page.name, page.read_text()):
-            if block["mark"] == "not run" or (block["mark"] == "long" and not arguments.long):
+            if block["mark"] in ("not run", "first hour") or (block["mark"] == "long" and not arguments.long):
                 marked += 1
                 continue
             with tempfile.TemporaryDirectory() as folder:
@@ -39,7 +31,7 @@ def main():
                     command = page_commands.shortened(command) if block["mark"] else command
                     if command is None:
                         continue
-                    result = run(command, folder, arguments.programs.resolve())
+                    result = page_commands.run(command, folder, arguments.programs.resolve(), SECONDS)
                     done += 1
                     if result.returncode != 0:
                         failures += 1

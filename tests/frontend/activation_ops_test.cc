@@ -85,6 +85,35 @@ class Ordered : public nn::Cell {
   }
 };
 
+TEST(Ops, ArithmeticOfIntegers) {
+  for (DType dtype : {DType::kI32, DType::kI64}) {
+    const Tensor a = cast(Tensor::From({7.0f, -7.0f, 5.0f}, {3}), dtype);
+    const Tensor b = cast(Tensor::From({2.0f, 2.0f, 0.0f}, {3}), dtype);
+    const auto floats = [](const Tensor& x) { return cast(x, DType::kF32).ToFloats(); };
+    EXPECT_EQ((a + b).dtype(), dtype);
+    EXPECT_THAT(floats(a + b), ElementsAre(9, -5, 5));
+    EXPECT_THAT(floats(a - b), ElementsAre(5, -9, 5));
+    EXPECT_THAT(floats(a * b), ElementsAre(14, -14, 0));
+    EXPECT_THAT(floats(floor_div(a, b)), ElementsAre(3, -4, 0));
+    EXPECT_THAT(floats(floor_mod(a, b)), ElementsAre(1, 1, 5));
+    EXPECT_THAT(floats(maximum(a, b)), ElementsAre(7, 2, 5));
+    EXPECT_THAT(floats(minimum(a, b)), ElementsAre(2, -7, 0));
+    EXPECT_THAT(floats(-a), ElementsAre(-7, 7, -5));
+    EXPECT_THAT(floats(abs(a)), ElementsAre(7, 7, 5));
+  }
+  const Tensor largest = cast(Tensor::From({2147483648.0f}, {1}), DType::kI32);  // a cast saturates
+  EXPECT_THAT(cast(largest + cast(Tensor::From({1.0f}, {1}), DType::kI32), DType::kF32).ToFloats(),
+              ElementsAre(-2147483648.0f));
+}
+
+TEST(Ops, ArithmeticOfIntegersTakesOneType) {
+  const Tensor narrow = cast(kB, DType::kI32), wide = cast(kB, DType::kI64);
+  EXPECT_THAT(ErrorOf(narrow + wide),
+              HasSubstr("int_add takes operands of one type, got tensor<2xi32> and tensor<2xi64>; cast changes it"));
+  EXPECT_THAT(ErrorOf(floor_div(kB, kB)), HasSubstr("int_floor_div takes integers, i32 or i64, got tensor<2xf32>"));
+  EXPECT_FALSE((narrow + kB).status().ok());
+}
+
 TEST(Ops, EquallySpacedNumbers) {
   EXPECT_THAT(arange(3).ToFloats(), ElementsAre(0, 1, 2));
   EXPECT_EQ(arange(3).dtype(), DType::kI64);

@@ -145,10 +145,23 @@ TEST(NamePresets, TransformersNamesOfBert) {
   EXPECT_EQ(map->Foreign("decoder_bias"), "cls.predictions.bias");
 }
 
+TEST(NamePresets, TimmsNamesOfVit) {
+  const absl::StatusOr<NameMap> map = NameMap::Preset("timm/vit");
+  ASSERT_TRUE(map.ok()) << map.status();
+  EXPECT_EQ(map->format(), "pt");
+  EXPECT_EQ(map->Foreign("patches.bias"), "patch_embed.proj.bias");
+  EXPECT_EQ(map->Foreign("class_token"), "cls_token");
+  EXPECT_EQ(map->Foreign("blocks.11.attention.in_proj.weight"), "blocks.11.attn.qkv.weight");
+  EXPECT_EQ(map->Foreign("blocks.0.contract.bias"), "blocks.0.mlp.fc2.bias");
+  EXPECT_FALSE(map->LayoutOf("blocks.0.contract.weight").transposed);
+  EXPECT_EQ(map->Foreign("ln_f.gamma"), "norm.weight");
+  EXPECT_EQ(map->Foreign("head.weight"), "head.weight");
+}
+
 TEST(NamePresets, AreSortedAndAllExist) {
   const std::vector<std::string> names = NameMap::PresetNames();
-  EXPECT_THAT(names,
-              ElementsAre("huggingface/bert", "huggingface/gpt2", "torchvision/resnet18", "torchvision/resnet50"));
+  EXPECT_THAT(names, ElementsAre("huggingface/bert", "huggingface/gpt2", "timm/vit", "torchvision/resnet18",
+                                 "torchvision/resnet50"));
   for (const std::string& name : names) EXPECT_TRUE(NameMap::Preset(name).ok()) << name;
   EXPECT_EQ(NameMap::Preset("torchvision/resnet50")->Foreign("layer1.0.bn1.moving_mean"), "layer1.0.bn1.running_mean");
   EXPECT_EQ(NameMap::Preset("keras/resnet50").status().code(), absl::StatusCode::kNotFound);

@@ -61,7 +61,7 @@ struct Trained {
 std::vector<std::string> AllWorkloads() { return models::WorkloadNames(); }
 
 bool IsLarge(const std::string& name) {
-  return name == "bert" || name == "gpt2" || absl::StrContains(name, "imagenet");
+  return name == "bert" || name == "gpt2" || absl::StrContains(name, "imagenet") || absl::StrContains(name, "_224");
 }
 
 class EveryModel : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {

@@ -19,7 +19,8 @@ using ::testing::HasSubstr;
 
 template <typename E>
 class EnumWords : public testing::Test {};
-using Enums = testing::Types<DataFormat, PadMode, LossReduction, Activation, Approximation, Distribution, LowCopy>;
+using Enums = testing::Types<DataFormat, PadMode, LossReduction, Activation, Approximation, Distribution, LowCopy,
+                             Interpolation, Coordinates>;
 TYPED_TEST_SUITE(EnumWords, Enums);
 
 TYPED_TEST(EnumWords, EveryNameIsReadAsTheValueThatPrintsIt) {
@@ -47,6 +48,8 @@ TEST(Words, AreThoseOfTheDialect) {
   EXPECT_THAT(NamesOf<Approximation>(), ElementsAre("none", "tanh"));
   EXPECT_THAT(NamesOf<Distribution>(), ElementsAre("uniform", "normal", "truncated_normal"));
   EXPECT_THAT(NamesOf<LowCopy>(), ElementsAre("none", "f16", "bf16"));
+  EXPECT_THAT(NamesOf<Interpolation>(), ElementsAre("nearest", "bilinear"));
+  EXPECT_THAT(NamesOf<Coordinates>(), ElementsAre("asymmetric", "half_pixel", "align_corners"));
 }
 
 TEST(KnownAttributes, AreReadWithTheirDefaults) {

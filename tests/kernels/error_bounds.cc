@@ -9,6 +9,7 @@
 #include "kernels/axis_lines.h"
 #include "kernels/known_attributes.h"
 #include "kernels/reference/functions.h"
+#include "kernels/window.h"
 #include "tests/kernels/activation_error_bounds.h"
 #include "tests/kernels/batch_norm_error_bounds.h"
 #include "tests/kernels/error_notation.h"
@@ -57,6 +58,25 @@ const std::map<std::string, double>& RelativeErrors() {
   return *errors;
 }
 
+// TermsOf pooling and resizing.
+double WindowTerms(const OpCase& op_case) {
+  const std::string& op = op_case.op;
+  if (op == "max_pool2d_grad" || op == "avg_pool2d" || op == "avg_pool2d_grad") {
+    const std::vector<std::int64_t> size = op_case.attributes.GetInts("kernel_size");
+    return static_cast<double>(size[0] * size[1]) + 1;  // and the division
+  }
+  // Along either axis a weight is rounded, its product, and the sum of two.
+  if (op == "resize") return 6;
+  if (op == "resize_grad") {
+    const Shape& dy = op_case.operands[0].spec.shape;
+    const ImageAxes axes = AxesOf(op_case.attributes.Get(attribute::kDataFormat));
+    // A pixel is read by at most all of its row and its column.
+    return static_cast<double>(dy[static_cast<std::size_t>(axes.height)] + dy[static_cast<std::size_t>(axes.width)]) +
+           4;
+  }
+  return 0;
+}
+
 // Operations that are sums of products of operands with known coefficients: run on magnitudes, the reference gives the
 // sum of the terms' magnitudes. Returns how many terms meet in one result element, 0 for other operations.
 double TermsOf(const OpCase& op_case) {
@@ -89,10 +109,7 @@ double TermsOf(const OpCase& op_case) {
   if (op == "conv2d_grad_weight") {
     return elements(operands[1].spec) / static_cast<double>(op_case.results[0].shape[0]);
   }
-  if (op == "max_pool2d_grad" || op == "avg_pool2d" || op == "avg_pool2d_grad") {
-    const std::vector<std::int64_t> size = op_case.attributes.GetInts("kernel_size");
-    return static_cast<double>(size[0] * size[1]) + 1;  // and the division
-  }
+  if (const double terms = WindowTerms(op_case); terms > 0) return terms;
   // Chains of a few products and sums: gradient scaling, decay, velocity, update.
   if (op == "sgd" || op == "momentum") return 8 + ScalingRoundings(op_case);
   if (op == "batch_norm_running_update") return 5;

@@ -79,6 +79,50 @@ TEST(AvgPool2d, CountsPaddingOrNot) {
   EXPECT_EQ(RunOne("avg_pool2d", attributes, {x}, {1, 1, 2, 2}), (Values{4, 8, 12, 16}));
 }
 
+Attributes Resizing(const char* interpolation, const char* coordinates) {
+  return {{"interpolation", std::string(interpolation)}, {"coordinates", std::string(coordinates)}};
+}
+
+// The values of PyTorch's documentation of nn.Upsample.
+TEST(Resize, GivesThePixelsOfUpsample) {
+  const reference::Tensor x = F32({1, 1, 2, 2}, {1, 2, 3, 4});
+  const auto resized = [&](const char* interpolation, const char* coordinates) {
+    return RunOne("resize", Resizing(interpolation, coordinates), {x}, {1, 1, 4, 4});
+  };
+  EXPECT_EQ(resized("nearest", "asymmetric"), (Values{1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4, 3, 3, 4, 4}));
+  EXPECT_EQ(resized("nearest", "half_pixel"), (Values{1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4, 3, 3, 4, 4}));
+  EXPECT_EQ(resized("bilinear", "half_pixel"), (Values{1, 1.25, 1.75, 2, 1.5, 1.75, 2.25, 2.5,  //
+                                                       2.5, 2.75, 3.25, 3.5, 3, 3.25, 3.75, 4}));
+  ExpectNear(
+      resized("bilinear", "align_corners"),
+      {1, 4.0 / 3, 5.0 / 3, 2, 5.0 / 3, 2, 7.0 / 3, 8.0 / 3, 7.0 / 3, 8.0 / 3, 3, 10.0 / 3, 3, 10.0 / 3, 11.0 / 3, 4},
+      1e-6);
+}
+
+TEST(Resize, ChoosesPixelsAsTheCoordinatesSay) {
+  const auto resized = [](const char* interpolation, const char* coordinates, std::int64_t from, std::int64_t to) {
+    reference::Tensor x = F32({1, 1, 1, from}, {});
+    for (std::int64_t i = 0; i < from; ++i) x.values.push_back(static_cast<double>(i));
+    return RunOne("resize", Resizing(interpolation, coordinates), {x}, {1, 1, 1, to});
+  };
+  EXPECT_EQ(resized("nearest", "asymmetric", 5, 3), (Values{0, 1, 3}));
+  EXPECT_EQ(resized("nearest", "half_pixel", 5, 3), (Values{0, 2, 4}));
+  EXPECT_EQ(resized("nearest", "align_corners", 4, 3), (Values{0, 2, 3})) << "a half is rounded up";
+  EXPECT_EQ(resized("bilinear", "asymmetric", 2, 4), (Values{0, 0.5, 1, 1}));
+  EXPECT_EQ(resized("bilinear", "half_pixel", 6, 2), (Values{1, 4}));
+  EXPECT_EQ(resized("bilinear", "half_pixel", 4, 1), (Values{1.5}));
+  EXPECT_EQ(resized("bilinear", "align_corners", 4, 1), (Values{0}));
+}
+
+TEST(Resize, TakesNothingFromAPixelOfWeightZero) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const reference::Tensor x = F32({1, 1, 1, 3}, {1, infinity, kNaN});
+  const Values y = RunOne("resize", Resizing("bilinear", "align_corners"), {x}, {1, 1, 1, 5});
+  EXPECT_EQ(y[0], 1);
+  EXPECT_EQ(y[1], infinity);
+  EXPECT_EQ(y[2], infinity);
+}
+
 TEST(Softmax, SurvivesLargeLogits) {
   const double e = std::exp(-1.0);
   ExpectNear(RunOne("softmax", {}, {F32({1, 2}, {1000, 999})}, {1, 2}), {1 / (1 + e), e / (1 + e)});

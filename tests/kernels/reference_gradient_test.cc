@@ -213,6 +213,14 @@ TEST(ReferenceGradients, Pooling) {
                    WithInputShape});
 }
 
+TEST(ReferenceGradients, Resize) {
+  ExpectGradients("resize",
+                  {"resize_grad",
+                   {0},
+                   [](const Tensors&, const Tensors&, reference::Tensor dy) { return Tensors{std::move(dy)}; },
+                   WithInputShape});
+}
+
 TEST(ReferenceGradients, BatchNorm) {
   ExpectGradients(
       "batch_norm_train",

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <initializer_list>
 #include <iterator>
 #include <limits>
 
 #include "kernels/scalar/activation.h"
+#include "kernels/scalar/integer.h"
 #include "kernels/scalar/loss_scale.h"
 #include "kernels/scalar/losses.h"
 #include "kernels/scalar/moments.h"
@@ -101,6 +103,33 @@ TEST(ScalarRules, AProductWithoutOneFactorNeedsNoQuotientByZero) {
   EXPECT_EQ(FactorsOp::Without(product({2, 0, 4}), 0), 8);
   EXPECT_EQ(FactorsOp::Without(product({2, 0, 4}), 2), 0);
   EXPECT_EQ(FactorsOp::Without(product({0, 0, 0, 4}), 0), 0);
+}
+
+template <typename I>
+void ExpectWrappingArithmetic() {
+  constexpr I kLeast = std::numeric_limits<I>::min(), kMost = std::numeric_limits<I>::max();
+  EXPECT_EQ(IntAddOp::Apply<I>(kMost, 1), kLeast);
+  EXPECT_EQ(IntSubOp::Apply<I>(kLeast, 1), kMost);
+  EXPECT_EQ(IntMulOp::Apply<I>(kMost, 2), -2);
+  EXPECT_EQ(IntNegOp::Apply<I>(kLeast), kLeast);
+  EXPECT_EQ(IntAbsOp::Apply<I>(kLeast), kLeast);
+  EXPECT_EQ(IntAbsOp::Apply<I>(-5), 5);
+  EXPECT_EQ(IntFloorDivOp::Apply<I>(kLeast, -1), kLeast);
+  EXPECT_EQ(IntModOp::Apply<I>(kLeast, -1), 0);
+  EXPECT_EQ(IntMaximumOp::Apply<I>(kLeast, kMost), kMost);
+  EXPECT_EQ(IntMinimumOp::Apply<I>(kLeast, kMost), kLeast);
+  for (I a : {I{-7}, I{7}}) {
+    for (I b : {I{-3}, I{-2}, I{-1}, I{0}, I{1}, I{2}, I{7}}) {
+      const I quotient = IntFloorDivOp::Apply(a, b), rest = IntModOp::Apply(a, b);
+      EXPECT_EQ(quotient, b == 0 ? 0 : static_cast<I>(std::floor(static_cast<double>(a) / static_cast<double>(b))));
+      EXPECT_EQ(quotient * b + rest, a) << a << ", " << b;
+    }
+  }
+}
+
+TEST(ScalarRules, ArithmeticOfIntegersWraps) {
+  ExpectWrappingArithmetic<std::int32_t>();
+  ExpectWrappingArithmetic<std::int64_t>();
 }
 
 TEST(ScalarRules, SortKeysAscendWithValuesThenWithIndices) {

@@ -108,6 +108,38 @@ void AddLogic(std::vector<OpCase>& cases) {
   }
 }
 
+void AddIntegerArithmetic(std::vector<OpCase>& cases) {
+  const auto add = [&](const std::string& op, const std::string& what, std::vector<OperandCase> operands) {
+    OpCase op_case{absl::StrCat(op, "/", what, "_", std::string(DTypeName(operands[0].spec.dtype))), op, {}, {}, {}};
+    op_case.results = {operands[0].spec};
+    op_case.operands = std::move(operands);
+    op_case.low = false;
+    cases.push_back(op_case);
+  };
+  const double least = -0x1p31, largest = 0x1p31 - 1;
+  for (const std::string op :
+       {"int_add", "int_sub", "int_mul", "int_floor_div", "int_mod", "int_maximum", "int_minimum"}) {
+    for (DType dtype : {DType::kI32, DType::kI64}) {
+      const auto operand = [&](const Shape& shape, const Values& values = Integers(-50, 50)) {
+        return OperandCase{{dtype, shape}, values};
+      };
+      add(op, "vector", {operand({1027}), operand({1027}, Integers(-4, 5))});
+      add(op, "scalar", {operand({3, 7}), operand({}, Integers(2, 4))});
+      add(op, "row", {operand({5, 8}), operand({8}, Integers(-3, 4))});
+      add(op, "column", {operand({5, 3}), operand({5, 1})});
+      add(op, "extremes",
+          {operand({8}, List({least, least, largest, largest, least, 5, 0, -7})),
+           operand({8}, List({-1, 1, 1, largest, least, 0, 0, 2}))});
+    }
+  }
+  for (const std::string op : {"int_neg", "int_abs"}) {
+    for (DType dtype : {DType::kI32, DType::kI64}) {
+      add(op, "vector", {{{dtype, {1027}}, Integers(-50, 50)}});
+      add(op, "extremes", {{{dtype, {5}}, List({least, largest, 0, -1, 1})}});
+    }
+  }
+}
+
 void AddIota(std::vector<OpCase>& cases) {
   const auto add = [&](const std::string& what, DType dtype, const Shape& shape, std::int64_t axis, std::int64_t start,
                        std::int64_t step) {
@@ -326,6 +358,7 @@ std::vector<OpCase> ElementwiseCases() {
   AddSumN(cases);
   AddComparisons(cases);
   AddLogic(cases);
+  AddIntegerArithmetic(cases);
   AddIota(cases);
   AddSelection(cases);
   AddWhere(cases);

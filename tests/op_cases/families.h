@@ -24,6 +24,7 @@ std::vector<OpCase> OptimizerCases();
 std::vector<OpCase> PoolingCases();
 std::vector<OpCase> RecurrentCases();
 std::vector<OpCase> ReductionCases();
+std::vector<OpCase> ResizeCases();
 std::vector<OpCase> SoftmaxCases();
 std::vector<OpCase> StepCases();
 

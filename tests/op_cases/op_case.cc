@@ -126,7 +126,7 @@ const std::vector<OpCase>& AllOpCases() {
     auto* all = new std::vector<OpCase>;
     for (const auto& family :
          {ElementwiseCases, ActivationCases, DataMovementCases, MovementCases, ReductionCases, MatmulCases, Conv2dCases,
-          PoolingCases, BatchNormCases, SoftmaxCases, LossCases, AttentionCases, NormCases, RecurrentCases,
+          PoolingCases, ResizeCases, BatchNormCases, SoftmaxCases, LossCases, AttentionCases, NormCases, RecurrentCases,
           ConvTransposeCases, OptimizerCases, LossScaleCases, StepCases}) {
       std::vector<OpCase> cases = family();
       all->insert(all->end(), std::make_move_iterator(cases.begin()), std::make_move_iterator(cases.end()));

@@ -3,6 +3,7 @@ import contextlib
 import importlib
 import io
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -181,6 +182,27 @@ class Commands(unittest.TestCase):
     def test_paths_of_a_clone_become_absolute(self):
         self.assertEqual(page_commands.located("python3 tools/x.py build/default/bin/mpc-run", "/p"),
                          f"python3 {TOOLS.resolve()}/x.py /p/mpc-run")
+
+    def first_hour(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            page = pathlib.Path(folder) / "page.md"
+            page.write_text(text)
+            return subprocess.run([sys.executable, str(TOOLS / "benchmark_pages" / "first_hour.py"), folder, str(page)],
+                                  capture_output=True, text=True, check=False)
+
+    def test_a_first_hour_runs_its_blocks_in_one_folder(self):
+        result = self.first_hour("<!-- first hour: writes -->\n```sh\necho a > file   # a comment\n```\n"
+                                 "```sh\nfalse\n```\n<!-- first hour: reads -->\n```sh\ncat file\n```\n")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertRegex(result.stdout, r"\$ cat file\na\n +\d+\.\d s  writes\n +\d+\.\d s  reads\nPASS\n$")
+
+    def test_a_first_hour_ends_with_what_fails(self):
+        result = self.first_hour("<!-- first hour: fails -->\n```sh\necho bad >&2; exit 3\n```\n"
+                                 "<!-- first hour: comes too late -->\n```sh\ntrue\n```\n")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("FAIL: exit status 3\nbad", result.stdout)
+        self.assertNotIn("comes too late", result.stdout)
+        self.assertIn("FAIL: page.md has no block", self.first_hour("```sh\ntrue\n```\n").stdout)
 
 
 if __name__ == "__main__":

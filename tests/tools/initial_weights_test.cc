@@ -10,6 +10,7 @@
 
 #include "models/mlp.h"
 #include "models/resnet.h"
+#include "models/vit.h"
 #include "mpc/train.h"
 #include "tests/frontend/error_of.h"
 #include "tests/frontend/temporary_folder.h"
@@ -51,6 +52,26 @@ TEST(InitialWeights, TheHeadIsNewWhereClassesAreGiven) {
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(ValuesOf(network, "fc.weight"), head);
   for (const char* name : {"conv1.weight", "layer4.1.bn2.gamma", "bn1.moving_variance"}) {
+    EXPECT_EQ(ValuesOf(network, name), ValuesOf(published, name)) << name;
+  }
+}
+
+TEST(InitialWeights, TheHeadOfVitIsNewWhereClassesAreGiven) {
+  const mpc::testing::TemporaryFolder folder;
+  const auto small = [](std::int64_t classes) {
+    return models::Vit({.image_size = 16, .classes = classes, .width = 16, .layers = 1, .heads = 2});
+  };
+  models::Vit published = small(5);
+  ASSERT_TRUE(SaveCheckpoint(published, folder / "net", "timm/vit").ok());
+  SetSeed(7);
+  models::Vit network = small(3);
+  const std::vector<float> head = ValuesOf(network, "head.weight");
+  TrainOptions options = Options("vit_tiny_patch16_224", folder / "net");
+  options.classes = 3;
+  const absl::Status status = LoadInitialWeights(options, network);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(ValuesOf(network, "head.weight"), head);
+  for (const char* name : {"class_token", "patches.weight", "blocks.0.attention.in_proj.weight"}) {
     EXPECT_EQ(ValuesOf(network, name), ValuesOf(published, name)) << name;
   }
 }

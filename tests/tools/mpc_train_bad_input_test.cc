@@ -41,8 +41,23 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--loss-scale=big"}, {"'big'", "dynamic", "none", "number"}},
         BadUsage{{"lenet5", "--loss-scale=0"}, {"'0'", "number >= 1"}},
         BadUsage{{"lenet5", "--data=cifar"}, {"--data", "'cifar'", "digits, mnist"}},
-        BadUsage{{"lenet5", "--optimizer=lamb"}, {"--optimizer", "'lamb'", "momentum, sgd, adam, adamw"}},
+        BadUsage{{"lenet5", "--optimizer=ftrl"}, {"--optimizer", "'ftrl'", "momentum, sgd, adam, adamw", "lamb"}},
         BadUsage{{"lenet5", "--optimizer=adam", "--momentum=0.9"}, {"--momentum", "adam has none"}},
+        BadUsage{{"lenet5", "--lr-schedule=step"}, {"--lr-schedule", "'step'", "cosine, constant, exponential"}},
+        BadUsage{{"lenet5", "--lr-schedule=one-cycle", "--warmup-steps=5"},
+                 {"--warmup-steps=5 and --lr-schedule=one-cycle contradict", "rises by itself"}},
+        BadUsage{{"lenet5", "--lr-schedule=constant", "--warmup-steps=5"},
+                 {"--warmup-steps=5 and --lr-schedule=constant contradict"}},
+        BadUsage{{"lenet5", "--accumulation=0"}, {"--accumulation", "'0'", "1"}},
+        BadUsage{{"lenet5", "--accumulation=2", "--epochs=0"}, {"--accumulation and --epochs=0 contradict"}},
+        BadUsage{{"lenet5", "--clip-value=-1"}, {"--clip-value", "'-1'", "number of at least 0"}},
+        BadUsage{{"dcgan", "--accumulation=2"}, {"dcgan takes no --accumulation"}},
+        BadUsage{{"lenet5", "--plot=run.png"}, {"--plot", "'run.png'", ".svg"}},
+        BadUsage{{"lenet5", "--plot=run.svg", "--epochs=0"}, {"--plot and --epochs=0 contradict"}},
+        BadUsage{{"lenet5", "--plot=run.svg", "--emit=b"}, {"takes no --plot"}},
+        BadUsage{{"lenet5", "--accumulation=2", "--emit=b"}, {"takes no --accumulation"}},
+        BadUsage{{"lenet5", "--warmup-steps=2", "--emit=b"}, {"takes no --warmup-steps but for --data=text"}},
+        BadUsage{{"lenet5", "--lr-schedule=restarts", "--emit=b"}, {"--lr-schedule=restarts is mpc-train's own"}},
         BadUsage{{"lenet5", "--epoch=3"}, {"unknown flag '--epoch'; did you mean --epochs?", "--help"}},
         BadUsage{{"lenet5", "-e"}, {"unknown flag '-e'"}}, BadUsage{{"lenet5", "--epochs"}, {"--epochs needs a value"}},
         BadUsage{{"lenet5", "--epochs=many"}, {"--epochs", "'many'", "whole number of at least 0"}},
@@ -85,6 +100,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"resnet18", "--classes=5"}, {"--classes=5", "10 classes"}},
         BadUsage{{"resnet18", "--classes=1"}, {"--classes", "'1'", "2"}},
         BadUsage{{"gpt2", "--data=text", "--classes=5"}, {"--classes and --data=text contradict"}},
+        BadUsage{{"lenet5", "--data=pictures", "--data-dir=a"}, {"lenet5 does not take", "resnet18-imagenet"}},
+        BadUsage{{"resnet18", "--data=pictures", "--data-dir=a"}, {"resnet18 does not take", "resnet18-cifar"}},
+        BadUsage{{"resnet50", "--data=pictures"}, {"--data-dir=FOLDER", "train/CLASS", "test/CLASS"}},
+        BadUsage{{"resnet50", "--data=pictures", "--data-dir=a", "--shift=1"}, {"--shift and --data=pictures"}},
+        BadUsage{{"resnet50", "--data=pictures", "--data-dir=a", "--emit=b"}, {"--emit", "--data=pictures"}},
         BadUsage{{"lenet5", "--init=a", "--load=b"}, {"--init and --load", "give one of them"}},
         BadUsage{{"lenet5", "--init=a", "--resume=b"}, {"--init and --resume", "give one of them"}},
         BadUsage{{"lenet5", "--init=a", "--emit=b"}, {"takes no --init", "mpc-run loads them"}},
@@ -196,6 +216,10 @@ TEST_F(BadFile, FrozenPathsThatAreNotThere) {
   ExpectFailure({"mlp", "--freeze=conv1"}, {"no parameter below 'conv1'"});
 }
 
+TEST_F(BadFile, AWarmUpThatIsLongerThanTheTraining) {
+  ExpectFailure({"mlp", "--warmup-steps=45"}, {"--warmup-steps=45 leaves none of the 45 steps"});
+}
+
 TEST_F(BadFile, Pickle) {
   const std::string path = data_.File("mlp.pth");
   WriteFile(path, "PK\x03\x04 of torch.save");
@@ -209,6 +233,10 @@ TEST_F(BadFile, PlacesThatCannotBeWrittenAreFoundBeforeTraining) {
     EXPECT_THAT(nowhere.error, AllOf(HasSubstr("missing/file"), HasSubstr("no folder")));
     EXPECT_EQ(nowhere.output, "");
   }
+  const ToolResult plot = RunTool(MPC_TRAIN, {"mlp", "--plot=" + data_.File("missing/run.svg")});
+  EXPECT_EQ(plot.exit_code, kFailure);
+  EXPECT_THAT(plot.error, AllOf(HasSubstr("missing/run.svg"), HasSubstr("no folder")));
+  EXPECT_EQ(plot.output, "");
   const ToolResult folder = RunTool(MPC_TRAIN, {"mlp", "--summary=" + data_.path()});
   EXPECT_EQ(folder.exit_code, kFailure);
   EXPECT_THAT(folder.error, HasSubstr("is a folder"));

@@ -22,11 +22,12 @@ ToolResult Train(std::vector<std::string> arguments) {
 TEST(MpcTrain, HelpNamesEveryFlagAndEndsWell) {
   const ToolResult result = Train({"--help"});
   EXPECT_EQ(result.exit_code, 0);
-  for (const char* flag : {"--amp-level", "--dtype",     "--loss-scale", "--data",
-                           "--data-dir",  "--epochs",    "--batch-size", "--lr",
-                           "--momentum",  "--optimizer", "--seed",       "--threads",
-                           "--device",    "--save",      "--load",       "--keep-batchnorm-fp32",
-                           "--report",    "--timing",    "--summary",    "--quiet"}) {
+  for (const char* flag : {"--amp-level", "--dtype",      "--loss-scale",   "--data",
+                           "--data-dir",  "--epochs",     "--batch-size",   "--lr",
+                           "--momentum",  "--optimizer",  "--seed",         "--threads",
+                           "--device",    "--save",       "--load",         "--keep-batchnorm-fp32",
+                           "--report",    "--timing",     "--summary",      "--quiet",
+                           "--plot",      "--clip-value", "--accumulation", "--warmup-steps"}) {
     EXPECT_THAT(result.output, HasSubstr(flag));
   }
 }
@@ -173,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, SaveAndLoad,
 
 TEST(MpcTrain, TrainsWithEachOptimizer) {
   const TemporaryFolder folder;
-  for (const char* optimizer : {"rmsprop", "lion", "adagrad"}) {
+  for (const char* optimizer : {"rmsprop", "lion", "adagrad", "lamb", "lars"}) {
     ASSERT_EQ(Train({"mlp", "--amp-level=O2", "--epochs=1", std::string("--optimizer=") + optimizer,
                      "--summary=" + folder.File("s")})
                   .exit_code,
@@ -181,6 +182,60 @@ TEST(MpcTrain, TrainsWithEachOptimizer) {
         << optimizer;
     EXPECT_EQ(ReadJson(folder.File("s"))["options"]["optimizer"], optimizer);
   }
+}
+
+TEST(MpcTrain, TrainsWithEachScheduleAndDrawsItsRates) {
+  const TemporaryFolder folder;
+  // The last of 45 rates; the default of momentum is 0.03.
+  const std::vector<std::pair<std::vector<std::string>, const char*>> cases = {
+      {{"--lr-schedule=constant"}, " 0.03<"},
+      {{"--lr-schedule=cosine"}, " 0.03<"},
+      {{"--lr-schedule=exponential"}, " 0.0003323<"},
+      {{"--lr-schedule=one-cycle"}, " 1.2[0-9]*e-07<"},
+      {{"--lr-schedule=restarts"}, ">learning rate<"},
+      {{"--lr-schedule=cosine", "--warmup-steps=44"}, " 0.03<"},
+      {{"--lr-schedule=exponential", "--warmup-steps=44"}, " 0.03<"}};
+  for (const auto& [flags, last] : cases) {
+    std::vector<std::string> arguments = {"mlp", "--epochs=1", "--plot=" + folder.File("run.svg"),
+                                          "--summary=" + folder.File("s")};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const ToolResult result = Train(arguments);
+    ASSERT_EQ(result.exit_code, 0) << flags[0] << ": " << result.error;
+    EXPECT_EQ("--lr-schedule=" + ReadJson(folder.File("s"))["options"]["lr_schedule"].get<std::string>(), flags[0]);
+    const std::string plot = ReadFile(folder.File("run.svg"));
+    EXPECT_THAT(plot, HasSubstr(">learning rate")) << flags[0];
+    EXPECT_THAT(plot, ContainsRegex(last)) << flags[0];
+  }
+  EXPECT_THAT(ReadFile(folder.File("run.svg")), HasSubstr(">mlp, digits<"));
+  EXPECT_THAT(ReadFile(folder.File("run.svg")), ContainsRegex(">test accuracy [0-9.]+<"));
+  EXPECT_THAT(ReadFile(folder.File("run.svg")), ContainsRegex(">test loss [0-9.]+<"));
+}
+
+TEST(MpcTrain, APlotChangesNoBits) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(Train({"mlp", "--epochs=2", "--save=" + folder.File("a")}).exit_code, 0);
+  ASSERT_EQ(Train({"mlp", "--epochs=2", "--save=" + folder.File("b"), "--plot=" + folder.File("b.svg")}).exit_code, 0);
+  EXPECT_TRUE(ReadFile(folder.File("a")) == ReadFile(folder.File("b")));
+}
+
+TEST(MpcTrain, AccumulatesBatchesAndClipsValues) {
+  const TemporaryFolder folder;
+  const auto summary = [&](const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments = {"mlp", "--epochs=2", "--summary=" + folder.File("s")};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const ToolResult result = Train(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.error;
+    return ReadJson(folder.File("s"));
+  };
+  const nlohmann::json plain = summary({});
+  const nlohmann::json accumulated = summary({"--accumulation=3"});
+  EXPECT_EQ(plain["steps"], 90);
+  EXPECT_EQ(accumulated["steps"], 30);
+  EXPECT_EQ(accumulated["epochs"][1]["steps"], 15);
+  EXPECT_EQ(accumulated["options"]["accumulation"], 3);
+  EXPECT_NE(accumulated["train_loss"], plain["train_loss"]);
+  EXPECT_NE(summary({"--clip-value=0.001"})["train_loss"], plain["train_loss"]);
+  EXPECT_EQ(summary({"--clip-value=0"})["train_loss"], plain["train_loss"]);
 }
 
 TEST(MpcTrain, EqualSeedsGiveEqualBits) {
@@ -202,6 +257,7 @@ TEST(MpcTrain, TimingPrintsPhasesAndPassesAsATree) {
   EXPECT_THAT(result.output, ContainsRegex("\n    \\[passes\\]: [0-9.e-]+ \\([0-9.]+%\\), \\[[0-9]+\\]\n"));
   EXPECT_THAT(result.output, ContainsRegex("\n        \\[mpc-autodiff\\]: [0-9.e-]+ \\([0-9.]+%\\)\n"));
   EXPECT_THAT(result.output, ContainsRegex("\n +[0-9.]+% : +[0-9.]+s : +4: passes/mpc-autodiff\n"));
+  EXPECT_THAT(result.output, ContainsRegex("\nsteps waited [0-9.]+ s for data, [0-9.]+% of their time\n"));
 }
 
 TEST(MpcTrain, ReportSaysWhichTypesRun) {

@@ -105,6 +105,11 @@ std::vector<Operation> OtherOperations() {
       {"log_softmax", {{3, 5}}, [](const auto& x) { return log_softmax(x[0]); }},
       {"max_pool2d", {{2, 3, 6, 6}}, [](const auto& x) { return max_pool2d(x[0]); }},
       {"avg_pool2d", {{2, 3, 6, 6}}, [](const auto& x) { return avg_pool2d(x[0]); }},
+      {"resize",
+       {{2, 3, 3, 4}},
+       [](const auto& x) {
+         return interpolate(x[0], {.size = {5, 7}, .mode = "bilinear"});
+       }},
       {"reshape",
        {{3, 5}},
        [](const auto& x) {

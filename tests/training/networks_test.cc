@@ -8,6 +8,7 @@
 #include "models/gpt2.h"
 #include "models/registry.h"
 #include "models/resnet.h"
+#include "models/vit.h"
 #include "tests/training/training_support.h"
 
 namespace mpc::testing {
@@ -28,6 +29,14 @@ TEST(ParameterCounts, EqualThePublishedOnes) {
   EXPECT_EQ(TrainedElements(gpt2), 124439808);
   models::Bert bert;
   EXPECT_EQ(TrainedElements(bert), 109514298);
+  models::Vit vit_tiny(models::VitConfig::Tiny());
+  EXPECT_EQ(TrainedElements(vit_tiny), 5717416);
+  models::Vit vit_small(models::VitConfig::Small());
+  EXPECT_EQ(TrainedElements(vit_small), 22050664);
+  models::Vit vit_base;
+  EXPECT_EQ(TrainedElements(vit_base), 86567656);
+  models::Vit vit_large(models::VitConfig::Large());
+  EXPECT_EQ(TrainedElements(vit_large), 304326632);
 }
 
 // Shapes follow from tracing alone: nothing is computed.
@@ -51,6 +60,8 @@ TEST(Workloads, GiveTheShapesOfTheirTasks) {
   EXPECT_EQ(PredictionType("gpt2-tiny", 2), "tensor<64x256xf32>");
   EXPECT_EQ(PredictionType("bert", 2), "tensor<256x30522xf32>");
   EXPECT_EQ(PredictionType("bert-tiny", 2), "tensor<64x256xf32>");
+  EXPECT_EQ(PredictionType("vit-tiny", 2), "tensor<2x10xf32>");
+  EXPECT_EQ(PredictionType("vit_large_patch16_224", 2), "tensor<2x1000xf32>");
   EXPECT_EQ(PredictionType("dcgan-generator", 2), "tensor<2x1x16x16xf32>");
   EXPECT_EQ(PredictionType("dcgan-discriminator", 2), "tensor<2x1xf32>");
 }

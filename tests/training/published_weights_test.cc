@@ -1,4 +1,4 @@
-// Weights that torchvision and transformers saved: logits are theirs, and what is saved again is their file.
+// Weights that torchvision, transformers and timm saved: logits are theirs, and what is saved again is their file.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "models/bert.h"
 #include "models/gpt2.h"
 #include "models/resnet.h"
+#include "models/vit.h"
 #include "tests/frontend/error_of.h"
 #include "tests/frontend/temporary_folder.h"
 #include "tests/training/training_support.h"
@@ -33,6 +34,9 @@ models::Gpt2Config SmallGpt2() {
   return {.vocabulary = 64, .context = 16, .width = 16, .layers = 2, .heads = 2, .epsilon = 1e-3};
 }
 models::BertConfig SmallBert() { return {.vocabulary = 64, .context = 16, .width = 16, .layers = 2, .heads = 2}; }
+models::VitConfig SmallVit() {
+  return {.image_size = 16, .patch_size = 4, .classes = 5, .width = 16, .layers = 2, .heads = 2};
+}
 models::ResNetOptions SmallResNet() { return {.num_classes = 5, .width = 2}; }
 
 /// Compares the logits of `net` with those that the library has computed.
@@ -82,12 +86,13 @@ void ExpectTheSameFile(nn::Cell& net, const std::string& golden, const std::stri
   EXPECT_EQ(saved->tensors.size(), kept);
 }
 
-/// Has the library load what is saved here.
-void ExpectTheLibraryLoads(nn::Cell& net, const std::string& golden, const std::string& preset) {
+/// Has the library load what is saved here. `libraries` are those that the script imports.
+void ExpectTheLibraryLoads(nn::Cell& net, const std::string& golden, const std::string& preset,
+                           const std::string& libraries = "torchvision, transformers") {
   const char* const chosen = std::getenv("MPC_PYTHON");
   const std::string python = chosen != nullptr ? chosen : "python3";
-  if (std::system((python + " -c 'import torchvision, transformers' >/dev/null 2>&1").c_str()) != 0) {
-    GTEST_SKIP() << python << " has no torchvision and transformers; MPC_PYTHON names another interpreter";
+  if (std::system((python + " -c 'import " + libraries + "' >/dev/null 2>&1").c_str()) != 0) {
+    GTEST_SKIP() << python << " does not have all of " << libraries << "; MPC_PYTHON names another interpreter";
   }
   const TemporaryFolder folder;
   MPC_ASSERT_OK(SaveCheckpoint(net, folder / "model.safetensors", preset));
@@ -125,6 +130,14 @@ TEST(PublishedWeights, TransformersBert) {
   ExpectTheSameFile(net, "bert", "huggingface/bert");
 }
 
+TEST(PublishedWeights, TimmsVit) {
+  models::Vit net(SmallVit());
+  const absl::StatusOr<LoadReport> report = LoadParamIntoNet(net, Golden("vit"), "timm/vit");
+  ASSERT_TRUE(report.ok()) << report.status();
+  ExpectLogits(net, "vit");
+  ExpectTheSameFile(net, "vit", "timm/vit");
+}
+
 TEST(PublishedWeights, AFolderHasItsOwnSizesAndShards) {
   for (const char* golden : {"gpt2", "gpt2_shards"}) {
     absl::StatusOr<models::Gpt2> net = models::Gpt2::FromFolder(Golden(golden));
@@ -150,6 +163,12 @@ TEST(PublishedWeights, TransformersLoadsTheBertThatIsSavedHere) {
   models::Bert net(SmallBert());
   ASSERT_TRUE(LoadParamIntoNet(net, Golden("bert"), "huggingface/bert").ok());
   ExpectTheLibraryLoads(net, "bert", "huggingface/bert");
+}
+
+TEST(PublishedWeights, TimmLoadsTheVitThatIsSavedHere) {
+  models::Vit net(SmallVit());
+  ASSERT_TRUE(LoadParamIntoNet(net, Golden("vit"), "timm/vit").ok());
+  ExpectTheLibraryLoads(net, "vit", "timm/vit", "torchvision, transformers, timm");
 }
 
 TEST(PublishedWeights, NamesWithoutTheOptionalPrefixAndWithTheHeadLoadToo) {
@@ -209,7 +228,7 @@ TEST(PublishedWeights, AnUnknownPresetNamesThoseThatExist) {
   models::Gpt2 net(SmallGpt2());
   EXPECT_THAT(ErrorOf(LoadParamIntoNet(net, Golden("gpt2"), "huggingface/gpt3").status()),
               HasSubstr("unknown preset of names 'huggingface/gpt3'; choose huggingface/bert, huggingface/gpt2, "
-                        "torchvision/resnet18, torchvision/resnet50"));
+                        "timm/vit, torchvision/resnet18, torchvision/resnet50"));
   EXPECT_FALSE(SaveCheckpoint(net, "x", "none").ok());
 }
 

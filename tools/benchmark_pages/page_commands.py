@@ -3,12 +3,15 @@
 A comment on the line before a block says why a test does not run it:
     <!-- not run: REASON -->   never: what it needs or does has no place in a test
     <!-- long: REASON -->      only where that is asked for
+    <!-- first hour: WHAT -->  tools/first_hour.sh runs it, in one folder with the other blocks of that mark
 """
+import os
 import pathlib
 import re
+import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"^(?:<!-- (?P<mark>not run|long): (?P<reason>[^\n]+) -->\n)?```sh\n(?P<text>.*?)^```$",
+BLOCK = re.compile(r"^(?:<!-- (?P<mark>not run|long|first hour): (?P<reason>[^\n]+) -->\n)?```sh\n(?P<text>.*?)^```$",
                    re.MULTILINE | re.DOTALL)
 
 
@@ -33,6 +36,13 @@ def commands(text):
 def located(command, programs):
     """The command with the paths of a page, which is read at the root of a clone, made absolute."""
     return re.sub(r"(^|\s)tools/", rf"\g<1>{ROOT}/tools/", command.replace("build/default/bin/", f"{programs}/"))
+
+
+def run(command, folder, programs, seconds):
+    """Runs a command of a page in `folder`, with the programs of the folder `programs`."""
+    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(["bash", "-c", "set -o pipefail; " + located(command, programs)], cwd=folder,
+                          capture_output=True, text=True, env=environment, timeout=seconds)
 
 
 def shortened(command, keep=()):

@@ -20,7 +20,8 @@ static cl::extrahelp passes_help(
 static cl::opt<std::string> model_name(
     "model",
     cl::desc("Print the IR of a model: bert, bert-tiny, bnnet, dcgan-discriminator, dcgan-generator, faint, gpt2, "
-             "gpt2-tiny, lenet5, mlp, resnet18, resnet18-cifar, resnet18-imagenet, resnet50-imagenet"),
+             "gpt2-tiny, lenet5, mlp, resnet18, resnet18-cifar, resnet18-imagenet, resnet50-imagenet, "
+             "vit-tiny, vit_base_patch16_224, vit_large_patch16_224, vit_small_patch16_224, vit_tiny_patch16_224"),
     cl::cat(category));
 static cl::opt<bool> train("train", cl::desc("The training step, not the forward function"), cl::cat(category));
 static cl::opt<int64_t> batch("batch", cl::desc("Samples a step (32)"), cl::init(32), cl::cat(category));

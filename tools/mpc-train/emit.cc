@@ -24,9 +24,12 @@ absl::StatusOr<runtime::Package> PackageWorkload(const TrainOptions& options) {
       models::MakeWorkload(options.model, SizesOf(options));
   if (!workload.ok()) return workload.status();
   if (absl::Status status = Freeze(options, (*workload)->network()); !status.ok()) return status;
-  const std::unique_ptr<nn::Optimizer> optimizer = MakeOptimizer(options, (*workload)->network().TrainableParams());
-  Model model = (*workload)->MakeModel(
-      *optimizer, {.amp = options.amp, .device = options.device, .clip_global_norm = ClipNorm(options)});
+  const std::unique_ptr<nn::Optimizer> optimizer =
+      MakeOptimizer(options, (*workload)->network().TrainableParams(), TotalSteps(options));
+  Model model = (*workload)->MakeModel(*optimizer, {.amp = options.amp,
+                                                    .device = options.device,
+                                                    .clip_global_norm = ClipNorm(options),
+                                                    .clip_value = ClipValue(options)});
   const std::vector<TensorSpec> inputs = (*workload)->TrainInputs(options.batch_size);
   // As the data sets name their columns.
   const bool images = inputs[0].shape.size() == 4;

@@ -37,6 +37,7 @@ void Training::EpochRecorder::OnEpochBegin(RunContext& context) {
   if (!RateIsInStep(training_.options_)) {
     Check(training_.optimizer_->SetLearningRate(ScheduledRate(training_.options_, context.epoch - 1)), context);
   }
+  last_step_ = steps_before_ = context.global_step;
   epoch_loss_ = MeanLoss();
   compiled_before_ = TotalSeconds(training_.model_->compiled());
   tested_before_ = training_.test_seconds_;
@@ -46,8 +47,11 @@ void Training::EpochRecorder::OnEpochBegin(RunContext& context) {
 void Training::EpochRecorder::OnStepEnd(RunContext& context) {
   epoch_loss_.Add(context.loss());
   loss_since_validation_.Add(context.loss());
+  // While gradients are accumulated the global step stands still.
+  const bool stepped = context.global_step != last_step_;
+  last_step_ = context.global_step;
   // The end of an epoch has a test of its own.
-  if (!ValidatesAt(context.global_step) || context.step_in_epoch == context.steps_per_epoch) return;
+  if (!stepped || !ValidatesAt(context.global_step) || context.step_in_epoch == context.steps_per_epoch) return;
   const double train_loss = loss_since_validation_.value();
   const absl::StatusOr<TestResult> test = Test(context);
   if (!test.ok() || progress_ == nullptr) return;
@@ -61,7 +65,9 @@ void Training::EpochRecorder::OnEpochEnd(RunContext& context) {
   const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
   const double compiled = TotalSeconds(training_.model_->compiled()) - compiled_before_;
   result.seconds = elapsed - compiled - (training_.test_seconds_ - tested_before_);
-  result.steps = context.step_in_epoch;
+  const bool accumulates = training_.options_.accumulation > 1;
+  result.steps = accumulates ? context.global_step - steps_before_ : context.step_in_epoch;
+  training_.data_wait_seconds_ = context.data_wait_seconds;
   result.train_loss = epoch_loss_.value();
   if (training_.test_rows_ > 0) {
     absl::StatusOr<TestResult> test = Test(context);
@@ -88,6 +94,11 @@ bool Training::EpochRecorder::ValidatesAt(std::int64_t step) const {
 absl::StatusOr<TestResult> Training::EpochRecorder::Test(RunContext& context) {
   absl::StatusOr<TestResult> test = training_.Test();
   Check(test.status(), context);
+  if (test.ok() && plot_ != nullptr) {
+    const bool text = training_.options_.data == kText;
+    plot_->AddEvaluation(context.global_step, {{text ? "validation loss" : "test loss", test->loss}});
+    if (!text) plot_->AddEvaluation(context.global_step, {{"test accuracy", test->accuracy}});
+  }
   if (test.ok() && training_.options_.data == kText) {
     training_.validations_.push_back({context.global_step, loss_since_validation_.value(), test->loss});
     loss_since_validation_ = MeanLoss();

@@ -28,8 +28,9 @@ class MeanLoss {
 /// too, as TrainOptions::validate_every asks.
 class Training::EpochRecorder : public Callback {
  public:
-  /// `progress`: null: none.
-  EpochRecorder(Training& training, std::ostream* progress) : training_(training), progress_(progress) {}
+  /// `progress` and `plot`, which takes the tests' results: null: none.
+  EpochRecorder(Training& training, std::ostream* progress, TrainingPlot* plot)
+      : training_(training), progress_(progress), plot_(plot) {}
 
   /// The first error of a test or of a learning rate, which ends the run.
   const absl::Status& status() const { return status_; }
@@ -46,9 +47,11 @@ class Training::EpochRecorder : public Callback {
 
   Training& training_;
   std::ostream* progress_;
+  TrainingPlot* plot_;
   absl::Status status_;
   MeanLoss epoch_loss_;
   MeanLoss loss_since_validation_;
+  std::int64_t last_step_ = 0, steps_before_ = 0;  ///< global steps: the last one, those before the epoch
   double compiled_before_ = 0;
   double tested_before_ = 0;
   std::chrono::steady_clock::time_point begin_;

@@ -14,16 +14,18 @@ enum Reader : unsigned {
   kSyntheticData = 2,
   kTextData = 4,
   kDcganData = 8,  // digits, and networks of its own
-  kData = kImages | kSyntheticData | kTextData | kDcganData,
-  kTrains = 16,
-  kTests = 32,  // --epochs=0
-  kEmits = 64,
+  kPictureData = 16,
+  kData = kImages | kSyntheticData | kTextData | kDcganData | kPictureData,
+  kTrains = 32,
+  kTests = 64,  // --epochs=0
+  kEmits = 128,
   kActions = kTrains | kTests | kEmits,
 };
 
 unsigned DataOf(const TrainOptions& options) {
   if (options.model == kDcgan) return kDcganData;
   if (options.data == kText) return kTextData;
+  if (options.data == kPictures) return kPictureData;
   return options.data == kSynthetic ? kSyntheticData : kImages;
 }
 
@@ -53,13 +55,13 @@ absl::Status CheckEmitted(const FlagSet& flags, const TrainOptions& options) {
   }
   // Of text the learning rate of every step is part of the step.
   if (options.data == kText) return absl::OkStatus();
-  for (const char* flag : {"epochs", "steps"}) {
+  for (const char* flag : {"epochs", "steps", "warmup-steps"}) {
     if (flags.Given(flag)) return Unread(absl::StrCat(kTakesNo, "--", flag, " but for --data=text"));
   }
   if (!flags.Given("lr-schedule") || options.schedule == "constant") return absl::OkStatus();
-  return Unread(
-      "--emit writes a step that keeps its learning rate, but for --data=text: --lr-schedule=cosine is "
-      "mpc-train's own, between epochs");
+  return Unread(absl::StrCat("--emit writes a step that keeps its learning rate, but for --data=text: --lr-schedule=",
+                             options.schedule, " is mpc-train's own, ",
+                             options.schedule == "cosine" ? "between epochs" : "which knows how many steps there are"));
 }
 
 absl::Status CheckAction(const FlagSet& flags, const TrainOptions& options) {
@@ -78,17 +80,18 @@ absl::Status CheckAction(const FlagSet& flags, const TrainOptions& options) {
 
 void LimitFlags(FlagSet& flags) {
   flags.Limit(kData, kSyntheticData | kTextData, {"steps", "tokens", "layers", "width", "heads"});
-  flags.Limit(kData, kSyntheticData, {"image-size"});
-  flags.Limit(kData, kImages | kSyntheticData, {"classes"});
-  flags.Limit(kData, kImages, {"shift", "drop-remainder"});
-  flags.Limit(kData, kImages | kDcganData, {"data-dir"});
-  flags.Limit(kData, kTextData, {"text-file", "warmup-steps", "validate-every", "sample", "temperature", "prompt"});
-  flags.Limit(kData, kImages | kSyntheticData | kTextData,
-              {"lr-schedule", "momentum", "weight-decay", "clip-norm", "freeze", "init", "load", "diagnose-overflow",
-               "profile-precision", "timing", "report"});
+  flags.Limit(kData, kSyntheticData | kPictureData, {"image-size"});
+  flags.Limit(kData, kImages | kSyntheticData | kPictureData, {"classes"});
+  flags.Limit(kData, kImages, {"shift"});
+  flags.Limit(kData, kImages | kPictureData, {"drop-remainder"});
+  flags.Limit(kData, kImages | kDcganData | kPictureData, {"data-dir"});
+  flags.Limit(kData, kTextData, {"text-file", "validate-every", "sample", "temperature", "prompt"});
+  flags.Limit(kData, kImages | kSyntheticData | kTextData | kPictureData,
+              {"lr-schedule", "warmup-steps", "accumulation", "momentum", "weight-decay", "clip-norm", "clip-value",
+               "plot", "freeze", "init", "load", "diagnose-overflow", "profile-precision", "timing", "report"});
   flags.Limit(kActions, kTrains,
-              {"shift", "drop-remainder", "validate-every", "save-every", "keep", "diagnose-overflow",
-               "profile-precision", "trace", "trace-steps"});
+              {"accumulation", "plot", "shift", "drop-remainder", "validate-every", "save-every", "keep",
+               "diagnose-overflow", "profile-precision", "trace", "trace-steps"});
   flags.Limit(kActions, kTrains | kTests,
               {"data-dir", "sample", "temperature", "prompt", "graph", "steps-per-launch", "init", "load", "save",
                "resume", "summary", "timing", "report"});

@@ -1,6 +1,7 @@
 #include "tools/mpc-train/initial_weights.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -15,8 +16,8 @@
 namespace mpc::tools {
 namespace {
 
-/// The last layer of the ResNets, which alone take --classes.
-constexpr char kHead[] = "fc";
+/// The last layers of the ResNets and of Vit, which alone take --classes.
+constexpr const char* kHeads[] = {"fc", "head"};
 
 /// What published files call the Parameters of a network.
 NameMap PublishedNames(const std::string& model) {
@@ -56,7 +57,7 @@ absl::Status LoadInitialWeights(const TrainOptions& options, nn::Cell& network) 
   LoadOptions loading;
   NameMap published = PublishedNames(options.model);
   if (CountFound(network, entries, published) > CountFound(network, entries, {})) loading.names = std::move(published);
-  if (options.classes > 0) loading.filter_prefix = {kHead};
+  if (options.classes > 0) loading.filter_prefix.assign(std::begin(kHeads), std::end(kHeads));
   const absl::Status status = LoadParamIntoNet(network, *parameters, loading).status();
   return status.ok() ? status : absl::Status(status.code(), absl::StrCat(options.init_path, ": ", status.message()));
 }

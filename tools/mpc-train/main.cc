@@ -52,6 +52,14 @@ void PrintReport(const Training& training) {
   if (!programs.empty()) std::cout << compiler::PrecisionReport(*programs.front());
 }
 
+/// Where compiling spent its time, and how long steps waited for data.
+void PrintTiming(const Training& training) {
+  std::cout << FormatTimingTree(training.model().compiled());
+  const double share = training.data_wait_seconds() / std::max(training.seconds(), 1e-12);
+  std::cout << absl::StrFormat("steps waited %.6f s for data, %.2f%% of their time\n", training.data_wait_seconds(),
+                               100 * share);
+}
+
 /// Says why a run ended early, and gives the exit code.
 int EndOf(const TrainOptions& options, int signal) {
   if (signal == 0) return kSuccess;
@@ -97,7 +105,7 @@ int Main(int argc, char** argv) {
   }
   PrintResults(options, training);
   if (training.profile().has_value()) std::cout << training.profile()->Table();
-  if (options.timing) std::cout << FormatTimingTree(training.model().compiled());
+  if (options.timing) PrintTiming(training);
   if (options.report) PrintReport(training);
   if (!options.summary_path.empty()) {
     if (absl::Status status = WriteJsonFile(options.summary_path, MakeSummary(options, training)); !status.ok()) {

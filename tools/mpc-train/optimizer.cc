@@ -1,16 +1,45 @@
 #include "tools/mpc-train/optimizer.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace mpc::tools {
 namespace {
 
-nn::LearningRate RateOf(const TrainOptions& options) {
+// PyTorch's defaults, by which OneCycleLR divides the highest rate.
+constexpr double kOneCycleFirst = 25, kOneCycleLast = 1e4;
+
+/// The schedule behind a warm-up, over `steps` steps.
+nn::LearningRate ScheduleOf(const TrainOptions& options, std::int64_t steps) {
+  const double rate = options.learning_rate;
+  const double last = FinalRate(options);
+  if (options.schedule == "exponential") {
+    // A rate of 0 stays 0.
+    const double share = rate > 0 ? last / rate : 1;
+    return nn::ExponentialDecay({.learning_rate = rate, .decay_rate = share, .decay_steps = steps});
+  }
+  if (options.schedule == "one-cycle") {
+    return nn::OneCycle(
+        {.max_lr = rate, .total_steps = steps, .div_factor = kOneCycleFirst, .final_div_factor = kOneCycleLast});
+  }
+  // Cycles of one, two and four parts.
+  return nn::CosineAnnealingWarmRestarts(
+      {.learning_rate = rate, .t_0 = std::max<std::int64_t>((steps + 6) / 7, 1), .t_mult = 2, .eta_min = last});
+}
+
+nn::LearningRate RateOf(const TrainOptions& options, std::int64_t total_steps) {
   if (!RateIsInStep(options)) return options.learning_rate;
-  return nn::CosineDecay({.learning_rate = options.learning_rate,
-                          .min_learning_rate = options.learning_rate * kTextFinalRate,
-                          .total_steps = TotalSteps(options),
-                          .warmup_steps = options.warmup_steps});
+  // Where nothing is trained there are no steps behind the warm-up.
+  const std::int64_t steps = std::max(total_steps, options.warmup_steps + 1);
+  if (options.schedule == "cosine") {
+    return nn::CosineDecay({.learning_rate = options.learning_rate,
+                            .min_learning_rate = FinalRate(options),
+                            .total_steps = steps,
+                            .warmup_steps = options.warmup_steps});
+  }
+  const nn::LearningRate schedule = ScheduleOf(options, steps - options.warmup_steps);
+  if (options.warmup_steps == 0) return schedule;
+  return nn::WarmUp({.learning_rate = schedule, .warmup_steps = options.warmup_steps});
 }
 
 nn::ParameterGroups GroupsOf(const TrainOptions& options, std::vector<Parameter> parameters) {
@@ -25,8 +54,9 @@ nn::ParameterGroups GroupsOf(const TrainOptions& options, std::vector<Parameter>
 
 }  // namespace
 
-std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainOptions& options, std::vector<Parameter> parameters) {
-  const nn::LearningRate rate = RateOf(options);
+std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainOptions& options, std::vector<Parameter> parameters,
+                                             std::int64_t total_steps) {
+  const nn::LearningRate rate = RateOf(options, total_steps);
   const double decay = options.weight_decay;
   const nn::ParameterGroups groups = GroupsOf(options, std::move(parameters));
   if (options.optimizer == "sgd") {
@@ -54,11 +84,30 @@ std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainOptions& options, std::v
   if (options.optimizer == "adagrad") {
     return std::make_unique<nn::Adagrad>(groups, nn::AdagradOptions{.learning_rate = rate, .weight_decay = decay});
   }
-  return std::make_unique<nn::Momentum>(
+  if (options.optimizer == "lamb") {
+    return std::make_unique<nn::Lamb>(groups, nn::LambOptions{.learning_rate = rate, .weight_decay = decay});
+  }
+  nn::Momentum momentum(
       groups, nn::MomentumOptions{.learning_rate = rate, .momentum = options.momentum, .weight_decay = decay});
+  if (options.optimizer == "lars") return std::make_unique<nn::LARS>(std::move(momentum));
+  return std::make_unique<nn::Momentum>(std::move(momentum));
 }
 
-bool RateIsInStep(const TrainOptions& options) { return options.data == kText && options.schedule == "cosine"; }
+bool RateIsInStep(const TrainOptions& options) {
+  if (options.schedule == "constant") return false;
+  return options.schedule != "cosine" || options.data == kText || options.warmup_steps > 0;
+}
+
+double FinalRate(const TrainOptions& options) {
+  if (!RateIsInStep(options)) return options.learning_rate;
+  if (options.schedule == "one-cycle") return options.learning_rate / kOneCycleFirst / kOneCycleLast;
+  if (options.data == kText) return options.learning_rate * kTextFinalRate;
+  return options.schedule == "exponential" ? options.learning_rate / 100 : 0;
+}
+
+std::optional<double> ClipValue(const TrainOptions& options) {
+  return options.clip_value > 0 ? std::optional<double>(options.clip_value) : std::nullopt;
+}
 
 std::optional<double> ClipNorm(const TrainOptions& options) {
   return options.clip_norm > 0 ? std::optional<double>(options.clip_norm) : std::nullopt;

@@ -1,6 +1,7 @@
 // The optimizer that the flags ask for.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -12,15 +13,23 @@ namespace mpc::tools {
 
 /// What language models are trained with (Brown et al. 2020, appendix B), beside the flags' defaults.
 inline constexpr double kTextBeta2 = 0.95;     ///< beta2 of torch-adamw
-inline constexpr double kTextFinalRate = 0.1;  ///< share of the learning rate at the end of a cosine
+inline constexpr double kTextFinalRate = 0.1;  ///< share of the learning rate at the end of a schedule
 
-/// Makes the optimizer that `options.optimizer` names; never null. On text, weight decay acts on matrices and tables
-/// alone: biases, gains and offsets keep what they have learnt. On other data it acts on all parameters.
-std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainOptions& options, std::vector<Parameter> parameters);
+/// Makes the optimizer that `options.optimizer` names; never null. A schedule that is part of the step falls over
+/// `total_steps`, warm-up included. On text, weight decay acts on matrices and tables alone: biases, gains and offsets
+/// keep what they have learnt. On other data it acts on all parameters.
+std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainOptions& options, std::vector<Parameter> parameters,
+                                             std::int64_t total_steps);
 
-/// Whether the step computes its own learning rate: a cosine over all steps of a training on text, after a warm-up.
-/// False for other data and for a constant rate.
+/// Whether the step computes its own learning rate. False for a constant rate, and for a cosine without a warm-up of
+/// data that are no text, which changes between epochs.
 bool RateIsInStep(const TrainOptions& options);
+
+/// The rate after the last step where the step computes it, else the one at the start.
+double FinalRate(const TrainOptions& options);
+
+/// The size that elements of gradients are cut off at; none where they are not clipped.
+std::optional<double> ClipValue(const TrainOptions& options);
 
 /// The global norm that gradients are clipped to; none where they are not clipped.
 std::optional<double> ClipNorm(const TrainOptions& options);

@@ -38,6 +38,7 @@ struct Given {
   std::optional<double> momentum;
   std::optional<double> weight_decay;
   std::optional<double> clip_norm;
+  std::optional<double> clip_value;
 };
 
 std::vector<std::string> ModelNames() {
@@ -77,24 +78,29 @@ absl::Status CheckProfilePath(const std::string& path) {
 FlagSet MakeFlags(TrainOptions& options, Given& given) {
   FlagSet flags(
       "mpc-train", absl::StrJoin(ModelNames(), "|") + " [flags]",
-      "Trains a network on handwritten digits, with a test after each epoch, or on synthetic data. The compiled\n"
+      "Trains a network on handwritten digits or a folder of pictures, with a test after each epoch, or on synthetic\n"
+      "data. The compiled "
       "step holds forward, backward, loss scaling and optimizer; --amp-level chooses its precision.");
   for (const AmpFlag& flag : AmpFlags()) flags.Add(flag, options.amp);
-  flags.Choice("data", {"digits", "mnist", "synthetic", "text"},
+  flags.Choice("data", {"digits", "mnist", "pictures", "synthetic", "text"},
                "digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir, and of t10k files alone\n"
-               "it trains on four fifths and tests on the last one; synthetic: random batches of the\n"
-               "network's shapes, without a test; text: windows of bytes, for gpt2 and gpt2-tiny.\n"
+               "it trains on four fifths and tests on the last one; pictures: JPEG, PNG and WebP in the folders\n"
+               "train/CLASS and test/CLASS of --data-dir, for resnet18-cifar, resnet18-imagenet and resnet50;\n"
+               "synthetic: random batches of the network's shapes, without a test; text: windows of bytes, for gpt2 "
+               "and gpt2-tiny.\n"
                "Default: digits, synthetic where a network does not take digits.",
                &given.data);
   flags.Text("data-dir", "FOLDER",
-             "Holds digits.csv.gz, or MNIST's IDX files. Default: MPC_DATA_DIR, then mpc's own data.",
+             "Holds digits.csv.gz, MNIST's IDX files, or train/ and test/ of pictures. Default: MPC_DATA_DIR, then "
+             "mpc's own data.",
              &options.data_directory);
-  flags.Integer("epochs", 0, kNoLimit,
-                "Passes over the training data; 0 only tests. Default: 15 for digits, 5 for mnist, else 1.",
-                &given.epochs);
+  flags.Integer(
+      "epochs", 0, kNoLimit,
+      "Passes over the training data; 0 only tests. Default: 15 for digits, 5 for mnist and pictures, else 1.",
+      &given.epochs);
   flags.Integer("steps", 1, kNoLimit, "Steps of an epoch of synthetic data or text. Default: 100, 400 for text.",
                 &given.steps);
-  flags.Integer("image-size", 1, 1 << 14, "Side of synthetic photographs (resnet18-imagenet, resnet50). Default: 224.",
+  flags.Integer("image-size", 1, 1 << 14, "Side of photographs (resnet18-imagenet, resnet50, vit_*_224). Default: 224.",
                 &given.image_size);
   flags.Integer("tokens", 1, 1 << 20,
                 "Tokens of a row (bert, gpt2). Default: 128 of bert, else the network's context, 64 for gpt2 on text.",
@@ -106,23 +112,34 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                &options.drop_remainder);
   flags.Integer("shift", 0, 16,
                 "Moves training images at random by up to N pixels. Default: 2 for digits, 0 for mnist.", &given.shift);
-  flags.Choice("optimizer", {"momentum", "sgd", "adam", "adamw", "torch-adamw", "rmsprop", "lion", "adagrad"},
-               "adamw is AdamWeightDecay, torch-adamw is AdamW, with bias correction. Default: momentum, torch-adamw\n"
-               "for text.",
+  flags.Integer("accumulation", 1, 1 << 20, "Batches whose gradients' mean makes one step.", &options.accumulation);
+  flags.Choice("optimizer",
+               {"momentum", "sgd", "adam", "adamw", "torch-adamw", "rmsprop", "lion", "adagrad", "lamb", "lars"},
+               "adamw is AdamWeightDecay, torch-adamw is AdamW, with bias correction; lars is LARS around Momentum.\n"
+               "Default: momentum, torch-adamw for text.",
                &given.optimizer);
   flags.Number(
       "lr", 0,
-      "Learning rate at the start. Default: 0.03 for momentum, 0.1 for sgd, 0.0001 for lion, 0.001 for the others,\n"
-      "0.003 for text.",
+      "Learning rate at the start, of one-cycle the highest one. Default: 0.03 for momentum, 0.1 for sgd, 1 for lars,\n"
+      "0.0001 for lion, 0.001 for the others, 0.003 for text.",
       &given.learning_rate);
-  flags.Choice("lr-schedule", {"cosine", "constant"},
-               "cosine: falls to 0 over the epochs, changed after each; on text to a tenth, changed after each step.",
+  flags.Choice("lr-schedule", {"cosine", "constant", "exponential", "one-cycle", "restarts"},
+               "cosine: falls to 0 over the epochs, changed after each; on text to a tenth, changed after each step,\n"
+               "as by all that follow. exponential: falls to a hundredth, on text to a tenth. one-cycle: rises from a\n"
+               "25th, then falls to a 250,000th. restarts: three cosines, each twice as long as the one before it.",
                &options.schedule);
-  flags.Number("momentum", 0, "Of momentum (default 0.9) and sgd (default 0).", &given.momentum);
+  flags.Integer("warmup-steps", 0, kNoLimit,
+                "Steps over which the learning rate rises, before cosine (which then changes after each step),\n"
+                "exponential or restarts. Default: 0, on text a tenth of all steps.",
+                &given.text.warmup_steps);
+  flags.Number("momentum", 0, "Of momentum and lars (default 0.9) and sgd (default 0).", &given.momentum);
   flags.Number("weight-decay", 0, "Default: 0, 0.1 for text, of matrices and tables alone.", &given.weight_decay);
   flags.Number("clip-norm", 0,
                "Scales gradients down whose global norm is larger; 0: leaves them. Default: 0, 1 for text.",
                &given.clip_norm);
+  flags.Number("clip-value", 0,
+               "Cuts each element of the gradients off at this size, before --clip-norm; 0: leaves them. Default: 0.",
+               &given.clip_value);
   flags.Integer("seed", 0, kNoLimit, "Of initial values and row order: equal seeds and threads give equal bits.",
                 &options.seed);
   flags.Integer("threads", 0, 4096, "0: OMP_NUM_THREADS, else one a core. Results depend on it in their last bits.",
@@ -134,7 +151,9 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
   flags.Text("init", "FILE|FOLDER",
              "Published weights to begin from, with mpc's names or those of torchvision or transformers.",
              &options.init_path);
-  flags.Integer("classes", 2, 1 << 20, "Classes of a ResNet; --init then leaves its head new. Default: the network's.",
+  flags.Integer("classes", 2, 1 << 20,
+                "Classes of a ResNet or ViT; --init then leaves its head new. Default: the network's, or those of the "
+                "pictures.",
                 &options.classes);
   flags.Text("freeze", "PATH,...", "Does not train the parameters below these paths: conv1,bn1,layer1.",
              &options.freeze);
@@ -158,6 +177,13 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
       &options.emit_path);
   flags.Switch("force", "--emit writes over a file that is there.", &options.force);
   flags.Text("summary", "FILE", "Writes the results as JSON.", &options.summary_path);
+  flags.Custom("plot", "FILE.svg",
+               "Draws loss, test results, learning rate and loss scale over the steps, after each epoch.",
+               /*is_switch=*/false, [&options](const std::string& value) {
+                 options.plot_path = value;
+                 const bool known = absl::EndsWith(value, ".svg");
+                 return known ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat("'", value, "' is no .svg"));
+               });
   flags.Switch("diagnose-overflow",
                "Replays the first step of a run of overflows and names the first value that is not finite.",
                &options.diagnose_overflow);
@@ -185,7 +211,7 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                  given.trace_steps = true;
                  return ParseTraceSteps(value, options);
                });
-  flags.Switch("timing", "Prints where compiling spent its time: phases and passes with seconds and share.",
+  flags.Switch("timing", "Prints seconds and shares of compiling's phases and passes, and of steps' waits for data.",
                &options.timing);
   flags.Switch("report", "Prints why each operation of the training step has its precision.", &options.report);
   flags.Switch("quiet", "Prints the results only, no progress.", &options.quiet);
@@ -196,6 +222,7 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
 double DefaultLearningRate(const std::string& optimizer) {
   if (optimizer == "momentum") return 0.03;
   if (optimizer == "lion") return 1e-4;
+  if (optimizer == "lars") return 1;
   return optimizer == "sgd" ? 0.1 : 0.001;
 }
 
@@ -232,15 +259,17 @@ absl::Status CheckDcgan(const Given& given, TrainOptions& options) {
 absl::Status CheckOptimizer(const Given& given, TrainOptions& options) {
   const bool text = options.data == kText;
   options.optimizer = !given.optimizer.empty() ? given.optimizer : std::string(text ? "torch-adamw" : "momentum");
-  const bool has_momentum = options.optimizer == "momentum" || options.optimizer == "sgd";
+  const bool is_sgd = options.optimizer == "sgd";
+  const bool has_momentum = is_sgd || options.optimizer == "momentum" || options.optimizer == "lars";
   if (given.momentum.has_value() && !has_momentum) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--momentum: ", options.optimizer, " has none; choose momentum or sgd"));
+        absl::StrCat("--momentum: ", options.optimizer, " has none; choose momentum, sgd or lars"));
   }
   options.learning_rate = given.learning_rate.value_or(text ? 0.003 : DefaultLearningRate(options.optimizer));
-  options.momentum = given.momentum.value_or(options.optimizer == "momentum" ? 0.9 : 0.0);
+  options.momentum = given.momentum.value_or(has_momentum && !is_sgd ? 0.9 : 0.0);
   options.weight_decay = given.weight_decay.value_or(text ? 0.1 : 0.0);
   options.clip_norm = given.clip_norm.value_or(text ? 1.0 : 0.0);
+  options.clip_value = given.clip_value.value_or(0.0);
   return absl::OkStatus();
 }
 
@@ -278,9 +307,26 @@ absl::Status CheckEmit(const TrainOptions& options) {
       absl::StrCat("--emit trains nothing and takes no ", flag, " with --arch: mpc-run takes it, on the GPU itself"));
 }
 
+/// Errors: a network that takes no pictures, no folder of them, or nothing to do with them.
+absl::Status CheckPictures(const TrainOptions& options) {
+  if (!models::TakesPictures(options.model)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data=pictures has images of three channels in the classes of their folders, which ",
+                     options.model, " does not take; resnet18-cifar, resnet18-imagenet and resnet50 do"));
+  }
+  if (!options.emit_path.empty()) {
+    return absl::InvalidArgumentError(
+        "--emit trains nothing and takes no --data=pictures; --image-size and --classes say the shapes");
+  }
+  if (!options.data_directory.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--data=pictures needs --data-dir=FOLDER, which has train/CLASS and test/CLASS with pictures");
+}
+
 /// Errors: data that the network does not take, with those that it does.
 absl::Status CheckNetworkTakesData(const TrainOptions& options) {
   if (options.data == kSynthetic) return absl::OkStatus();
+  if (options.data == kPictures) return CheckPictures(options);
   if (options.data == kText) {
     if (models::PredictsNextToken(options.model)) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("--data=text has windows of bytes, which ", options.model,
@@ -304,6 +350,21 @@ std::string ChosenData(const Given& given, const std::string& model) {
   return IsClassifier(model) ? "digits" : std::string(kSynthetic);
 }
 
+/// Errors: a warm-up before a rate that has none.
+absl::Status CheckWarmup(const TrainOptions& options) {
+  if (options.warmup_steps == 0 || (options.schedule != "constant" && options.schedule != "one-cycle")) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--warmup-steps=", options.warmup_steps, " and --lr-schedule=", options.schedule, " contradict each other: ",
+      options.schedule == "constant" ? "a constant rate does not rise" : "one-cycle rises by itself"));
+}
+
+std::int64_t DefaultEpochs(const std::string& data) {
+  if (data == "digits") return 15;
+  return data == "mnist" || data == kPictures ? 5 : 1;
+}
+
 /// Sizes of the data, and how long to train on them. Errors: a size that the network does not take.
 absl::Status ResolveData(const Given& given, TrainOptions& options) {
   options.steps = given.steps.value_or(options.data == kText ? 400 : 100);
@@ -313,6 +374,8 @@ absl::Status ResolveData(const Given& given, TrainOptions& options) {
   options.width = given.text.width.value_or(0);
   options.heads = given.text.heads.value_or(0);
   options.shift = given.shift.value_or(DefaultShift(options.data));
+  options.warmup_steps = given.text.warmup_steps.value_or(0);
+  if (absl::Status status = CheckWarmup(options); !status.ok()) return status;
   if (options.data == kText) {
     if (absl::Status status = ResolveText(given.text, options); !status.ok()) return status;
   }
@@ -337,7 +400,8 @@ bool SavesToFolder(const TrainOptions& options) {
 
 std::int64_t TotalSteps(const TrainOptions& options) {
   const std::int64_t epochs = std::max<std::int64_t>(options.epochs, 1);
-  return epochs > kNoLimit / options.steps ? kNoLimit : epochs * options.steps;
+  if (epochs > kNoLimit / options.steps) return kNoLimit;
+  return std::max<std::int64_t>(epochs * options.steps / options.accumulation, 1);
 }
 
 models::WorkloadSizes SizesOf(const TrainOptions& options) {
@@ -368,7 +432,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
   if (absl::Status status = CheckModel(*arguments, options); !status.ok()) return status;
   if (absl::Status status = CheckTrace(given, options); !status.ok()) return status;
   options.data = ChosenData(given, options.model);
-  options.epochs = given.epochs.value_or(options.data == "digits" ? 15 : options.data == "mnist" ? 5 : 1);
+  options.epochs = given.epochs.value_or(DefaultEpochs(options.data));
   const bool dcgan = options.model == kDcgan;
   absl::Status status =
       dcgan ? CheckDcgan(given, options) : amp::ResolveOptions(options.amp, amp::Front::kModel).status();

@@ -24,6 +24,8 @@ inline constexpr std::string_view kDcgan = "dcgan";
 inline constexpr std::string_view kSynthetic = "synthetic";
 /// Classes of digits and mnist.
 inline constexpr int kDigitClasses = 10;
+/// Folders of pictures, for the ResNets that take three channels.
+inline constexpr std::string_view kPictures = "pictures";
 /// Bytes of a file, for language models.
 inline constexpr std::string_view kText = "text";
 
@@ -33,24 +35,28 @@ inline constexpr std::string_view kText = "text";
 struct TrainOptions : DeviceOptions {
   std::string model;
   amp::Options amp;
-  std::string data = "digits";                    ///< digits, mnist, synthetic, text
+  std::string data = "digits";                    ///< digits, mnist, pictures, synthetic, text
   std::int64_t steps = 100;                       ///< steps of an epoch of synthetic data or text
-  std::int64_t image_size = 0;                    ///< pixels of a side of synthetic photographs; 0: the network's
+  std::int64_t image_size = 0;                    ///< pixels of a side of photographs; 0: the network's
   std::int64_t tokens = 0;                        ///< tokens of a row of text, synthetic or not; 0: the network's
   std::int64_t layers = 0, width = 0, heads = 0;  ///< sizes of a language model; 0: the network's
-  std::string data_directory;                     ///< empty: where mpc looks by itself
+  std::string data_directory;                     ///< empty: where mpc looks by itself; pictures need it
   std::int64_t epochs = 0;                        ///< 0: evaluates only; ParseCommandLine sets the default of the data
   std::int64_t batch_size = 32;
-  bool drop_remainder = false;         ///< leaves out the rows of an epoch that fill no batch
-  std::int64_t shift = 0;              ///< training images move by up to so many pixels
-  std::string optimizer = "momentum";  ///< momentum, sgd, adam, adamw, torch-adamw, rmsprop, lion, adagrad
-  double learning_rate = 0;            ///< at the start; by default the optimizer's
-  double momentum = 0.9;               ///< momentum of optimizers momentum and sgd; the default of sgd is 0
-  double weight_decay = 0;             ///< acts in every optimizer; on text, on matrices and tables alone
-  double clip_norm = 0;                ///< largest norm of all gradients together; 0: they are not clipped
-  /// cosine, constant. A cosine falls to 0, after every epoch; on text to a tenth, after every step. dcgan reads none.
+  bool drop_remainder = false;    ///< leaves out the rows of an epoch that fill no batch
+  std::int64_t shift = 0;         ///< training images move by up to so many pixels
+  std::int64_t accumulation = 1;  ///< batches whose gradients' mean makes one step
+  /// momentum, sgd, adam, adamw, torch-adamw, rmsprop, lion, adagrad, lamb, lars
+  std::string optimizer = "momentum";
+  double learning_rate = 0;  ///< at the start; by default the optimizer's
+  double momentum = 0.9;     ///< momentum of momentum, lars and sgd; the default of sgd is 0
+  double weight_decay = 0;   ///< acts in every optimizer; on text, on matrices and tables alone
+  double clip_norm = 0;      ///< largest norm of all gradients together; 0: they are not clipped
+  double clip_value = 0;     ///< largest element of a gradient; 0: they are not clipped
+  /// cosine, constant, exponential, one-cycle, restarts. A cosine falls to 0, after every epoch; on text to a tenth,
+  /// after every step. RateIsInStep tells which act after every step. dcgan reads none.
   std::string schedule = "cosine";
-  std::int64_t warmup_steps = 0;    ///< on text, before the cosine
+  std::int64_t warmup_steps = 0;    ///< steps before the schedule, over which the rate rises
   std::string text_path;            ///< empty: the text that comes with mpc
   std::int64_t validate_every = 0;  ///< steps, on text; 0: after epochs only
   std::int64_t sample_bytes = 0;    ///< bytes of the sample written at the end, on text
@@ -71,6 +77,7 @@ struct TrainOptions : DeviceOptions {
   std::string freeze;              ///< paths of Parameters that are not trained, with commas between; empty: none
   std::string emit_path;           ///< a file: the Programs are written there in place of training
   bool force = false;              ///< `emit_path` may write over a file that is there
+  std::string plot_path;           ///< SVG picture of the run, written after each epoch; empty: none
   std::string summary_path;        ///< JSON file of the results; empty: none
   bool diagnose_overflow = false;  ///< replays the first step of a run of overflows and names its first bad value
   bool profile_precision = false;  ///< measures which exponents values need and what the low type loses of them
@@ -85,7 +92,8 @@ struct TrainOptions : DeviceOptions {
 /// True if --save names a folder of checkpoints: one that exists, or a name that ends in '/'.
 bool SavesToFolder(const TrainOptions& options);
 
-/// Steps of all epochs of synthetic data or text, at least those of one epoch. The largest number where there are more.
+/// Steps of all epochs of synthetic data or text, at least those of one epoch, and at least 1. An epoch has as many
+/// batches as `steps`, and TrainOptions::accumulation of them make a step. The largest number where there are more.
 std::int64_t TotalSteps(const TrainOptions& options);
 
 /// The sizes that the network is built with. 0: as published. On text, words are bytes and the context is a row.

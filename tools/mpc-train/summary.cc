@@ -25,8 +25,7 @@ void AddTextOptions(const TrainOptions& options, Json& json) {
   json["layers"] = options.layers;
   json["width"] = options.width;
   json["heads"] = options.heads;
-  json["warmup_steps"] = options.warmup_steps;
-  json["final_lr"] = RateIsInStep(options) ? options.learning_rate * kTextFinalRate : options.learning_rate;
+  json["final_lr"] = FinalRate(options);
   if (options.optimizer == "torch-adamw") json["beta2"] = kTextBeta2;
   json["temperature"] = options.temperature;
   json["prompt"] = Printable(options.prompt);
@@ -56,6 +55,9 @@ Json OptionsJson(const TrainOptions& options, const Model& model) {
   json["threads"] = cpu::NumThreads();
   json["device"] = options.device;
   json["clip_norm"] = options.clip_norm;
+  json["clip_value"] = options.clip_value;
+  json["accumulation"] = options.accumulation;
+  json["warmup_steps"] = options.warmup_steps;
   if (options.data == kSynthetic || options.data == kText) json["steps"] = options.steps;
   if (options.data == kText) AddTextOptions(options, json);
   if (options.device != "cpu") {

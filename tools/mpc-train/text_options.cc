@@ -26,8 +26,6 @@ void AddTextFlags(FlagSet& flags, GivenText& given) {
                 &given.width);
   flags.Integer("heads", 1, kMostOfASize, "Of bert and gpt2. Default: the network's, 4 for gpt2 on text.",
                 &given.heads);
-  flags.Integer("warmup-steps", 0, kNoLimit,
-                "Text: steps over which the learning rate rises. Default: a tenth of all steps.", &given.warmup_steps);
   flags.Integer("validate-every", 0, kNoLimit,
                 "Text: steps between two validations; 0: only after epochs. Default: a fifth of an epoch.",
                 &given.validate_every);
@@ -46,15 +44,11 @@ absl::Status ResolveText(const GivenText& given, TrainOptions& options) {
   if (options.tokens == 0) options.tokens = sizes.context;
   options.text_path = given.path;
   const std::int64_t all_steps = TotalSteps(options);
-  options.warmup_steps = given.warmup_steps.value_or(all_steps / 10);
+  const bool rises = options.schedule != "constant" && options.schedule != "one-cycle";
+  options.warmup_steps = given.warmup_steps.value_or(rises ? all_steps / 10 : 0);
   if (options.warmup_steps >= all_steps) {
     return absl::InvalidArgumentError(absl::StrCat("--warmup-steps=", options.warmup_steps, " leaves none of the ",
                                                    all_steps, " steps; give fewer of them"));
-  }
-  if (given.warmup_steps.value_or(0) > 0 && options.schedule == "constant") {
-    return absl::InvalidArgumentError(absl::StrCat("--warmup-steps=", options.warmup_steps,
-                                                   " and --lr-schedule=constant contradict each other: a constant ",
-                                                   "rate does not rise"));
   }
   options.validate_every = given.validate_every.value_or(std::max<std::int64_t>(options.steps / 5, 1));
   options.sample_bytes = given.sample_bytes.value_or(256);

@@ -22,8 +22,8 @@ struct GivenText {
 void AddTextFlags(FlagSet& flags, GivenText& given);
 
 /// Fills in the defaults of training on text where no flag says otherwise. Steps, epochs and tokens of `options` are
-/// set already; 0 tokens: the default. Errors: a warm-up that leaves no step after it; a warm-up with a constant rate;
-/// a temperature or prompt without a sample.
+/// set already; 0 tokens: the default. Errors: a warm-up that leaves no step after it; a temperature or prompt without
+/// a sample.
 absl::Status ResolveText(const GivenText& given, TrainOptions& options);
 
 }  // namespace mpc::tools

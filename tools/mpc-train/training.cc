@@ -19,6 +19,7 @@
 #include "tools/mpc-train/timing_tree.h"
 #include "tools/support/digit_data.h"
 #include "tools/support/json_file.h"
+#include "tools/support/picture_data.h"
 #include "tools/support/synthetic_data.h"
 #include "tools/support/text_data.h"
 
@@ -28,6 +29,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kTestBatch = 32;
+/// Schedules over more steps do not differ.
+constexpr std::int64_t kMostSteps = std::int64_t{1} << 53;
 
 DigitDataOptions DataOptions(const TrainOptions& options) {
   return {.data = options.data,
@@ -68,11 +71,9 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
   if (!options.summary_path.empty()) {
     if (absl::Status status = CheckWritable(options.summary_path); !status.ok()) return status;
   }
-  if (!options.profile_path.empty()) {
-    if (absl::Status status = CheckWritable(options.profile_path); !status.ok()) return status;
-  }
-  if (!options.trace_path.empty()) {
-    if (absl::Status status = CheckWritable(options.trace_path); !status.ok()) return status;
+  for (const std::string& path : {options.profile_path, options.trace_path, options.plot_path}) {
+    if (path.empty()) continue;
+    if (absl::Status status = CheckWritable(path); !status.ok()) return status;
   }
   SetSeed(static_cast<std::uint64_t>(options.seed));
   if (absl::Status status = SetContext(ContextOf(options, options.threads)); !status.ok()) return status;
@@ -94,15 +95,21 @@ absl::Status Training::MakeModel() {
   }
   nn::Cell& network = workload_ != nullptr ? workload_->network() : classifier_->network();
   if (absl::Status status = Freeze(options_, network); !status.ok()) return status;
-  optimizer_ = MakeOptimizer(options_, network.TrainableParams());
+  const absl::StatusOr<std::int64_t> steps = StepsToTrain();
+  if (!steps.ok()) return steps.status();
+  optimizer_ = MakeOptimizer(options_, network.TrainableParams(), *steps);
   if (absl::Status status = LoadInitialWeights(options_, network); !status.ok()) return status;
   ModelOptions model_options{.amp = options_.amp,
                              .device = options_.device,
+                             .accumulation_steps = options_.accumulation,
                              .diagnose_overflow = options_.diagnose_overflow,
-                             .clip_global_norm = ClipNorm(options_)};
+                             .clip_global_norm = ClipNorm(options_),
+                             .clip_value = ClipValue(options_),
+                             .record_learning_rate = !options_.plot_path.empty()};
   if (workload_ != nullptr) {
     // Accuracy compares one class with one label a row; a row of text has many.
     if (options_.data == kText) model_options.metrics = {"loss"};
+    if (options_.data == kPictures) model_options.metrics = {"accuracy", "loss"};
     model_ = std::make_unique<Model>(workload_->MakeModel(*optimizer_, std::move(model_options)));
   } else {
     model_options.metrics = {"accuracy", "loss"};
@@ -111,10 +118,23 @@ absl::Status Training::MakeModel() {
   return model_->status();
 }
 
+absl::StatusOr<std::int64_t> Training::StepsToTrain() const {
+  if (options_.data == kText) return TotalSteps(options_);
+  const absl::StatusOr<std::int64_t> batches = train_data_.size();
+  if (!batches.ok()) return batches.status();
+  const double all = static_cast<double>(options_.epochs) * static_cast<double>(*batches);
+  if (all > static_cast<double>(kMostSteps)) return kMostSteps;
+  const std::int64_t steps = options_.epochs * *batches / options_.accumulation;
+  if (options_.epochs == 0 || options_.warmup_steps == 0 || options_.warmup_steps < steps) return steps;
+  return absl::InvalidArgumentError(absl::StrCat("--warmup-steps=", options_.warmup_steps, " leaves none of the ",
+                                                 steps, " steps; give fewer of them"));
+}
+
 absl::Status Training::LoadData() {
   if (options_.data == kText) return LoadText();
+  if (options_.data == kPictures) return LoadPictures();
   if (options_.data != kSynthetic) return LoadDigits();
-  if (absl::Status status = MakeWorkload(); !status.ok()) return status;
+  if (absl::Status status = MakeWorkload(SizesOf(options_)); !status.ok()) return status;
   train_data_ = SyntheticData({.columns = workload_->TrainInputs(options_.batch_size),
                                .names = {"data", "label"},
                                .classes = workload_->classes(),
@@ -123,8 +143,8 @@ absl::Status Training::LoadData() {
   return train_data_.status();
 }
 
-absl::Status Training::MakeWorkload() {
-  absl::StatusOr<std::unique_ptr<models::Workload>> workload = models::MakeWorkload(options_.model, SizesOf(options_));
+absl::Status Training::MakeWorkload(const models::WorkloadSizes& sizes) {
+  absl::StatusOr<std::unique_ptr<models::Workload>> workload = models::MakeWorkload(options_.model, sizes);
   if (!workload.ok()) return workload.status();
   workload_ = *std::move(workload);
   return absl::OkStatus();
@@ -133,12 +153,8 @@ absl::Status Training::MakeWorkload() {
 absl::Status Training::LoadText() {
   const TextDataOptions text = TextOptionsOf(options_);
   train_data_ = LoadTextRows(text, data::Split::kTrain).Batch(options_.batch_size);
-  const data::Dataset validation = LoadTextRows(text, data::Split::kTest);
-  const absl::StatusOr<std::int64_t> rows = validation.size();
-  if (!rows.ok()) return rows.status();
-  test_rows_ = *rows;
-  test_data_ = validation.Batch(std::min(kTestBatch, test_rows_));
-  return MakeWorkload();
+  if (absl::Status status = TestOn(LoadTextRows(text, data::Split::kTest)); !status.ok()) return status;
+  return MakeWorkload(SizesOf(options_));
 }
 
 absl::Status Training::LoadDigits() {
@@ -147,11 +163,39 @@ absl::Status Training::LoadDigits() {
   train_data_ = *std::move(train);
   absl::StatusOr<data::Dataset> test = LoadDigitRows(DataOptions(options_), data::Split::kTest);
   if (!test.ok()) return test.status();
-  const absl::StatusOr<std::int64_t> rows = test->size();
-  if (!rows.ok()) return rows.status();
-  test_rows_ = *rows;
   test_note_ = TestSetNote(options_.data, options_.data_directory);
-  test_data_ = test->Batch(std::min(kTestBatch, test_rows_));
+  return TestOn(*test);
+}
+
+absl::Status Training::LoadPictures() {
+  PictureDataOptions pictures{.directory = options_.data_directory,
+                              .batch_size = options_.batch_size,
+                              .seed = options_.seed,
+                              .drop_remainder = options_.drop_remainder};
+  const absl::StatusOr<std::vector<std::string>> classes = PictureClasses(pictures.directory);
+  if (!classes.ok()) return classes.status();
+  const auto count = static_cast<std::int64_t>(classes->size());
+  models::WorkloadSizes sizes = SizesOf(options_);
+  if (sizes.classes == 0) sizes.classes = count;
+  if (sizes.classes < count) {
+    return absl::InvalidArgumentError(absl::StrCat("--classes=", sizes.classes, ": ", pictures.directory, " has ",
+                                                   count, " classes; give as many or more"));
+  }
+  if (absl::Status status = MakeWorkload(sizes); !status.ok()) return status;
+  pictures.image = workload_->PredictInputs(1).front().shape;
+  pictures.image.erase(pictures.image.begin());
+  absl::StatusOr<data::Dataset> train = LoadPictureBatches(pictures);
+  if (!train.ok()) return train.status();
+  train_data_ = *std::move(train);
+  const absl::StatusOr<data::Dataset> test = LoadPictureRows(pictures, data::Split::kTest);
+  return test.ok() ? TestOn(*test) : test.status();
+}
+
+absl::Status Training::TestOn(const data::Dataset& rows) {
+  const absl::StatusOr<std::int64_t> count = rows.size();
+  if (!count.ok()) return count.status();
+  test_rows_ = *count;
+  test_data_ = rows.Batch(std::min(kTestBatch, test_rows_));
   return absl::OkStatus();
 }
 
@@ -181,7 +225,12 @@ absl::Status Training::Sample() {
 }
 
 absl::Status Training::Train(std::ostream* progress) {
-  EpochRecorder recorder(*this, progress);
+  std::shared_ptr<TrainingPlot> plot;
+  if (!options_.plot_path.empty()) {
+    plot = std::make_shared<TrainingPlot>(TrainingPlotOptions{
+        .filename = options_.plot_path, .title = absl::StrCat(options_.model, ", ", options_.data)});
+  }
+  EpochRecorder recorder(*this, progress, plot.get());
   const std::shared_ptr<Callback> saver = MakeSaver(options_);
   std::shared_ptr<PrecisionProfiler> profiler;
   if (options_.profile_precision) profiler = std::make_shared<PrecisionProfiler>(*model_, ProfilerOptions(*model_));
@@ -194,8 +243,9 @@ absl::Status Training::Train(std::ostream* progress) {
   // The saver saves at the end of a run that is stopped too.
   OnRequestExit on_exit;
   const absl::Status status =
-      bar ? model_->Train(options_.epochs, train_data_, {ProgressBar(), recorder, saver, profiler, trace, on_exit})
-          : model_->Train(options_.epochs, train_data_, {recorder, saver, profiler, trace, on_exit});
+      bar ? model_->Train(options_.epochs, train_data_,
+                          {ProgressBar(), recorder, plot, saver, profiler, trace, on_exit})
+          : model_->Train(options_.epochs, train_data_, {recorder, plot, saver, profiler, trace, on_exit});
   signal_ = on_exit.signal();
   if (!status.ok()) return status;
   if (!recorder.status().ok()) return recorder.status();

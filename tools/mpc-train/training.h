@@ -68,6 +68,8 @@ class Training {
   /// Steps of all epochs of Run, and the seconds that they took (EpochResult::seconds).
   std::int64_t steps() const;
   double seconds() const;
+  /// Seconds of those that steps waited for data.
+  double data_wait_seconds() const { return data_wait_seconds_; }
 
  private:
   /// The epochs of Run, with what watches them: tests, checkpoints, profile and trace.
@@ -76,15 +78,19 @@ class Training {
   explicit Training(const TrainOptions& options) : options_(options) {}
   absl::Status LoadData();
   absl::Status LoadDigits();
+  absl::Status LoadPictures();
+  absl::Status TestOn(const data::Dataset& rows);
   absl::Status LoadText();
-  absl::Status MakeWorkload();
+  absl::Status MakeWorkload(const models::WorkloadSizes& sizes);
   absl::Status MakeModel();
+  /// Of all epochs. Errors: the warm-up leaves none.
+  absl::StatusOr<std::int64_t> StepsToTrain() const;
   absl::StatusOr<TestResult> Test();
   absl::Status Sample();
 
   TrainOptions options_;
   std::unique_ptr<models::Classifier> classifier_;
-  std::unique_ptr<models::Workload> workload_;  ///< in place of it, on synthetic data and text
+  std::unique_ptr<models::Workload> workload_;  ///< in place of it, but on digits and mnist
   nn::SoftmaxCrossEntropyWithLogits loss_{{.sparse = true, .reduction = "mean"}};
   std::unique_ptr<nn::Optimizer> optimizer_;
   std::unique_ptr<Model> model_;
@@ -95,6 +101,7 @@ class Training {
   std::string resumed_;  ///< a line that says what training goes on from
   std::vector<EpochResult> epochs_;
   TestResult test_;
+  double data_wait_seconds_ = 0;
   double test_seconds_ = 0;  ///< seconds of all tests, without compiling
   std::vector<Validation> validations_;
   std::string sample_;

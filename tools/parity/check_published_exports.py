@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Loads what mpc saved into torchvision's and transformers' networks and compares their logits with mpc's.
+"""Loads what mpc saved into torchvision's, transformers' and timm's networks and compares their logits with mpc's.
 
     python3 tools/parity/check_published_exports.py NETWORK GOLDENS SAVED
 
-NETWORK is resnet18, resnet50, gpt2 or bert, GOLDENS its folder of make_published_goldens.py, and SAVED a file of weights
-that mpc saved. Exit status: 0 the logits are those of the goldens to 1e-5, 1 they are not.
+NETWORK is resnet18, resnet50, gpt2, bert or vit, GOLDENS its folder of make_published_goldens.py, and SAVED a file of
+weights that mpc saved. Exit status: 0 the logits are those of the goldens to 1e-5, 1 they are not.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ import tempfile
 
 import torch
 import transformers
-from make_published_goldens import BasicBlock, Bottleneck, narrow_resnet
+from make_published_goldens import BasicBlock, Bottleneck, narrow_resnet, vit
 from safetensors.torch import load_file
 
 TOLERANCE = 1e-5
@@ -23,8 +23,8 @@ TRANSFORMERS = {"gpt2": transformers.GPT2LMHeadModel, "bert": transformers.BertF
 
 
 def loaded(name: str, goldens: pathlib.Path, saved: pathlib.Path) -> torch.nn.Module:
-    if name in RESNETS:
-        network = narrow_resnet(*RESNETS[name], classes=5)
+    if name not in TRANSFORMERS:
+        network = vit() if name == "vit" else narrow_resnet(*RESNETS[name], classes=5)
         network.load_state_dict(load_file(saved))
         return network.eval()
     with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +43,7 @@ def main() -> None:
     network = loaded(name, goldens, saved)
     value = expected["input"]
     with torch.no_grad():
-        logits = network(value) if name in RESNETS else network(value.long()).logits.flatten(0, 1)
+        logits = network(value.long()).logits.flatten(0, 1) if name in TRANSFORMERS else network(value)
     difference = (logits - expected["logits"]).abs().max().item()
     print(f"{name}: largest difference {difference:.3g}")
     if not difference <= TOLERANCE:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Saves tiny random networks as torchvision and transformers save them, to compare logits with mpc.
+"""Saves tiny random networks as torchvision, transformers and timm save them, to compare logits with mpc.
 
     python3 tools/parity/make_published_goldens.py FOLDER
 
-Needs torch, torchvision, transformers and safetensors; no network. Each folder gets the network's files, and
+Needs torch, torchvision, transformers, timm and safetensors; no network. Each folder gets the network's files, and
 `expected.safetensors` with an input and the logits that the library computes for it in f32.
 """
 
@@ -58,8 +58,9 @@ def randomise(network: torch.nn.Module) -> torch.nn.Module:
     return network.eval()
 
 
-def save_expected(folder: pathlib.Path, value: torch.Tensor, logits: torch.Tensor) -> None:
-    versions = {library.__name__: library.__version__ for library in (torch, torchvision, transformers)}
+def save_expected(folder: pathlib.Path, value: torch.Tensor, logits: torch.Tensor, *more_libraries) -> None:
+    libraries = (torch, torchvision, transformers, *more_libraries)
+    versions = {library.__name__: library.__version__ for library in libraries}
     tensors = {"input": value, "logits": logits.detach().contiguous()}
     save_file(tensors, folder / "expected.safetensors", metadata=versions)
 
@@ -93,6 +94,24 @@ def bert() -> transformers.BertForMaskedLM:
                                 intermediate_size=64, num_hidden_layers=2, num_attention_heads=2))
 
 
+def vit() -> torch.nn.Module:
+    # The other networks are made and checked where there is no timm.
+    from timm.models import VisionTransformer
+
+    return VisionTransformer(img_size=16, patch_size=4, num_classes=5, embed_dim=16, depth=2, num_heads=2)
+
+
+def make_vit(folder: pathlib.Path) -> None:
+    import timm
+
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(2)  # its values do not depend on which networks are made before
+    network = randomise(vit())
+    save_file(network.state_dict(), folder / "model.safetensors")
+    images = torch.rand(2, 3, 16, 16)
+    save_expected(folder, images, network(images), timm)
+
+
 def main() -> None:
     folder = pathlib.Path(sys.argv[1])
     torch.manual_seed(1)
@@ -101,6 +120,7 @@ def main() -> None:
     make_transformer(folder / "gpt2", gpt2(), torch.float32)
     make_transformer(folder / "gpt2_shards", gpt2(), torch.bfloat16, max_shard_size="8KB")
     make_transformer(folder / "bert", bert(), torch.float32)
+    make_vit(folder / "vit")
 
 
 if __name__ == "__main__":

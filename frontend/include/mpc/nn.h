@@ -2,6 +2,7 @@
 #pragma once
 
 #include "frontend/graph/cell.h"
+#include "frontend/graph/composed_ops.h"
 #include "frontend/graph/context.h"
 #include "frontend/graph/initializer.h"
 #include "frontend/graph/ops.h"
@@ -10,6 +11,7 @@
 #include "frontend/graph/tensor.h"
 #include "frontend/nn/activations.h"
 #include "frontend/nn/clip.h"
+#include "frontend/nn/composed_layers.h"
 #include "frontend/nn/embedding.h"
 #include "frontend/nn/layers.h"
 #include "frontend/nn/learning_rate.h"
@@ -18,3 +20,4 @@
 #include "frontend/nn/optimizers.h"
 #include "frontend/nn/sequence_layers.h"
 #include "frontend/nn/train_step.h"
+#include "frontend/nn/upsample.h"

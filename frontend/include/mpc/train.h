@@ -24,3 +24,4 @@
 #include "frontend/train/tensorboard_logger.h"
 #include "frontend/train/text_loggers.h"
 #include "frontend/train/top_k.h"
+#include "frontend/train/training_plot.h"

@@ -6,6 +6,7 @@
 #include "kernels/scalar/binary.h"
 #include "kernels/scalar/cast.h"
 #include "kernels/scalar/clip.h"
+#include "kernels/scalar/integer.h"
 #include "kernels/scalar/losses.h"
 #include "kernels/scalar/philox.h"
 #include "kernels/scalar/unary.h"
@@ -162,6 +163,40 @@ Case Comparison(const char* op, const char* operands) {
           }};
 }
 
+/// Integer arithmetic. A single operand counts as both.
+template <typename I>
+Case OfIntegers(const char* op, const char* operands, I (*f)(I, I)) {
+  const std::string kinds = operands;
+  return {op, operands, kinds.substr(0, 1), "", [f](const auto& x, std::int64_t) {
+            const auto number = [&](std::size_t k) { return static_cast<I>(static_cast<std::int64_t>(x[k])); };
+            return std::vector{Word(std::int64_t{f(number(0), number(x.size() - 1))})};
+          }};
+}
+template <typename Functor>
+void AddBinaryOfIntegers(std::vector<Case>& cases, const char* op) {
+  cases.push_back(OfIntegers<std::int32_t>(op, "ii", [](auto a, auto b) { return Functor::Apply(a, b); }));
+  cases.push_back(OfIntegers<std::int64_t>(op, "ll", [](auto a, auto b) { return Functor::Apply(a, b); }));
+}
+template <typename Functor>
+void AddUnaryOfIntegers(std::vector<Case>& cases, const char* op) {
+  cases.push_back(OfIntegers<std::int32_t>(op, "i", [](auto a, auto) { return Functor::Apply(a); }));
+  cases.push_back(OfIntegers<std::int64_t>(op, "l", [](auto a, auto) { return Functor::Apply(a); }));
+}
+
+std::vector<Case> IntegerCases() {
+  std::vector<Case> cases;
+  AddBinaryOfIntegers<scalar::IntAddOp>(cases, "int_add");
+  AddBinaryOfIntegers<scalar::IntSubOp>(cases, "int_sub");
+  AddBinaryOfIntegers<scalar::IntMulOp>(cases, "int_mul");
+  AddBinaryOfIntegers<scalar::IntFloorDivOp>(cases, "int_floor_div");
+  AddBinaryOfIntegers<scalar::IntModOp>(cases, "int_mod");
+  AddBinaryOfIntegers<scalar::IntMaximumOp>(cases, "int_maximum");
+  AddBinaryOfIntegers<scalar::IntMinimumOp>(cases, "int_minimum");
+  AddUnaryOfIntegers<scalar::IntNegOp>(cases, "int_neg");
+  AddUnaryOfIntegers<scalar::IntAbsOp>(cases, "int_abs");
+  return cases;
+}
+
 std::vector<Case> SelectionCases() {
   return {
       Comparison<scalar::EqualOp>("equal", "ff"),
@@ -215,6 +250,7 @@ std::vector<Case> SelectionCases() {
 std::vector<ElementCase> ElementCases() {
   std::vector<Case> cases = ForwardCases();
   for (const Case& more : GradientCases()) cases.push_back(more);
+  for (const Case& more : IntegerCases()) cases.push_back(more);
   for (const Case& more : SelectionCases()) cases.push_back(more);
   return cases;
 }
