@@ -20,7 +20,7 @@ template <typename Functor> static void emitBinary(ElementContext &context, cons
 }
 
 #define MPC_EMIT(Class, emit)                                                                                          \
-  void Class::emitElement(ElementContext &Context) { emit(Context, scalar::Class()); }
+  void Class::emitElement(ElementContext &context) { emit(context, scalar::Class()); }
 MPC_EMIT(AbsOp, emitUnary)
 MPC_EMIT(FloorOp, emitUnary)
 MPC_EMIT(SquareOp, emitUnary)

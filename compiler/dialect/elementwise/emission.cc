@@ -10,7 +10,7 @@ using mpc::codegen::Float;
 namespace mpc {
 
 #define MPC_EMIT_UNARY(Class)                                                                                          \
-  void Class::emitElement(ElementContext &Context) { Context.setResult(0, scalar::Class::Apply(Context.operand(0))); }
+  void Class::emitElement(ElementContext &context) { context.setResult(0, scalar::Class::Apply(context.operand(0))); }
 MPC_EMIT_UNARY(ReluOp)
 MPC_EMIT_UNARY(SigmoidOp)
 MPC_EMIT_UNARY(TanhOp)
@@ -21,8 +21,8 @@ MPC_EMIT_UNARY(NegOp)
 #undef MPC_EMIT_UNARY
 
 #define MPC_EMIT_BINARY(Class)                                                                                         \
-  void Class::emitElement(ElementContext &Context) {                                                                   \
-    Context.setResult(0, scalar::Class::Apply(Context.operand(0), Context.operand(1)));                                \
+  void Class::emitElement(ElementContext &context) {                                                                   \
+    context.setResult(0, scalar::Class::Apply(context.operand(0), context.operand(1)));                                \
   }
 MPC_EMIT_BINARY(ReluGradOp)
 MPC_EMIT_BINARY(SigmoidGradOp)
@@ -37,8 +37,8 @@ MPC_EMIT_BINARY(MinimumOp)
 #undef MPC_EMIT_BINARY
 
 #define MPC_EMIT_SCALAR(Class)                                                                                         \
-  void Class::emitElement(ElementContext &Context) {                                                                   \
-    Context.setResult(0, scalar::Class::Apply(Context.operand(0), getValue().convertToFloat()));                       \
+  void Class::emitElement(ElementContext &context) {                                                                   \
+    context.setResult(0, scalar::Class::Apply(context.operand(0), getValue().convertToFloat()));                       \
   }
 MPC_EMIT_SCALAR(AddScalarOp)
 MPC_EMIT_SCALAR(MulScalarOp)
@@ -49,12 +49,12 @@ void DivGradOp::emitElement(ElementContext &context) {
 }
 
 #define MPC_EMIT_PAIR_GRAD(Class)                                                                                      \
-  void Class::emitElement(ElementContext &Context) {                                                                   \
-    Float Dy = Context.operand(0), A = Context.operand(1), B = Context.operand(2);                                     \
-    if (Context.isUsed(0))                                                                                             \
-      Context.setResult(0, scalar::Class::First(Dy, A, B));                                                            \
-    if (Context.isUsed(1))                                                                                             \
-      Context.setResult(1, scalar::Class::Second(Dy, A, B));                                                           \
+  void Class::emitElement(ElementContext &context) {                                                                   \
+    Float dy = context.operand(0), a = context.operand(1), b = context.operand(2);                                     \
+    if (context.isUsed(0))                                                                                             \
+      context.setResult(0, scalar::Class::First(dy, a, b));                                                            \
+    if (context.isUsed(1))                                                                                             \
+      context.setResult(1, scalar::Class::Second(dy, a, b));                                                           \
   }
 MPC_EMIT_PAIR_GRAD(MaximumGradOp)
 MPC_EMIT_PAIR_GRAD(MinimumGradOp)

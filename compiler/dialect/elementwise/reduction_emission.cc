@@ -65,10 +65,10 @@ static SmallVector<Reduction> reductionsOf(Operation *op, ArrayRef<int64_t> axes
 // Where nothing but extents of 1 is reduced, there is no step and elements stay.
 #define MPC_EMIT_REDUCTION(Class, How)                                                                                 \
   SmallVector<Reduction> Class::getReductions() { return reductionsOf(*this, getAxes(), How); }                        \
-  void Class::emitTerms(unsigned, ElementContext &Context) { Context.addTerm(Context.operand(0)); }                    \
-  void Class::emitElement(ElementContext &Context) {                                                                   \
+  void Class::emitTerms(unsigned, ElementContext &context) { context.addTerm(context.operand(0)); }                    \
+  void Class::emitElement(ElementContext &context) {                                                                   \
     if (!axisOf(*this, getAxes()))                                                                                     \
-      Context.setResult(0, Context.operand(0));                                                                        \
+      context.setResult(0, context.operand(0));                                                                        \
   }
 MPC_EMIT_REDUCTION(ReduceSumOp, Combine::Sum)
 MPC_EMIT_REDUCTION(ReduceMeanOp, Combine::Sum)

@@ -17,8 +17,8 @@ static Long wrapped(Long x, Value result) {
 }
 
 #define MPC_EMIT_BINARY(Class)                                                                                         \
-  void Class::emitElement(ElementContext &Context) {                                                                   \
-    Context.setResult(0, wrapped(scalar::Class::Apply(Context.integerOperand(0), Context.integerOperand(1)), getY())); \
+  void Class::emitElement(ElementContext &context) {                                                                   \
+    context.setResult(0, wrapped(scalar::Class::Apply(context.integerOperand(0), context.integerOperand(1)), getY())); \
   }
 MPC_EMIT_BINARY(IntAddOp)
 MPC_EMIT_BINARY(IntSubOp)
@@ -30,8 +30,8 @@ MPC_EMIT_BINARY(IntMinimumOp)
 #undef MPC_EMIT_BINARY
 
 #define MPC_EMIT_UNARY(Class)                                                                                          \
-  void Class::emitElement(ElementContext &Context) {                                                                   \
-    Context.setResult(0, wrapped(scalar::Class::Apply(Context.integerOperand(0)), getY()));                            \
+  void Class::emitElement(ElementContext &context) {                                                                   \
+    context.setResult(0, wrapped(scalar::Class::Apply(context.integerOperand(0)), getY()));                            \
   }
 MPC_EMIT_UNARY(IntNegOp)
 MPC_EMIT_UNARY(IntAbsOp)

@@ -20,8 +20,8 @@ static InferredTypes inferIntegers(TypeRange operands, const OperandNames &given
 }
 
 #define MPC_INFER(Class)                                                                                               \
-  InferredTypes Class::inferTypes(TypeRange Operands, DictionaryAttr) {                                                \
-    return inferIntegers(Operands, operandsOf<Class>());                                                               \
+  InferredTypes Class::inferTypes(TypeRange operands, DictionaryAttr) {                                                \
+    return inferIntegers(operands, operandsOf<Class>());                                                               \
   }
 MPC_INFER(IntAddOp)
 MPC_INFER(IntSubOp)

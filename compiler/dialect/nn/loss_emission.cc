@@ -26,13 +26,13 @@ template <typename Functor> static Float lossOf(ElementContext &context) {
 #define MPC_EMIT_LOSS(Class, Functor)                                                                                  \
   FusibleSpace Class::getSpace() { return lossSpace(*this, getReduction()); }                                          \
   SmallVector<Reduction> Class::getReductions() { return lossReductions(getReduction()); }                             \
-  void Class::emitTerms(unsigned, ElementContext &Context) { Context.addTerm(lossOf<scalar::Functor>(Context)); }      \
-  void Class::emitFinish(unsigned, ElementContext &Context) {                                                          \
-    Context.setResult(0, Context.accumulated(0) / lossDivisor(getReduction(), Context.count(Axis::All)));              \
+  void Class::emitTerms(unsigned, ElementContext &context) { context.addTerm(lossOf<scalar::Functor>(context)); }      \
+  void Class::emitFinish(unsigned, ElementContext &context) {                                                          \
+    context.setResult(0, context.accumulated(0) / lossDivisor(getReduction(), context.count(Axis::All)));              \
   }                                                                                                                    \
-  void Class::emitElement(ElementContext &Context) {                                                                   \
+  void Class::emitElement(ElementContext &context) {                                                                   \
     if (getReduction() == LossReduction::kNone)                                                                        \
-      Context.setResult(0, lossOf<scalar::Functor>(Context));                                                          \
+      context.setResult(0, lossOf<scalar::Functor>(context));                                                          \
   }
 MPC_EMIT_LOSS(MseOp, SquaredError)
 MPC_EMIT_LOSS(BceWithLogitsOp, BinaryCrossEntropy)

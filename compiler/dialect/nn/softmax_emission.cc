@@ -65,9 +65,9 @@ template <typename Functor> struct SoftmaxGradEmitter {
 #define MPC_EMIT_ROWS(Class, Emitter, Reductions)                                                                      \
   FusibleSpace Class::getSpace() { return rowSpace(*this, getAxis()); }                                                \
   SmallVector<Reduction> Class::getReductions() { return Reductions; }                                                 \
-  void Class::emitTerms(unsigned Step, ElementContext &Context) { Emitter::emitTerms(Step, Context); }                 \
-  void Class::emitFinish(unsigned Step, ElementContext &Context) { Emitter::emitFinish(Step, Context); }               \
-  void Class::emitElement(ElementContext &Context) { Emitter::emitElement(Context); }
+  void Class::emitTerms(unsigned step, ElementContext &context) { Emitter::emitTerms(step, context); }                 \
+  void Class::emitFinish(unsigned step, ElementContext &context) { Emitter::emitFinish(step, context); }               \
+  void Class::emitElement(ElementContext &context) { Emitter::emitElement(context); }
 MPC_EMIT_ROWS(SoftmaxOp, SharesEmitter, maximumThenSum())
 MPC_EMIT_ROWS(LogSoftmaxOp, SoftmaxEmitter<scalar::LogSoftmaxOp>, maximumThenSum())
 MPC_EMIT_ROWS(SoftmaxGradOp, SoftmaxGradEmitter<scalar::SoftmaxGradOp>, sumAlone())
