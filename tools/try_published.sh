@@ -37,6 +37,12 @@ for name in gpt2 bert; do
   try "$repository" "$folder/$name.safetensors" "$name" --tokens=8
 done
 
+for size in tiny small base; do
+  repository="timm/vit_${size}_patch16_224.augreg_in21k_ft_in1k"
+  fetch "https://huggingface.co/$repository/resolve/main/model.safetensors" "$folder/vit_$size.safetensors"
+  try "$repository" "$folder/vit_$size.safetensors" "vit_${size}_patch16_224"
+done
+
 for file in resnet18-f37072fd resnet50-0676ba61; do
   name="${file%%-*}"
   fetch "https://download.pytorch.org/models/$file.pth" "$folder/$file.pth"
