@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/data/batch.h"
 #include "frontend/data/map_node.h"
-#include "frontend/data/padding.h"
 
 namespace mpc::data::internal {
 namespace {

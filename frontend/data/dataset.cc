@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/data/batch.h"
 #include "frontend/data/stages.h"
 
 namespace mpc::data {
@@ -62,7 +63,8 @@ Dataset Dataset::Shuffle(std::uint64_t seed) const {
 
 Dataset Dataset::Batch(std::int64_t batch_size, bool drop_remainder) const {
   if (absl::Status status = CheckBatch(batch_size, drop_remainder); !status.ok()) return Dataset(std::move(status));
-  return Then<internal::BatchNode>(batch_size, drop_remainder);
+  return Then<internal::BatchNode>(batch_size, drop_remainder,
+                                   std::vector<internal::ColumnPadding>(column_names().size()));
 }
 
 Dataset Dataset::Repeat(std::int64_t count) const {

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/data/batch.h"
 #include "frontend/data/combination.h"
 #include "frontend/data/dataset.h"
 #include "frontend/data/map_node.h"
-#include "frontend/data/padding.h"
 #include "frontend/data/selection.h"
 
 namespace mpc::data {
@@ -198,7 +198,7 @@ Dataset Dataset::PaddedBatch(std::int64_t batch_size, bool drop_remainder, const
   if (absl::Status status = CheckBatch(batch_size, drop_remainder); !status.ok()) return Dataset(std::move(status));
   absl::StatusOr<std::vector<internal::ColumnPadding>> padding = internal::PaddingOf(column_names(), pad_info);
   if (!padding.ok()) return Dataset(padding.status());
-  return Then<internal::PaddedBatchNode>(batch_size, drop_remainder, *std::move(padding));
+  return Then<internal::BatchNode>(batch_size, drop_remainder, *std::move(padding));
 }
 
 Dataset Dataset::BucketBatchByLength(const InputColumns& column_names,

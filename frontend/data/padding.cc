@@ -1,5 +1,4 @@
-#include "frontend/data/padding.h"
-
+// Rows of a batch whose extents differ.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -7,16 +6,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/data/batch.h"
 #include "frontend/graph/tensor_node.h"
 #include "runtime/aligned_buffer.h"
 
 namespace mpc::data::internal {
 namespace {
 
-/// Copies a row-major tensor into the low corner of a larger one of the same rank.
+/// Copies a row-major tensor into the low corner of a one of the same rank that is no smaller.
 void CopyCorner(const Tensor& row, const Shape& target, std::byte* destination) {
   const Shape& shape = row.shape();
   if (row.size() == 0) return;
+  if (shape == target) {
+    std::memcpy(destination, row.bytes().data(), row.bytes().size());
+    return;
+  }
   const std::size_t element = ElementSize(row.dtype());
   const std::size_t run = element * static_cast<std::size_t>(shape.empty() ? 1 : shape.back());
   const std::uint8_t* source = row.bytes().data();
@@ -91,48 +95,6 @@ absl::StatusOr<TensorSpec> PaddedSpec(const GatheredRows& gathered, std::size_t 
   return target;
 }
 
-class PaddedBatchIterator : public DatasetIterator {
- public:
-  PaddedBatchIterator(std::unique_ptr<DatasetIterator> input, ColumnNames column_names, std::int64_t batch_size,
-                      bool drop_remainder, std::vector<ColumnPadding> padding)
-      : input_(std::move(input)),
-        column_names_(std::move(column_names)),
-        batch_size_(batch_size),
-        drop_remainder_(drop_remainder),
-        padding_(std::move(padding)) {}
-
-  absl::StatusOr<bool> Next(Row* row) override {
-    // An error leaves no input.
-    std::unique_ptr<DatasetIterator> input = std::move(input_);
-    if (input == nullptr) return false;
-    GatheredRows gathered;
-    while (static_cast<std::int64_t>(gathered.rows.size()) < batch_size_) {
-      Row next;
-      absl::StatusOr<bool> more = input->Next(&next);
-      if (!more.ok()) return more.status();
-      if (!*more) break;
-      gathered.rows.push_back(std::move(next));
-      gathered.places.push_back(rows_read_++);
-    }
-    const bool full = static_cast<std::int64_t>(gathered.rows.size()) == batch_size_;
-    if (drop_remainder_ && rows_read_ < batch_size_) return BatchTooLarge(batch_size_, rows_read_);
-    if (gathered.rows.empty() || (drop_remainder_ && !full)) return false;
-    absl::StatusOr<Row> batch = PadAndStack(gathered, column_names_, padding_);
-    if (!batch.ok()) return batch.status();
-    if (full) input_ = std::move(input);
-    *row = *std::move(batch);
-    return true;
-  }
-
- private:
-  std::unique_ptr<DatasetIterator> input_;
-  ColumnNames column_names_;
-  std::int64_t batch_size_;
-  bool drop_remainder_;
-  std::vector<ColumnPadding> padding_;
-  std::int64_t rows_read_ = 0;
-};
-
 }  // namespace
 
 absl::StatusOr<std::vector<ColumnPadding>> PaddingOf(const ColumnNames& columns, const PadInfo& pad_info) {
@@ -174,19 +136,6 @@ absl::StatusOr<Row> PadAndStack(const GatheredRows& gathered, const ColumnNames&
     batch.push_back(mpc::internal::MakeConcrete(std::move(spec), std::move(buffer)));
   }
   return batch;
-}
-
-absl::StatusOr<std::unique_ptr<DatasetIterator>> PaddedBatchNode::NewIterator(std::int64_t epoch) const {
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewIterator(epoch);
-  if (!input.ok()) return input.status();
-  return std::make_unique<PaddedBatchIterator>(*std::move(input), column_names(), batch_size_, drop_remainder_,
-                                               padding_);
-}
-
-absl::StatusOr<std::int64_t> PaddedBatchNode::size() const {
-  absl::StatusOr<std::int64_t> rows = input_->size();
-  if (!rows.ok()) return rows.status();
-  return BatchesOf(*rows, batch_size_, drop_remainder_);
 }
 
 }  // namespace mpc::data::internal

@@ -80,23 +80,6 @@ class ShuffleNode : public DatasetNode {
   std::uint64_t seed_;
 };
 
-class BatchNode : public DatasetNode {
- public:
-  BatchNode(NodePointer input, std::int64_t batch_size, bool drop_remainder)
-      : DatasetNode(input->column_names()),
-        input_(std::move(input)),
-        batch_size_(batch_size),
-        drop_remainder_(drop_remainder) {}
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
-  absl::StatusOr<std::int64_t> size() const override;
-  bool size_is_known() const override { return input_->size_is_known(); }
-
- private:
-  NodePointer input_;
-  std::int64_t batch_size_;
-  bool drop_remainder_;
-};
-
 class RepeatNode : public DatasetNode {
  public:
   RepeatNode(NodePointer input, std::int64_t count)
@@ -128,11 +111,5 @@ absl::Status CheckColumnNames(const ColumnNames& column_names);
 
 /// A data set in error: `what` must be at least 1.
 Dataset AtLeastOneError(const char* what, std::int64_t given);
-
-/// The error of a batch that no batch can be made of.
-absl::Status BatchTooLarge(std::int64_t batch_size, std::int64_t rows);
-
-/// The batches of `rows` rows, or BatchTooLarge.
-absl::StatusOr<std::int64_t> BatchesOf(std::int64_t rows, std::int64_t batch_size, bool drop_remainder);
 
 }  // namespace mpc::data::internal

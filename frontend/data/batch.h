@@ -1,4 +1,4 @@
-// Batches of rows whose extents differ: PaddedBatch and BucketBatchByLength. Not part of the public API.
+// Batches: Batch, PaddedBatch and BucketBatchByLength. Not part of the public API.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,13 @@ absl::StatusOr<Row> PadAndStack(const GatheredRows& gathered, const ColumnNames&
                                 const std::vector<ColumnPadding>& padding,
                                 std::optional<std::int64_t> boundary_extent = std::nullopt);
 
-class PaddedBatchNode : public DatasetNode {
+/// The error of a batch that no batch can be made of.
+absl::Status BatchTooLarge(std::int64_t batch_size, std::int64_t rows);
+
+/// Batch and PaddedBatch: batches of consecutive rows.
+class BatchNode : public DatasetNode {
  public:
-  PaddedBatchNode(NodePointer input, std::int64_t batch_size, bool drop_remainder, std::vector<ColumnPadding> padding)
+  BatchNode(NodePointer input, std::int64_t batch_size, bool drop_remainder, std::vector<ColumnPadding> padding)
       : DatasetNode(input->column_names()),
         input_(std::move(input)),
         batch_size_(batch_size),
