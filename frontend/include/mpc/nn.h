@@ -1,6 +1,7 @@
 // Cells, their layers, and the operations that Construct is written in.
 #pragma once
 
+#include "frontend/graph/adaptive_pool.h"
 #include "frontend/graph/cell.h"
 #include "frontend/graph/composed_ops.h"
 #include "frontend/graph/context.h"
