@@ -5,6 +5,7 @@
 #include "frontend/graph/cell.h"
 #include "frontend/graph/composed_ops.h"
 #include "frontend/graph/context.h"
+#include "frontend/graph/einsum.h"
 #include "frontend/graph/initializer.h"
 #include "frontend/graph/ops.h"
 #include "frontend/graph/parameter.h"
