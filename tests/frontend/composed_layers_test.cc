@@ -5,10 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "frontend/graph/compiled_step.h"
+#include "frontend/graph/einsum.h"
+#include "frontend/nn/sequence_layers.h"
 #include "tests/frontend/error_of.h"
 #include "tests/frontend/numeric_gradient.h"
+#include "tests/training/traced_ir.h"
 
 namespace mpc {
 namespace {
@@ -128,6 +134,39 @@ TEST(AdaptivePooling, TheFirstOfEqualMaximaHasTheDerivative) {
   const std::vector<float> weights = Values({1, 1, 1, 3}, 9).ToFloats();
   // Windows of two columns begin at 0, 1 and 2.
   EXPECT_THAT(gradient, ElementsAre(weights[0], weights[1], weights[2], 0, 0, 0, 0, 0));
+}
+
+/// [N, 4, L] -> [N, L, 4] by the kinds of products that the front end composes.
+class Products : public nn::Cell {
+ public:
+  MPC_CELL(Products, line, attention)
+  Tensor Construct(Tensor x) {
+    const Tensor y = einsum("ncl->nlc", {line(x)});
+    const Tensor z = einsum("nts,nsc->ntc", {einsum("ntc,nsc->nts", {y, y}), y});
+    return attention(y, z, z);
+  }
+  nn::Conv1d line{4, 4, 3};
+  nn::MultiheadAttention attention{4, 2};
+};
+
+TEST(ComposedLayers, ProductsAreInTheClassThatTheirHeadersState) {
+  Products network;
+  internal::StepOptions options;
+  internal::UseDevice("cpu", options);
+  options.compile.level = "O1";
+  options.compile.dtype = "bf16";
+  options.networks = {&network};
+  const auto step = internal::CompileStep(
+      &network, [&](const std::vector<Tensor>& inputs) { return std::vector<Tensor>{network(inputs[0])}; },
+      {TensorSpec{DType::kF32, {2, 4, 6}}}, options);
+  ASSERT_TRUE(step.ok()) << step.status();
+  const std::string ir = (*step)->compiled().final_ir.Print();
+  for (const auto& [operation, count] :
+       {std::pair("mpc.conv2d ", 1), std::pair("mpc.batch_matmul ", 2), std::pair("mpc.attention ", 1)}) {
+    const std::vector<std::string> lines = testing::LinesWith(ir, operation);
+    EXPECT_EQ(lines.size(), static_cast<std::size_t>(count)) << operation << ir;
+    for (const std::string& line : lines) EXPECT_THAT(line, HasSubstr("xbf16>")) << "Allow is low";
+  }
 }
 
 }  // namespace

@@ -165,6 +165,7 @@ TEST(ComposedOps, ElementWiseOnesAreOneRegion) {
       {"elu", [](const Tensor& x) { return elu(x); }},
       {"softplus", [](const Tensor& x) { return softplus(x); }},
       {"mish", [](const Tensor& x) { return mish(x); }},
+      {"hard_swish", [](const Tensor& x) { return hard_swish(x); }},
       {"hard_swish of mish", [](const Tensor& x) { return hard_swish(mish(x)); }},
       {"rms_norm", [](const Tensor& x) { return rms_norm(x, ops::Fill(DType::kF32, {8}, 2)); }},
       {"a chain", [](const Tensor& x) { return elu(softplus(x)) * mish(x); }},
