@@ -1,10 +1,45 @@
 #include "frontend/graph/composed_ops.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/emit.h"
 #include "frontend/graph/ops.h"
 
 namespace mpc {
+namespace {
+
+bool IsInteger(const Tensor& x) { return x.dtype() == DType::kI32 || x.dtype() == DType::kI64; }
+
+// x stretched to `shape`, which has its rank. The operation broadcast_to takes floating tensors alone.
+Tensor Stretched(const Tensor& x, const Shape& shape) {
+  if (IsInteger(x)) return x * ops::Fill(x.dtype(), shape, 1);
+  if (x.dtype() == DType::kBool) return logical_and(x, ops::Fill(DType::kBool, shape, 1));
+  return broadcast_to(x, shape);
+}
+
+// Zeros where `kept` is false.
+Tensor Masked(const Tensor& x, const Tensor& kept) {
+  if (IsInteger(x)) return x * cast(kept, x.dtype());
+  if (x.dtype() == DType::kBool) return logical_and(x, kept);
+  return where(kept, x, ops::Fill(x.dtype(), {}, 0));
+}
+
+using Comparison = Tensor (*)(const Tensor& a, const Tensor& b);
+
+// Keeps the elements of the last two axes whose column compares to row + diagonal as `keeps` says.
+Tensor Triangle(const char* name, const Tensor& x, std::int64_t diagonal, Comparison keeps) {
+  if (x.rank() < 2) {
+    return internal::FailWith(absl::StrCat(name, " takes a tensor of rank 2 or more, got ", x.spec().ToString()),
+                              {1, 1});
+  }
+  const std::int64_t rows = x.dim(-2), columns = x.dim(-1);
+  // Diagonals further out give the same triangle.
+  const std::int64_t first = std::clamp(diagonal, -rows - 1, columns + 1);
+  return Masked(x, keeps(arange(columns), reshape(arange(first, first + rows), {rows, 1})));
+}
+
+}  // namespace
 
 Tensor elu(const Tensor& x, double alpha) {
   // x - relu(x) is min(x, 0), whose derivative at 0 is 1.
@@ -48,6 +83,55 @@ Tensor stack(const std::vector<Tensor>& tensors, std::int64_t axis) {
   rows.reserve(tensors.size());
   for (const Tensor& x : tensors) rows.push_back(reshape(x, shape));
   return concat(rows, place);
+}
+
+Tensor tile(const Tensor& x, std::vector<std::int64_t> repeats) {
+  Shape shape = x.shape();
+  const std::size_t rank = std::max(shape.size(), repeats.size());
+  shape.insert(shape.begin(), rank - shape.size(), 1);
+  repeats.insert(repeats.begin(), rank - repeats.size(), 1);
+  // Each count above 1 gets an axis of its own in front of what it repeats. Other axes join the one before them.
+  Shape source = {1}, stretched = {1}, result;
+  double elements = static_cast<double>(x.size());
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    elements *= static_cast<double>(repeats[axis]);
+    if (repeats[axis] < 1 || elements > 0x1p47) {
+      return internal::FailWith(absl::StrCat("tile takes counts of 1 or more that give at most 2^47 elements, got ",
+                                             repeats[axis], " for axis ", axis, " of ", ShapeToString(shape)),
+                                shape);
+    }
+    if (repeats[axis] > 1) {
+      source.insert(source.end(), {1, 1});
+      stretched.insert(stretched.end(), {repeats[axis], 1});
+    }
+    source.back() *= shape[axis];
+    stretched.back() *= shape[axis];
+    result.push_back(shape[axis] * repeats[axis]);
+  }
+  return reshape(Stretched(reshape(x, source), stretched), result);
+}
+
+Tensor tril(const Tensor& x, std::int64_t diagonal) { return Triangle("tril", x, diagonal, less_equal); }
+Tensor triu(const Tensor& x, std::int64_t diagonal) { return Triangle("triu", x, diagonal, greater_equal); }
+
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv1dOpOptions& options) {
+  if (x.rank() != 3 || weight.rank() != 3) {
+    return internal::FailWith(absl::StrCat("conv1d takes sequences [N, C, L] and a weight [O, C / group, k], got ",
+                                           x.spec().ToString(), " and ", weight.spec().ToString()),
+                              {1, 1, 1});
+  }
+  if (options.padding.size() != 2) {
+    return internal::FailWith(
+        absl::StrCat("conv1d takes a padding of two values, left and right, got ", options.padding.size()), {1, 1, 1});
+  }
+  const auto image = [](const Tensor& row) { return reshape(row, {row.dim(0), row.dim(1), 1, row.dim(2)}); };
+  const Tensor y = conv2d(image(x), image(weight), bias,
+                          {.stride = {1, options.stride},
+                           .pad_mode = options.pad_mode,
+                           .padding = {0, 0, options.padding[0], options.padding[1]},
+                           .dilation = {1, options.dilation},
+                           .group = options.group});
+  return reshape(y, {y.dim(0), y.dim(1), y.dim(3)});
 }
 
 Tensor argsort(const Tensor& x, std::int64_t axis, bool descending) { return sort(x, axis, descending).second; }

@@ -1,15 +1,22 @@
-// Layers made of functions of frontend/graph/composed_ops.h, which states their AMP classes.
+// Layers made of functions of frontend/graph/composed_ops.h and of operations that exist. Each states the AMP classes
+// of its parts, which docs/amp.md lists. Names and defaults are MindSpore's.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "frontend/graph/adaptive_pool.h"
 #include "frontend/graph/cell.h"
 #include "frontend/graph/composed_ops.h"
 #include "frontend/graph/initializer.h"
+#include "frontend/graph/ops.h"
+#include "frontend/nn/layers.h"
 
 namespace mpc::nn {
 
-/// x where x > 0, else alpha * (exp(x) - 1).
+/// x where x > 0, else alpha * (exp(x) - 1). AMP classes: those of elu.
 class ELU : public Cell {
  public:
   MPC_CELL(ELU)
@@ -20,14 +27,14 @@ class ELU : public Cell {
   double alpha_;
 };
 
-/// log(1 + exp(x)).
+/// log(1 + exp(x)). AMP classes: those of softplus.
 class Softplus : public Cell {
  public:
   MPC_CELL(Softplus)
   Tensor Construct(const Tensor& x) { return softplus(x); }
 };
 
-/// x * tanh(softplus(x)).
+/// x * tanh(softplus(x)). AMP classes: those of mish.
 class Mish : public Cell {
  public:
   MPC_CELL(Mish)
@@ -35,7 +42,8 @@ class Mish : public Cell {
 };
 
 /// Divides by the root of the mean square over the last axis, of extent `dim`. gamma [dim] begins at one.
-/// MindSpore has the function ops.rms_norm only. The layer's epsilon is that function's.
+/// MindSpore has the function ops.rms_norm only. The layer's epsilon is that function's. AMP classes: those of
+/// rms_norm.
 class RMSNorm : public Cell {
  public:
   MPC_CELL(RMSNorm, gamma)
@@ -45,6 +53,78 @@ class RMSNorm : public Cell {
 
  private:
   double epsilon_;
+};
+
+struct InstanceNormOptions {
+  double eps = 1e-5;
+  bool affine = true;  ///< gamma and beta are trained
+  Initializer gamma_init = Ones();
+  Initializer beta_init = Zeros();
+};
+
+/// Normalises each channel of each sample of [N, C, H, W]. gamma and beta are [C]. It is group_norm with a group for
+/// each channel, of the class norms. MindSpore's momentum, which its result does not depend on, is not there.
+class InstanceNorm2d : public Cell {
+ public:
+  MPC_CELL(InstanceNorm2d, gamma, beta)
+  explicit InstanceNorm2d(std::int64_t num_features, const InstanceNormOptions& options = {});
+  Tensor Construct(const Tensor& x);
+  Parameter gamma;
+  Parameter beta;
+
+ private:
+  std::int64_t num_features_;
+  double eps_;
+};
+
+struct Conv1dOptions {
+  std::int64_t stride = 1;
+  std::string pad_mode = "same";            ///< same, valid, pad
+  std::vector<std::int64_t> padding = {0};  ///< for "pad": one value, or left, right
+  std::int64_t dilation = 1;
+  std::int64_t group = 1;
+  bool has_bias = false;
+  std::optional<Initializer> weight_init;  ///< HeUniform(sqrt(5))
+  std::optional<Initializer> bias_init;    ///< U(-1/sqrt(fan_in), 1/sqrt(fan_in))
+};
+
+/// 1-D convolution: [N, in, L] -> [N, out, L']. weight [out, in / group, kernel_size], as in PyTorch; MindSpore's has
+/// another axis of extent 1. bias [out]. AMP classes: those of conv1d.
+class Conv1d : public Cell {
+ public:
+  MPC_CELL(Conv1d, weight, bias)
+  Conv1d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size,
+         const Conv1dOptions& options = {});
+  Tensor Construct(const Tensor& x);
+  Parameter weight;
+  Parameter bias;
+
+ private:
+  std::int64_t in_channels_;
+  Conv1dOpOptions options_;
+};
+
+/// The mean over windows that give an image of the size `output_size`, where -1 keeps an extent. AMP classes: those of
+/// adaptive_avg_pool2d.
+class AdaptiveAvgPool2d : public Cell {
+ public:
+  MPC_CELL(AdaptiveAvgPool2d)
+  explicit AdaptiveAvgPool2d(Size2d output_size) : output_size_(output_size) {}
+  Tensor Construct(const Tensor& x) { return adaptive_avg_pool2d(x, output_size_.values()); }
+
+ private:
+  Size2d output_size_;
+};
+
+/// The maximum over the same windows. AMP classes: those of adaptive_max_pool2d.
+class AdaptiveMaxPool2d : public Cell {
+ public:
+  MPC_CELL(AdaptiveMaxPool2d)
+  explicit AdaptiveMaxPool2d(Size2d output_size) : output_size_(output_size) {}
+  Tensor Construct(const Tensor& x) { return adaptive_max_pool2d(x, output_size_.values()); }
+
+ private:
+  Size2d output_size_;
 };
 
 }  // namespace mpc::nn

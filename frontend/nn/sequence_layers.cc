@@ -93,16 +93,33 @@ MultiHeadAttention::MultiHeadAttention(std::int64_t embed_dim, std::int64_t num_
       num_heads_(num_heads),
       causal_(options.causal) {}
 
-Tensor MultiHeadAttention::Construct(const Tensor& x) {
+Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+                                      const AttentionMasks& masks) {
+  const auto given = [](const Tensor& mask) { return mask.defined() ? mask : Tensor::Scalar(false); };
+  return (*this)(query, key, value, given(masks.key_padding_mask), given(masks.attn_mask));
+}
+
+Tensor MultiHeadAttention::Construct(const std::vector<Tensor>& inputs) {
+  const Shape shape = inputs.empty() ? Shape{1, 1, 1} : inputs[0].shape();
   if (num_heads_ < 1 || embed_dim_ % num_heads_ != 0) {
     return FailWith(
-        absl::StrCat("MultiHeadAttention: num_heads = ", num_heads_, " must divide embed_dim = ", embed_dim_),
-        x.shape());
+        absl::StrCat("MultiHeadAttention: num_heads = ", num_heads_, " must divide embed_dim = ", embed_dim_), shape);
   }
-  if (x.rank() != 3 || x.dim(2) != embed_dim_) {
+  if (inputs.size() != 1 && inputs.size() != 3 && inputs.size() != 5) {
+    return FailWith(absl::StrCat("MultiHeadAttention takes x, or query, key and value, with or without two masks, got ",
+                                 inputs.size(), " tensors"),
+                    shape);
+  }
+  for (std::size_t i = 0; i < std::min<std::size_t>(3, inputs.size()); ++i) {
+    const Tensor& x = inputs[i];
+    if (x.rank() == 3 && x.dim(2) == embed_dim_) continue;
     return FailWith(absl::StrCat("MultiHeadAttention expects [N, T, ", embed_dim_, "], got ", x.spec().ToString()),
-                    x.shape());
+                    shape);
   }
+  return inputs.size() == 1 ? OfOneSequence(inputs[0]) : OfTwoSequences(inputs);
+}
+
+Tensor MultiHeadAttention::OfOneSequence(const Tensor& x) {
   const std::int64_t samples = x.dim(0);
   const std::int64_t positions = x.dim(1);
   const std::int64_t head_width = embed_dim_ / num_heads_;
@@ -111,8 +128,71 @@ Tensor MultiHeadAttention::Construct(const Tensor& x) {
   const Tensor heads = transpose(reshape(projected, {samples, positions, 3, num_heads_, head_width}), {2, 0, 3, 1, 4});
   std::vector<Tensor> parts = split(heads, {1, 1, 1}, 0);
   for (Tensor& part : parts) part = reshape(part, {samples, num_heads_, positions, head_width});
-  const Tensor y = scaled_dot_product_attention(parts[0], parts[1], parts[2], {}, {.scale = {}, .causal = causal_});
-  const Tensor joined = reshape(transpose(y, {0, 2, 1, 3}), {samples * positions, embed_dim_});
+  return Projected(scaled_dot_product_attention(parts[0], parts[1], parts[2], {}, {.scale = {}, .causal = causal_}));
+}
+
+Tensor MultiHeadAttention::OfTwoSequences(const std::vector<Tensor>& inputs) {
+  const Shape& query = inputs[0].shape();
+  if (inputs[1].shape() != inputs[2].shape() || inputs[1].dim(0) != query[0]) {
+    return FailWith(absl::StrCat("MultiHeadAttention expects query [N, T, ", embed_dim_, "] with key and value [N, S, ",
+                                 embed_dim_, "], got ", inputs[0].spec().ToString(), ", ", inputs[1].spec().ToString(),
+                                 " and ", inputs[2].spec().ToString()),
+                    query);
+  }
+  const absl::StatusOr<Tensor> allowed = Allowed(inputs);
+  if (!allowed.ok()) return FailWith(std::string(allowed.status().message()), query);
+  const std::vector<std::int64_t> parts(3, embed_dim_);
+  const std::vector<Tensor> weights = split(in_proj.weight, parts, 0);
+  const std::vector<Tensor> biases =
+      in_proj.bias.defined() ? split(in_proj.bias, parts, 0) : std::vector<Tensor>(parts.size());
+  std::vector<Tensor> heads;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const Tensor& x = inputs[part];
+    const Tensor y =
+        matmul(reshape(x, {x.dim(0) * x.dim(1), embed_dim_}), weights[part], biases[part], {.transpose_b = true});
+    heads.push_back(transpose(reshape(y, {x.dim(0), x.dim(1), num_heads_, embed_dim_ / num_heads_}), {0, 2, 1, 3}));
+  }
+  return Projected(
+      scaled_dot_product_attention(heads[0], heads[1], heads[2], *allowed, {.scale = {}, .causal = causal_}));
+}
+
+absl::StatusOr<Tensor> MultiHeadAttention::Allowed(const std::vector<Tensor>& inputs) const {
+  const std::int64_t samples = inputs[0].dim(0), queries = inputs[0].dim(1), keys = inputs[1].dim(1);
+  Tensor left_out;
+  const auto add = [&](const char* name, const Tensor& mask, const std::vector<std::pair<Shape, Shape>>& shapes) {
+    if (mask.dtype() != DType::kBool) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("MultiHeadAttention takes a mask of i1, true where a position is "
+                       "left out, got ",
+                       name, " ", mask.spec().ToString()));
+    }
+    if (mask.rank() == 0) return absl::OkStatus();
+    std::string expected;
+    for (const auto& [shape, broadcast] : shapes) {
+      if (mask.shape() == shape) {
+        const Tensor part = reshape(mask, broadcast);
+        left_out = left_out.defined() ? logical_or(left_out, part) : part;
+        return absl::OkStatus();
+      }
+      absl::StrAppend(&expected, expected.empty() ? "" : " or ", ShapeToString(shape));
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("MultiHeadAttention expects ", name, " of shape ", expected, ", got ", mask.spec().ToString()));
+  };
+  if (inputs.size() < 5) return Tensor();
+  absl::Status status = add("key_padding_mask", inputs[3], {{Shape{samples, keys}, Shape{samples, 1, 1, keys}}});
+  if (status.ok()) {
+    status = add("attn_mask", inputs[4],
+                 {{Shape{queries, keys}, Shape{1, 1, queries, keys}},
+                  {Shape{samples * num_heads_, queries, keys}, Shape{samples, num_heads_, queries, keys}}});
+  }
+  if (!status.ok()) return status;
+  return left_out.defined() ? logical_not(left_out) : Tensor();
+}
+
+Tensor MultiHeadAttention::Projected(const Tensor& heads) {
+  const std::int64_t samples = heads.dim(0), positions = heads.dim(2);
+  const Tensor joined = reshape(transpose(heads, {0, 2, 1, 3}), {samples * positions, embed_dim_});
   return reshape(out_proj(joined), {samples, positions, embed_dim_});
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "frontend/graph/cell.h"
 #include "frontend/graph/initializer.h"
 #include "frontend/graph/sequence_ops.h"
@@ -91,21 +92,50 @@ struct MultiHeadAttentionOptions {
   std::optional<Initializer> output_init;  ///< weight of out_proj; left out: weight_init
 };
 
-/// Self-attention: [N, T, embed_dim] -> [N, T, embed_dim]. `in_proj` [3 embed_dim, embed_dim] makes queries, keys and
-/// values, in that order; a head has embed_dim / num_heads neighbouring features of each. Biases start at zero.
+/// What attention must not read: i1, true where a position is left out, as in MindSpore. Undefined masks leave out
+/// nothing. MindSpore's floating masks are not there.
+struct AttentionMasks {
+  Tensor key_padding_mask;  ///< [N, S]: positions of each sample's keys
+  Tensor attn_mask;         ///< [T, S], or [N * num_heads, T, S]: positions of the keys for each query
+};
+
+/// Attention of several heads. On x [N, T, embed_dim] it is self-attention. On query [N, T, embed_dim] with key and
+/// value [N, S, embed_dim] it reads another sequence, with masks where they are given. Both give [N, T, embed_dim]. A
+/// query that may read nothing gives zeros before out_proj.
+///
+/// `in_proj` [3 embed_dim, embed_dim] makes queries, keys and values, in that order; a head has embed_dim / num_heads
+/// neighbouring features of each. Biases start at zero. Products and attention are Allow, masks and movement Clear. On
+/// two sequences the products with in_proj have the path of this Cell.
+///
+/// Samples come first, as with MindSpore's batch_first. Its dropout, add_bias_kv, add_zero_attn, kdim and vdim are not
+/// there, and weights of attention are not returned.
 class MultiHeadAttention : public Cell {
  public:
   MPC_CELL(MultiHeadAttention, in_proj, out_proj)
   MultiHeadAttention(std::int64_t embed_dim, std::int64_t num_heads, const MultiHeadAttentionOptions& options = {});
-  Tensor Construct(const Tensor& x);
+  /// Attention with masks: attention(query, key, value, {.key_padding_mask = padding}).
+  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks);
+  /// Takes x, or query, key and value, or these with key_padding_mask and attn_mask. A mask of rank 0 leaves out
+  /// nothing. Errors: shapes that do not fit, masks of another type.
+  Tensor Construct(const std::vector<Tensor>& inputs);
   Dense in_proj;
   Dense out_proj;
 
  private:
+  Tensor OfOneSequence(const Tensor& x);
+  Tensor OfTwoSequences(const std::vector<Tensor>& inputs);
+  /// Where each query may read, broadcast to [N, num_heads, T, S]; undefined: everywhere. Errors: those of Construct.
+  absl::StatusOr<Tensor> Allowed(const std::vector<Tensor>& inputs) const;
+  /// out_proj of the heads [N, num_heads, T, embed_dim / num_heads].
+  Tensor Projected(const Tensor& heads);
+
   std::int64_t embed_dim_;
   std::int64_t num_heads_;
   bool causal_;
 };
+
+/// MindSpore's name.
+using MultiheadAttention = MultiHeadAttention;
 
 struct LSTMCellOptions {
   bool has_bias = true;

@@ -5,18 +5,25 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <utility>
+#include <vector>
 
+#include "frontend/graph/compiled_step.h"
 #include "frontend/nn/composed_layers.h"
 #include "tests/frontend/error_of.h"
+#include "tests/frontend/numeric_gradient.h"
 #include "tests/training/training_support.h"
 
 namespace mpc {
 namespace {
 
+using testing::Count;
 using ::testing::ElementsAre;
 using testing::ErrorOf;
+using testing::ExpectGradient;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
@@ -76,6 +83,98 @@ TEST(ComposedOps, StackAndArgsort) {
   EXPECT_THAT(ErrorOf(stack({a}, 2)), HasSubstr("stack axis 2 is outside [-2, 1]"));
   EXPECT_THAT(argsort(a).ToFloats(), ElementsAre(1, 0));
   EXPECT_THAT(argsort(a, -1, /*descending=*/true).ToFloats(), ElementsAre(0, 1));
+}
+
+TEST(ComposedOps, TileRepeatsAxes) {
+  const Tensor x = Tensor::From({1.0f, 2.0f, 3.0f, 4.0f}, {2, 2});
+  EXPECT_THAT(tile(x, {1, 2}).ToFloats(), ElementsAre(1, 2, 1, 2, 3, 4, 3, 4));
+  EXPECT_THAT(tile(x, {2, 1}).ToFloats(), ElementsAre(1, 2, 3, 4, 1, 2, 3, 4));
+  EXPECT_THAT(tile(x, {2}).ToFloats(), ElementsAre(1, 2, 1, 2, 3, 4, 3, 4)) << "counts are aligned at the right";
+  EXPECT_EQ(tile(x, {3, 1, 2}).shape(), Shape({3, 2, 4}));
+  EXPECT_EQ(tile(x, {}).ToFloats(), x.ToFloats());
+  EXPECT_THAT(tile(Tensor::Scalar(7.0f), {3}).ToFloats(), ElementsAre(7, 7, 7));
+  EXPECT_THAT(ErrorOf(tile(x, {0, 2})), HasSubstr("tile takes counts of 1 or more that give at most 2^47 elements"));
+  EXPECT_THAT(ErrorOf(tile(x, {1, std::int64_t{1} << 60})), HasSubstr("for axis 1 of 2x2"));
+}
+
+TEST(ComposedOps, TriangularPartsBeginAtADiagonal) {
+  const Tensor x = Tensor::From({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f}, {2, 3});
+  EXPECT_THAT(tril(x).ToFloats(), ElementsAre(1, 0, 0, 4, 5, 0));
+  EXPECT_THAT(tril(x, 1).ToFloats(), ElementsAre(1, 2, 0, 4, 5, 6));
+  EXPECT_THAT(triu(x).ToFloats(), ElementsAre(1, 2, 3, 0, 5, 6));
+  EXPECT_THAT(triu(x, -1).ToFloats(), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(triu(x, 2).ToFloats(), ElementsAre(0, 0, 3, 0, 0, 0));
+  constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(tril(x, kFar).ToFloats(), x.ToFloats());
+  EXPECT_EQ(triu(x, -kFar).ToFloats(), x.ToFloats());
+  EXPECT_THAT(tril(tile(x, {2, 1, 1})).ToFloats(), ElementsAre(1, 0, 0, 4, 5, 0, 1, 0, 0, 4, 5, 0));
+  const Tensor bad = Tensor::From({1.0f, testing::kNan, 3.0f, 4.0f}, {2, 2});
+  EXPECT_THAT(tril(bad).ToFloats(), ElementsAre(1, 0, 3, 4)) << "what is left out is zero, whatever it was";
+  EXPECT_THAT(ErrorOf(tril(Values({3}))), HasSubstr("tril takes a tensor of rank 2 or more, got tensor<3xf32>"));
+}
+
+TEST(ComposedOps, TileAndTriangularPartsTakeIntegersAndTruthValues) {
+  const Tensor numbers = Tensor::From({1, 2, 3, 4}, {2, 2});
+  EXPECT_EQ(tile(numbers, {1, 2}).dtype(), DType::kI32);
+  EXPECT_THAT(tile(numbers, {1, 2}).ToFloats(), ElementsAre(1, 2, 1, 2, 3, 4, 3, 4));
+  EXPECT_EQ(triu(numbers).dtype(), DType::kI32);
+  EXPECT_THAT(triu(numbers).ToFloats(), ElementsAre(1, 2, 0, 4));
+  const Tensor truths = Tensor::From({true, false, true, true}, {2, 2});
+  EXPECT_EQ(tile(truths, {2, 1}).dtype(), DType::kBool);
+  EXPECT_THAT(tile(truths, {2, 1}).ToFloats(), ElementsAre(1, 0, 1, 1, 1, 0, 1, 1));
+  EXPECT_THAT(tril(truths).ToFloats(), ElementsAre(1, 0, 1, 1));
+}
+
+TEST(ComposedOps, GradientsAreThoseOfDifferences) {
+  const Tensor x = Values({2, 3}, 1);
+  ExpectGradient([](const Tensor& x) { return mish(x); }, x);
+  ExpectGradient([](const Tensor& x) { return rms_norm(x, Values({3}, 2)); }, x);
+  ExpectGradient([&x](const Tensor& gamma) { return rms_norm(x, gamma); }, Values({3}, 2));
+  ExpectGradient([&x](const Tensor& y) { return stack({y, x, y * y}, 1); }, x);
+  ExpectGradient([](const Tensor& x) { return tile(x, {2, 1, 3}); }, x);
+  ExpectGradient([](const Tensor& x) { return tril(x, -1) + triu(x * x, 1); }, x);
+}
+
+// argsort has indices alone. The values of sort, which it is made of, have the derivatives of what they came from.
+TEST(ComposedOps, SortedValuesCarryTheirDerivatives) {
+  const Tensor x = testing::DistinctValues({2, 3});
+  ExpectGradient([](const Tensor& x) { return square(sort(x, -1, /*descending=*/true).first); }, x);
+  ExpectGradient([](const Tensor& x) { return square(topk(x, 2).first); }, x);
+}
+
+/// The compiled function of one tensor, 4 x 8, and the regions of its IR.
+struct Compiled {
+  explicit Compiled(const std::function<Tensor(const Tensor&)>& function) {
+    internal::StepOptions options;
+    internal::UseDevice("cpu", options);
+    options.compile.fusion = true;
+    const auto step = internal::CompileStep(
+        nullptr, [&](const std::vector<Tensor>& inputs) { return std::vector<Tensor>{function(inputs[0])}; },
+        {TensorSpec{DType::kF32, {4, 8}}}, options);
+    EXPECT_TRUE(step.ok()) << step.status();
+    if (!step.ok()) return;
+    regions = Count((*step)->compiled().final_ir.Print(), "= mpc.fusion(");
+    instructions = (*step)->program().step().instructions.size();
+  }
+  int regions = 0;
+  std::size_t instructions = 0;
+};
+
+TEST(ComposedOps, ElementWiseOnesAreOneRegion) {
+  const std::vector<std::pair<const char*, std::function<Tensor(const Tensor&)>>> functions = {
+      {"elu", [](const Tensor& x) { return elu(x); }},
+      {"softplus", [](const Tensor& x) { return softplus(x); }},
+      {"mish", [](const Tensor& x) { return mish(x); }},
+      {"hard_swish", [](const Tensor& x) { return hard_swish(x); }},
+      {"hard_swish of mish", [](const Tensor& x) { return hard_swish(mish(x)); }},
+      {"rms_norm", [](const Tensor& x) { return rms_norm(x, ops::Fill(DType::kF32, {8}, 2)); }},
+      {"a chain", [](const Tensor& x) { return elu(softplus(x)) * mish(x); }},
+  };
+  for (const auto& [name, function] : functions) {
+    const Compiled compiled(function);
+    EXPECT_EQ(compiled.regions, 1) << name;
+    EXPECT_EQ(compiled.instructions, 1u) << name << " is one kernel";
+  }
 }
 
 }  // namespace

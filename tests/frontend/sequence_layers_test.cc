@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <vector>
 
 #include "tests/frontend/error_of.h"
 #include "tests/training/training_support.h"
@@ -119,6 +122,141 @@ TEST(MultiHeadAttention, RefusesShapesThatDoNotFit) {
               HasSubstr("MultiHeadAttention expects [N, T, 8], got tensor<4x8xf32>"));
   EXPECT_THAT(ErrorOf(nn::MultiHeadAttention(8, 3)(Values({1, 4, 8}))),
               HasSubstr("num_heads = 3 must divide embed_dim = 8"));
+}
+
+/// An attention of 2 heads over 4 features, and its inputs: 2 samples, 3 queries, 5 keys.
+struct TwoSequences {
+  TwoSequences() { SetSeed(3); }
+  nn::MultiheadAttention attention{4, 2};
+  Tensor query = Values({2, 3, 4}, 1);
+  Tensor key = Values({2, 5, 4}, 2);
+  Tensor value = Values({2, 5, 4}, 3);
+};
+
+TEST(MultiheadAttention, OfOneSequenceGivesThatOfThreeEqualOnes) {
+  TwoSequences given;
+  const Tensor& x = given.query;
+  EXPECT_THAT(given.attention(x, x, x).ToFloats(), Pointwise(FloatNear(1e-6f), given.attention(x).ToFloats()));
+  nn::MultiheadAttention causal(4, 2, {.has_bias = false, .causal = true});
+  EXPECT_THAT(causal(x, x, x).ToFloats(), Pointwise(FloatNear(1e-6f), causal(x).ToFloats()));
+}
+
+TEST(MultiheadAttention, ReadsAnotherSequence) {
+  TwoSequences given;
+  const auto part = [](const Parameter& parameter, std::int64_t i) {
+    const Tensor all = *parameter.Value();
+    Shape starts(all.shape().size(), 0), sizes = all.shape();
+    starts[0] = 4 * i;
+    sizes[0] = 4;
+    return slice(all, starts, sizes);
+  };
+  ASSERT_TRUE(given.attention.in_proj.bias.SetData(Values({12}, 5)).ok());
+  const auto heads = [&](const Tensor& x, std::int64_t i) {
+    const Tensor y = matmul(reshape(x, {-1, 4}), part(given.attention.in_proj.weight, i),
+                            part(given.attention.in_proj.bias, i), {.transpose_b = true});
+    return transpose(reshape(y, {2, x.dim(1), 2, 2}), {0, 2, 1, 3});
+  };
+  const Tensor read = scaled_dot_product_attention(heads(given.query, 0), heads(given.key, 1), heads(given.value, 2));
+  const Tensor joined = reshape(transpose(read, {0, 2, 1, 3}), {6, 4});
+  const Tensor expected = matmul(joined, *given.attention.out_proj.weight.Value(), {}, {.transpose_b = true});
+  const Tensor y = given.attention(given.query, given.key, given.value);
+  EXPECT_EQ(y.shape(), Shape({2, 3, 4}));
+  EXPECT_THAT(y.ToFloats(), Pointwise(FloatNear(1e-6f), expected.ToFloats()));
+}
+
+TEST(MultiheadAttention, PaddedKeysAreNotRead) {
+  TwoSequences given;
+  // The last two keys of the second sample are padding.
+  const Tensor padding = Tensor::From({false, false, false, false, false, false, false, false, true, true}, {2, 5});
+  const Tensor masked = given.attention(given.query, given.key, given.value, {.key_padding_mask = padding});
+  std::vector<float> changed = given.value.ToFloats();
+  for (std::size_t i = 32; i < 40; ++i) changed[i] += 1;
+  const Tensor other = Tensor::From(changed, {2, 5, 4});
+  EXPECT_EQ(masked.ToFloats(),
+            given.attention(given.query, given.key, other, {.key_padding_mask = padding}).ToFloats());
+  EXPECT_NE(given.attention(given.query, given.key, given.value).ToFloats(),
+            given.attention(given.query, given.key, other).ToFloats());
+}
+
+TEST(MultiheadAttention, MasksOfQueriesJoinThoseOfKeys) {
+  TwoSequences given;
+  const auto masked = [&](const nn::AttentionMasks& masks) {
+    return given.attention(given.query, given.key, given.value, masks).ToFloats();
+  };
+  // A query reads no key behind its own position.
+  std::vector<std::int32_t> later;
+  for (std::int32_t i = 0; i < 15; ++i) later.push_back(i % 5 > i / 5);
+  const Tensor attn_mask = Tensor::From(later, {3, 5}).To(DType::kBool);
+  const std::vector<float> y = masked({.attn_mask = attn_mask});
+  // The same mask for each of two samples and two heads.
+  const Tensor each = Tensor::From(
+                          [&] {
+                            std::vector<std::int32_t> all;
+                            for (int i = 0; i < 4; ++i) all.insert(all.end(), later.begin(), later.end());
+                            return all;
+                          }(),
+                          {4, 3, 5})
+                          .To(DType::kBool);
+  EXPECT_EQ(masked({.attn_mask = each}), y);
+  // A padded first key leaves nothing to the first query of the first sample.
+  std::vector<std::int32_t> padding(10, 0);
+  padding[0] = 1;
+  const Tensor key_padding_mask = Tensor::From(padding, {2, 5}).To(DType::kBool);
+  const std::vector<float> both = masked({.key_padding_mask = key_padding_mask, .attn_mask = attn_mask});
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(both[i], 0) << "out_proj of zeros, with a bias of zeros";
+  EXPECT_TRUE(std::equal(both.begin() + 12, both.end(), y.begin() + 12)) << "the second sample has no padding";
+  EXPECT_EQ(masked({}), given.attention(given.query, given.key, given.value).ToFloats());
+}
+
+TEST(MultiheadAttention, RefusesMasksThatDoNotFit) {
+  TwoSequences given;
+  const auto error = [&](const nn::AttentionMasks& masks) {
+    return ErrorOf(given.attention(given.query, given.key, given.value, masks));
+  };
+  EXPECT_THAT(error({.attn_mask = Values({3, 5})}),
+              HasSubstr("MultiHeadAttention takes a mask of i1, true where a position is left out, got attn_mask "
+                        "tensor<3x5xf32>"));
+  EXPECT_THAT(error({.attn_mask = Tensor::Zeros({5, 3}, DType::kBool)}),
+              HasSubstr("MultiHeadAttention expects attn_mask of shape 3x5 or 4x3x5, got tensor<5x3xi1>"));
+  EXPECT_THAT(error({.key_padding_mask = Tensor::Zeros({2, 3}, DType::kBool)}),
+              HasSubstr("MultiHeadAttention expects key_padding_mask of shape 2x5, got tensor<2x3xi1>"));
+  EXPECT_THAT(ErrorOf(given.attention(given.query, given.key, given.query)),
+              HasSubstr("MultiHeadAttention expects query [N, T, 4] with key and value [N, S, 4]"));
+  EXPECT_THAT(ErrorOf(given.attention(given.query, given.key)),
+              HasSubstr("MultiHeadAttention takes x, or query, key and value, with or without two masks, got 2"));
+}
+
+/// The derivative of a sum over attention with in_proj's weight.
+class AttentionStep : public nn::TrainingStep {
+ public:
+  MPC_CELL(AttentionStep, attention)
+  Tensor Construct(Tensor query, Tensor key, Tensor mask) {
+    const Tensor y = attention(query, key, key * key, {.key_padding_mask = mask});
+    return ops::Backward(reduce_sum(y * Values({2, 3, 4}, 9)), {attention.in_proj.weight})[0];
+  }
+  nn::MultiheadAttention attention{4, 2};
+};
+
+TEST(MultiheadAttention, TrainsOnTwoSequences) {
+  SetSeed(3);
+  AttentionStep step;
+  const Tensor query = Values({2, 3, 4}, 1), key = Values({2, 5, 4}, 2);
+  const Tensor mask = Tensor::From({false, true, false, false, false, false, false, false, true, true}, {2, 5});
+  const Tensor gradient = step(query, key, mask);
+  ASSERT_TRUE(gradient.status().ok()) << gradient.status();
+  const Tensor value = key * key;
+  const std::vector<float> weight = step.attention.in_proj.weight.Value()->ToFloats();
+  const auto loss = [&](std::size_t i, float change) {
+    std::vector<float> changed = weight;
+    changed[i] += change;
+    EXPECT_TRUE(step.attention.in_proj.weight.SetData(Tensor::From(changed, {12, 4})).ok());
+    const std::vector<float> y = step.attention(query, key, value, {.key_padding_mask = mask}).ToFloats();
+    const std::vector<float> factors = Values({2, 3, 4}, 9).ToFloats();
+    return std::inner_product(y.begin(), y.end(), factors.begin(), 0.0);
+  };
+  for (const std::size_t i : {0, 7, 15, 16, 22, 31, 32, 40, 47}) {
+    EXPECT_NEAR(gradient.ToFloats()[i], (loss(i, 0x1p-6f) - loss(i, -0x1p-6f)) / 0x1p-5, 1e-3) << i;
+  }
 }
 
 TEST(LstmCell, GatesAreInMindSporesOrder) {

@@ -54,6 +54,29 @@ class Tokens : public nn::Cell {
   nn::Dense fc{18, 3};
 };
 
+/// [N, 2, 6, 6] -> [N, 3]: what the front end makes of several operations, one behind the other.
+class ComposedParts : public nn::Cell {
+ public:
+  MPC_CELL(ComposedParts, conv, norm, line, attention, scale, fc)
+  Tensor Construct(Tensor x) {
+    const Tensor y = mish(norm(conv(x)));
+    const Tensor pooled = adaptive_avg_pool2d(y, {4, 5}) + adaptive_max_pool2d(elu(y), {4, 5});
+    const Tensor sequence = einsum("ncl->nlc", {softplus(line(reshape(pooled, {x.dim(0), 4, 20})))});
+    const Tensor query = slice(sequence, {0, 0, 0}, {x.dim(0), 5, 8});
+    // A query reads the first positions up to its own.
+    const Tensor later = equal(tril(ops::Fill(DType::kF32, {5, 20}, 1)), Tensor::Scalar(0.0f));
+    const Tensor read = scale(attention(query, sequence, sequence, {.attn_mask = later}));
+    const Tensor products = einsum("ntc,nsc->nts", {read, tile(query, {1, 2, 1})});
+    return fc(reduce_mean(triu(products), {1}));
+  }
+  nn::Conv2d conv{2, 4, 3};
+  nn::InstanceNorm2d norm{4};
+  nn::Conv1d line{4, 8, 3};
+  nn::MultiheadAttention attention{8, 2};
+  nn::RMSNorm scale{8};
+  nn::Dense fc{10, 3};
+};
+
 data::Row TokenBatch() {
   std::vector<std::int32_t> indices;
   for (std::int32_t i = 0; i < 40; ++i) indices.push_back((i * 7 + i / 5) % 10);
@@ -82,6 +105,10 @@ TEST_P(ActivationTraining, LossFalls) {
   {
     SCOPED_TRACE("functions");
     ExpectLossFalls<ManyFunctions>(GetParam(), MakeBatch({6}, 8, 0));
+  }
+  {
+    SCOPED_TRACE("composed");
+    ExpectLossFalls<ComposedParts>(GetParam(), MakeBatch({2, 6, 6}, 8, 0));
   }
   {
     SCOPED_TRACE("tokens");

@@ -1,9 +1,11 @@
 // Cells, their layers, and the operations that Construct is written in.
 #pragma once
 
+#include "frontend/graph/adaptive_pool.h"
 #include "frontend/graph/cell.h"
 #include "frontend/graph/composed_ops.h"
 #include "frontend/graph/context.h"
+#include "frontend/graph/einsum.h"
 #include "frontend/graph/initializer.h"
 #include "frontend/graph/ops.h"
 #include "frontend/graph/parameter.h"

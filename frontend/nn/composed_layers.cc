@@ -1,0 +1,55 @@
+#include "frontend/nn/composed_layers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/graph/emit.h"
+
+namespace mpc::nn {
+
+using mpc::internal::FailWith;
+
+InstanceNorm2d::InstanceNorm2d(std::int64_t num_features, const InstanceNormOptions& options)
+    : gamma({num_features}, options.gamma_init, {.requires_grad = options.affine}),
+      beta({num_features}, options.beta_init, {.requires_grad = options.affine}),
+      num_features_(num_features),
+      eps_(options.eps) {}
+
+Tensor InstanceNorm2d::Construct(const Tensor& x) {
+  if (x.rank() != 4 || x.dim(1) != num_features_) {
+    return FailWith(absl::StrCat("InstanceNorm2d expects a rank-4 tensor with ", num_features_,
+                                 " channels on axis 1, got ", x.spec().ToString()),
+                    x.shape());
+  }
+  return group_norm(x, gamma, beta, num_features_, eps_);
+}
+
+Conv1d::Conv1d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size,
+               const Conv1dOptions& options)
+    : in_channels_(in_channels),
+      options_{.stride = options.stride,
+               .pad_mode = options.pad_mode,
+               .padding = options.padding,
+               .dilation = options.dilation,
+               .group = options.group} {
+  if (options.padding.size() == 1) options_.padding.push_back(options.padding[0]);
+  const std::int64_t group_channels = in_channels / std::max<std::int64_t>(1, options.group);
+  weight =
+      Parameter({out_channels, group_channels, kernel_size}, options.weight_init.value_or(HeUniform(std::sqrt(5.0))));
+  if (options.has_bias) {
+    const double bound = 1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, group_channels * kernel_size)));
+    bias = Parameter({out_channels}, options.bias_init.value_or(UniformRange(-bound, bound)));
+  }
+}
+
+Tensor Conv1d::Construct(const Tensor& x) {
+  if (x.rank() != 3 || x.dim(1) != in_channels_) {
+    return FailWith(
+        absl::StrCat("Conv1d expects sequences [N, C, L] with ", in_channels_, " channels, got ", x.spec().ToString()),
+        {1, weight.shape()[0], 1});
+  }
+  return conv1d(x, weight, bias.defined() ? bias.Read() : Tensor(), options_);
+}
+
+}  // namespace mpc::nn
