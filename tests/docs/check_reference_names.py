@@ -17,13 +17,11 @@ def exists(name):
     parts = name.split(".")
     found = importlib.import_module(parts[0])
     for index, part in enumerate(parts[1:], 1):
-        if not hasattr(found, part):
-            try:
-                importlib.import_module(".".join(parts[:index + 1]))
-            except ImportError:
-                return False
-        found = getattr(found, part, None)
-    return found is not None
+        try:
+            found = getattr(found, part) if hasattr(found, part) else importlib.import_module(".".join(parts[:index + 1]))
+        except ImportError:
+            return False
+    return True
 
 unknown = [name for name in json.load(sys.stdin) if not exists(name)]
 sys.exit("there is no " + ", ".join(unknown) if unknown else 0)
