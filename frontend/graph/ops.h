@@ -16,21 +16,31 @@
 namespace mpc {
 
 // Element-wise.
+/// x where x > 0, else 0. The derivative at 0 is 0.
 Tensor relu(const Tensor& x);
+/// 1 / (1 + exp(-x)).
 Tensor sigmoid(const Tensor& x);
+/// The hyperbolic tangent.
 Tensor tanh(const Tensor& x);
+/// e^x.
 Tensor exp(const Tensor& x);
+/// The natural logarithm.
 Tensor log(const Tensor& x);
+/// The square root.
 Tensor sqrt(const Tensor& x);
+/// -x.
 Tensor neg(const Tensor& x);
 /// x * x.
 Tensor square(const Tensor& x);
+/// |x|; the derivative at 0 is 0.
 Tensor abs(const Tensor& x);
 /// The largest integer <= x; its derivative is zero.
 Tensor floor(const Tensor& x);
 /// log(1 + x), exact for small x.
 Tensor log1p(const Tensor& x);
+/// The sine of x in radians.
 Tensor sin(const Tensor& x);
+/// The cosine of x in radians.
 Tensor cos(const Tensor& x);
 /// x * sigmoid(x).
 Tensor silu(const Tensor& x);
@@ -50,27 +60,41 @@ Tensor pow(const Tensor& x, double exponent);
 Tensor clamp(const Tensor& x, double minimum, double maximum);
 // add, sub, mul, maximum, minimum, neg and abs also take integers, i32 or i64, all of one type. Results wrap, and no
 // gradient goes through them.
+/// a + b.
 Tensor add(const Tensor& a, const Tensor& b);
+/// a - b.
 Tensor sub(const Tensor& a, const Tensor& b);
+/// a * b.
 Tensor mul(const Tensor& a, const Tensor& b);
+/// a / b.
 Tensor div(const Tensor& a, const Tensor& b);
+/// The larger of a and b.
 Tensor maximum(const Tensor& a, const Tensor& b);
+/// The smaller of a and b.
 Tensor minimum(const Tensor& a, const Tensor& b);
 /// The quotient of integers, rounded towards minus infinity; 0 where b is 0.
 Tensor floor_div(const Tensor& a, const Tensor& b);
 /// a - floor_div(a, b) * b of integers, which has the sign of b; a where b is 0.
 Tensor floor_mod(const Tensor& a, const Tensor& b);
 // Comparisons, which give i1 tensors, with broadcasting.
+/// a == b.
 Tensor equal(const Tensor& a, const Tensor& b);
+/// a > b.
 Tensor greater(const Tensor& a, const Tensor& b);
+/// a < b.
 Tensor less(const Tensor& a, const Tensor& b);
-/// True where either is NaN.
+/// a != b. True where either is NaN.
 Tensor not_equal(const Tensor& a, const Tensor& b);
+/// a >= b.
 Tensor greater_equal(const Tensor& a, const Tensor& b);
+/// a <= b.
 Tensor less_equal(const Tensor& a, const Tensor& b);
 // Logic of i1 tensors, with broadcasting.
+/// True where both are.
 Tensor logical_and(const Tensor& a, const Tensor& b);
+/// True where one of them is, or both.
 Tensor logical_or(const Tensor& a, const Tensor& b);
+/// True where a is false.
 Tensor logical_not(const Tensor& a);
 /// a where `condition` (i1) holds, else b; the three broadcast.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
@@ -95,7 +119,7 @@ struct MatmulOptions {
   bool transpose_b = false;
   std::string activation = "none";  ///< none, relu, sigmoid, tanh, gelu (the erf form), gelu_tanh
 };
-/// [M, K] x [K, N]; `bias` is [N], [M, N] or undefined.
+/// The matrix product [M, K] x [K, N]; `bias` is [N], [M, N] or undefined.
 Tensor matmul(const Tensor& a, const Tensor& b, const Tensor& bias = {}, const MatmulOptions& options = {});
 
 struct Conv2dOpOptions {
@@ -106,7 +130,7 @@ struct Conv2dOpOptions {
   std::int64_t group = 1;
   std::string activation = "none";  ///< as MatmulOptions::activation
 };
-/// x [N, C, H, W], weight [O, C / group, kh, kw]; `bias` is [O] or undefined.
+/// 2-D convolution: x [N, C, H, W], weight [O, C / group, kh, kw]; `bias` is [O] or undefined.
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, const Conv2dOpOptions& options = {});
 
 struct Pool2dOpOptions {
@@ -116,32 +140,43 @@ struct Pool2dOpOptions {
   std::vector<std::int64_t> padding = {0, 0, 0, 0};
   bool count_include_pad = true;  ///< avg_pool2d only
 };
+/// The largest element of each window of an image [N, C, H, W].
 Tensor max_pool2d(const Tensor& x, const Pool2dOpOptions& options = {});
+/// The mean of each window of an image [N, C, H, W].
 Tensor avg_pool2d(const Tensor& x, const Pool2dOpOptions& options = {});
 /// The mean of each channel of an image: [N, C, H, W] -> [N, C].
 Tensor global_avg_pool2d(const Tensor& x);
 
+/// exp(x) / sum(exp(x)) along `axis`.
 Tensor softmax(const Tensor& x, std::int64_t axis = -1);
+/// The logarithm of softmax(x), of any finite x.
 Tensor log_softmax(const Tensor& x, std::int64_t axis = -1);
-/// Floating labels [N, C] are dense, integer labels [N] sparse; reduction none, mean or sum. The loss is f32.
+/// Cross-entropy of softmax(logits). Floating labels [N, C] are dense, integer labels [N] sparse; reduction none, mean
+/// or sum. The loss is f32.
 Tensor softmax_cross_entropy(const Tensor& logits, const Tensor& labels, const std::string& reduction = "mean");
+/// (prediction - target)^2 of one shape; reduction none, mean or sum. The loss is f32.
 Tensor mse(const Tensor& prediction, const Tensor& target, const std::string& reduction = "mean");
-/// Identity outside training.
+/// Zeroes elements with probability p and scales the rest by 1 / (1 - p) while training. Identity outside training.
 Tensor dropout(const Tensor& x, double p);
 
 // Data movement and reductions. Negative axes count from the end.
-/// One extent may be -1.
+/// The same elements under another shape. One extent may be -1.
 Tensor reshape(const Tensor& x, std::vector<std::int64_t> shape);
 /// All axes after the first become one.
 Tensor flatten(const Tensor& x);
+/// Axis i of the result is axis permutation[i] of x.
 Tensor transpose(const Tensor& x, std::vector<std::int64_t> permutation);
+/// x repeated along axes of extent 1, and along new axes in front, up to `shape`.
 Tensor broadcast_to(const Tensor& x, std::vector<std::int64_t> shape);
+/// The sum over `axes`, or over all where none are given.
 Tensor reduce_sum(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+/// The mean over `axes`, or over all where none are given.
 Tensor reduce_mean(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
-/// A NaN wins; equal maxima share the derivative evenly.
+/// The largest element over `axes`. A NaN wins; equal maxima share the derivative evenly.
 Tensor reduce_max(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
-/// A NaN wins; equal minima share the derivative evenly.
+/// The smallest element over `axes`. A NaN wins; equal minima share the derivative evenly.
 Tensor reduce_min(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
+/// The product over `axes`, or over all where none are given.
 Tensor reduce_prod(const Tensor& x, std::vector<std::int64_t> axes = {}, bool keep_dims = false);
 /// Running sums along `axis`: of the elements up to each, or before it where `exclusive`. `reverse` begins at the end.
 Tensor cumsum(const Tensor& x, std::int64_t axis, bool exclusive = false, bool reverse = false);
@@ -149,6 +184,7 @@ Tensor cumsum(const Tensor& x, std::int64_t axis, bool exclusive = false, bool r
 std::pair<Tensor, Tensor> sort(const Tensor& x, std::int64_t axis = -1, bool descending = false);
 /// The k largest elements along `axis`, the largest first, or the k smallest, and their i32 indices; NaN as in sort.
 std::pair<Tensor, Tensor> topk(const Tensor& x, std::int64_t k, std::int64_t axis = -1, bool largest = true);
+/// The sum of tensors of one shape, of which there is at least one.
 Tensor sum_n(const std::vector<Tensor>& tensors);
 /// Joins tensors along `axis`; their shapes agree on all other axes.
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis = 0);
@@ -175,6 +211,7 @@ Tensor arange(std::int64_t start, std::int64_t end, std::int64_t step = 1, DType
 Tensor arange(std::int64_t end);
 /// A tensor whose elements are their indices along `axis`, as f32, i32 or i64.
 Tensor iota(const Shape& shape, std::int64_t axis = -1, DType dtype = DType::kI32);
+/// x, through which no gradient goes.
 Tensor stop_gradient(const Tensor& x);
 /// Converts x to `dtype`. The rounding of a user's cast is never removed.
 Tensor cast(const Tensor& x, DType dtype);
@@ -196,6 +233,7 @@ using mpc::abs, mpc::add, mpc::arange, mpc::argmax, mpc::avg_pool2d, mpc::broadc
 Tensor Cast(const Tensor& x, DType dtype);
 /// A tensor whose elements are all `value`. While tracing it is a constant of the graph.
 Tensor Fill(DType dtype, const Shape& shape, double value);
+/// As Fill, with the type and the shape of `like`.
 Tensor FullLike(const Tensor& like, double value);
 /// Returns `value`. In MindSpore it orders `value` after `effects` (the results of an optimizer); here state updates
 /// belong to the step anyway. It lets steps read as MindSpore's do.

@@ -33,6 +33,7 @@ using mpc::interpolate;
 /// most one option is true.
 Tensor ResizeNearestNeighbor(const Tensor& x, const std::vector<std::int64_t>& size, bool align_corners = false,
                              bool half_pixel_centers = false);
+/// As ResizeNearestNeighbor, bilinear.
 Tensor ResizeBilinear(const Tensor& x, const std::vector<std::int64_t>& size, bool align_corners = false,
                       bool half_pixel_centers = false);
 

@@ -16,7 +16,7 @@ struct BatchMatmulOptions {
   bool transpose_a = false;
   bool transpose_b = false;
 };
-/// [..., M, K] x [..., K, N] for each index of the equal leading axes, of which there is at least one.
+/// Matrix products [..., M, K] x [..., K, N] for each index of the equal leading axes, of which there is at least one.
 Tensor batch_matmul(const Tensor& a, const Tensor& b, const BatchMatmulOptions& options = {});
 
 struct AttentionOptions {
@@ -37,14 +37,14 @@ struct ConvTranspose2dOpOptions {
   std::vector<std::int64_t> dilation = {1, 1};
   std::int64_t group = 1;
 };
-/// x [N, C, H, W], weight [C, O / group, kh, kw]; `bias` is [O] or undefined. Extents of the result:
-/// (in - 1) * stride - padding + dilation * (kernel - 1) + 1 + output_padding, or in * stride with "same".
+/// Transposed convolution: x [N, C, H, W], weight [C, O / group, kh, kw]; `bias` is [O] or undefined. Extents of the
+/// result: (in - 1) * stride - padding + dilation * (kernel - 1) + 1 + output_padding, or in * stride with "same".
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                         const ConvTranspose2dOpOptions& options = {});
 
 /// Normalises over the trailing axes, those of `gamma` and `beta`.
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double epsilon = 1e-5);
-/// x [N, C, H, W]; normalises each sample's groups of C / groups channels; gamma and beta [C].
+/// Normalises each sample's groups of C / groups channels of x [N, C, H, W]; gamma and beta [C].
 Tensor group_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, std::int64_t groups, double epsilon = 1e-5);
 
 /// Hidden and cell state after the gates [N, 4 H], in the order input, forget, cell, output; `cell_state` is [N, H].

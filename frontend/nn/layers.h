@@ -140,24 +140,28 @@ class Flatten : public Cell {
   Tensor Construct(const Tensor& x) { return flatten(x); }
 };
 
+/// x where x > 0, else 0.
 class ReLU : public Cell {
  public:
   MPC_CELL(ReLU)
   Tensor Construct(const Tensor& x) { return relu(x); }
 };
 
+/// 1 / (1 + exp(-x)).
 class Sigmoid : public Cell {
  public:
   MPC_CELL(Sigmoid)
   Tensor Construct(const Tensor& x) { return sigmoid(x); }
 };
 
+/// The hyperbolic tangent.
 class Tanh : public Cell {
  public:
   MPC_CELL(Tanh)
   Tensor Construct(const Tensor& x) { return tanh(x); }
 };
 
+/// exp(x) / sum(exp(x)) along `axis`.
 class Softmax : public Cell {
  public:
   MPC_CELL(Softmax)
@@ -176,6 +180,7 @@ struct Pool2dOptions {
   bool count_include_pad = true;            ///< AvgPool2d only
 };
 
+/// The largest element of each window of an image [N, C, H, W].
 class MaxPool2d : public Cell {
  public:
   MPC_CELL(MaxPool2d)
@@ -186,6 +191,7 @@ class MaxPool2d : public Cell {
   Pool2dOpOptions options_;
 };
 
+/// The mean of each window of an image [N, C, H, W].
 class AvgPool2d : public Cell {
  public:
   MPC_CELL(AvgPool2d)
