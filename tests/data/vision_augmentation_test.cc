@@ -117,6 +117,9 @@ TEST(RandomFlips, MirrorTheirAxisWithTheirProbability) {
   EXPECT_THAT(PixelsOf(vision::RandomHorizontalFlip(0)(image, {})), ElementsAre(0, 1, 2, 3, 4, 5));
   const Tensor pair = Tensor::From<float>({1, 2, 3, 4, 5, 6}, {1, 2, 3});
   EXPECT_THAT(vision::RandomHorizontalFlip(1)(pair, {})->data<float>(), ElementsAre(4, 5, 6, 1, 2, 3));
+  const Tensor colours = Tensor::From<std::uint8_t>({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, {2, 2, 3});
+  EXPECT_THAT(PixelsOf(vision::RandomHorizontalFlip(1)(colours, {})),
+              ElementsAre(4, 5, 6, 1, 2, 3, 10, 11, 12, 7, 8, 9));
   int flips = 0;
   for (std::int64_t row = 0; row < 1000; ++row) {
     flips += PixelsOf(vision::RandomHorizontalFlip(0.3f, 7)(image, {.row = row}))[0] == 2;

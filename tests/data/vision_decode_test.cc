@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/data/vision/codecs.h"
 #include "frontend/data/vision/decode.h"
+#include "frontend/data/vision/image.h"
 #include "tests/data/vision_goldens.h"
 
 namespace mpc::data {
@@ -68,6 +70,41 @@ TEST(Decode, OrientationIsReadInBothByteOrdersAndDamageIsUpright) {
   for (std::size_t size = 0; size < 19; ++size) EXPECT_EQ(orientation(kLittle.substr(0, size)), 1) << size;
   for (std::size_t size = 0; size < 20; ++size) EXPECT_EQ(orientation(kBig.substr(0, size)), 1) << size;
   EXPECT_EQ(orientation("II*\0\xff\xff\xff\xff\x01\0"sv), 1);
+}
+
+/// DecodePart of a part that does not depend on the picture.
+absl::StatusOr<Tensor> PartOf(const std::string& content, const vision::internal::Box& part) {
+  return vision::internal::DecodePart(Bytes(content), {}, [&part](const vision::internal::Extents&) {
+    return absl::StatusOr<vision::internal::Box>(part);
+  });
+}
+
+TEST(DecodePart, HasTheBitsOfTheWholePictureWhereverThePartIs) {
+  for (const char* name : {"jpeg_420.jpg", "jpeg_444.jpg", "jpeg_progressive.jpg", "jpeg_grey.jpg", "jpeg_cmyk.jpg",
+                           "jpeg_exif.jpg", "png_rgb.png", "webp_lossy.webp"}) {
+    const std::string content = ReadAll(GoldenPath(name));
+    const Tensor whole = *Decode()(Bytes(content));
+    const std::int64_t height = whole.dim(0), width = whole.dim(1);
+    for (std::int64_t top = 0; top < height; top += 3) {
+      for (std::int64_t left = 0; left < width; left += 3) {
+        for (const std::int64_t size : {std::int64_t{1}, std::int64_t{9}, height}) {
+          const vision::internal::Box part{top, left, std::min(size, height - top), std::min(size, width - left)};
+          const absl::StatusOr<Tensor> decoded = PartOf(content, part);
+          ASSERT_TRUE(decoded.ok()) << decoded.status();
+          ASSERT_EQ(DifferenceOf(*decoded, vision::internal::CutOut(whole, part)).largest, 0)
+              << name << ", " << part.height << " x " << part.width << " at " << top << ", " << left;
+        }
+      }
+    }
+  }
+}
+
+TEST(DecodePart, DamageOutsideThePartIsAnError) {
+  const std::string whole = ReadAll(GoldenPath("jpeg_420.jpg"));
+  const vision::internal::Box corner{0, 0, 2, 2};
+  EXPECT_TRUE(PartOf(whole, corner).ok());
+  EXPECT_THAT(std::string(PartOf(whole.substr(0, whole.size() * 9 / 10), corner).status().message()),
+              HasSubstr("the JPEG is truncated or damaged: "));
 }
 
 TEST(Decode, TruncatedPicturesAreErrors) {

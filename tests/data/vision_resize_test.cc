@@ -55,6 +55,23 @@ TEST(Resize, FloatsAreNotRoundedAndGreyPicturesStayGrey) {
   EXPECT_THAT((*Resize({1, 4})(ramp)).shape(), ElementsAre(1, 4));
 }
 
+TEST(Resize, GivesEachChannelTheBitsThatItHasAlone) {
+  const Tensor photo = Golden("photo");
+  for (const Tensor& image : {photo, photo.To(DType::kF32)}) {
+    for (const bool antialias : {false, true}) {
+      const Tensor resized = *Resize({40, 17}, Inter::kBicubic, {.antialias = antialias})(image);
+      const std::vector<float> values = resized.ToFloats(), pixels = image.ToFloats();
+      for (std::size_t c = 0; c < 3; ++c) {
+        std::vector<float> channel, expected;
+        for (std::size_t i = c; i < pixels.size(); i += 3) channel.push_back(pixels[i]);
+        for (std::size_t i = c; i < values.size(); i += 3) expected.push_back(values[i]);
+        const Tensor alone = Tensor::From(channel, {image.dim(0), image.dim(1)}).To(image.dtype());
+        EXPECT_EQ((*Resize({40, 17}, Inter::kBicubic, {.antialias = antialias})(alone)).ToFloats(), expected);
+      }
+    }
+  }
+}
+
 TEST(Resize, OfTheSameSizeIsThePicture) {
   const Tensor photo = Golden("photo");
   for (const auto& [name, interpolation] : kInterpolations) {

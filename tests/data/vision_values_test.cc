@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "frontend/data/vision/values.h"
+#include "tests/data/vision_goldens.h"
 
 namespace mpc::data {
 namespace {
@@ -38,6 +39,18 @@ TEST(Normalize, SubtractsAndDividesEachChannel) {
   EXPECT_THAT(vision::Normalize({0, 51, 153}, {51, 102, 51}, /*is_hwc=*/false)(planes)->data<float>(),
               ElementsAre(0, 2, 0, 1.5f, 2, 0));
   EXPECT_THAT(vision::Normalize({51}, {51})(TwoPixels())->data<float>(), ElementsAre(-1, 0, 4, 1, 3, 2));
+}
+
+TEST(Normalize, OfPlanesAndOfPixelsGivesTheSameBits) {
+  // More pixels than are taken at a time.
+  const Tensor photo = Golden("photo");
+  const std::vector<float> mean = {120, 110, 100}, std = {60, 50, 70};
+  for (const Tensor& image : {photo, photo.To(DType::kF32)}) {
+    const Tensor pixels = *vision::HWC2CHW()(*vision::Normalize(mean, std)(image));
+    const Tensor planes = *vision::Normalize(mean, std, /*is_hwc=*/false)(*vision::HWC2CHW()(image));
+    EXPECT_EQ(pixels.ToFloats(), planes.ToFloats());
+    EXPECT_EQ(planes.ToFloats()[5], (image.ToFloats()[15] - 120) / 60);
+  }
 }
 
 TEST(Normalize, AStdForUnitPixelsOverBytesSuggestsRescale) {

@@ -168,6 +168,19 @@ class Tables(unittest.TestCase):
         self.assertEqual(lines[2], "| gelu | 2x3 | copy | 1.00 | 50 % | 1.00 | 50 % |")
         self.assertIn("30.0 (20.0 .. 40.0), then 30.0", lines[-1])
 
+    def test_reading_has_a_row_for_each_reader(self):
+        def row(workers, best):
+            return {"mpc": {"settings": "2 workers", "median": 812.3}, "best": best,
+                    "peer": {"name": f"torchvision, {workers} workers", "median": 401.2},
+                    "ratio": {"median": 2, "p5": 1.9, "p95": 2.1}}
+        lines = tables.reading([{"rows": [row(0, False), row(2, True)],
+                                 "pixels": {"pictures": 16, "largest": 1.0, "mean": 0.0001}}])
+        self.assertEqual(lines[2:5], [
+            "| mpc, 2 workers | 812 |  |",
+            "| torchvision, 0 workers | 401 | 2.00 (1.90 .. 2.10) |",
+            "| torchvision, 2 workers (best) | 401 | 2.00 (1.90 .. 2.10) |"])
+        self.assertEqual(lines[-1], "Pixels of 16 pictures are at most 1.000 levels apart, 0.000100 in the mean.")
+
 
 class Commands(unittest.TestCase):
     def test_shortened(self):

@@ -74,6 +74,17 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUsage{{"--op=relu", "--device=cuda"}, {"--op measures the CPU, not --device=cuda"}},
                     BadUsage{{"lenet5", "--shape=8x8"}, {"they need --op=NAME"}}));
 
+INSTANTIATE_TEST_SUITE_P(
+    OfData, BadBench,
+    testing::Values(BadUsage{{"lenet5", "--data"}, {"--data measures how fast pictures are read, without 'lenet5'"}},
+                    BadUsage{{"--data", "--device=cuda"}, {"--data measures how fast", "without --device"}},
+                    BadUsage{{"--data", "--seconds=3"}, {"--data measures how fast", "without --seconds"}},
+                    BadUsage{{"--data", "--op=relu"}, {"--op measures operations on their own, without --data"}},
+                    BadUsage{{"--data", "--batch=8,32"}, {"--data measures batches of one size"}},
+                    BadUsage{{"--data", "--peer=torch"}, {"--data knows torchvision only"}},
+                    BadUsage{{"--data", "--python=python3"}, {"--python is of torchvision: it needs"}},
+                    BadUsage{{"lenet5", "--peer=torchvision"}, {"'torchvision' is not one of torch, "}}));
+
 TEST(MpcBench, AChartNeedsAFolder) {
   ExpectRefused(RunTool(MPC_BENCH, {"lenet5", "--peer=mpc-unfused", "--svg=/nowhere/chart.svg"}), kFailure,
                 {"there is no folder '/nowhere'"});

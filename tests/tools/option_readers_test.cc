@@ -127,7 +127,7 @@ const std::vector<Tool>& Tools() {
                                                    return line.ok() ? absl::StatusOr<std::string>(line->help)
                                                                     : line.status();
                                                  },
-       {"op", "single", "profile", "start"},
+       {"op", "single", "profile", "start", "data"},
        {{"times of networks", {"bert-tiny"}, {"contest.cc", "peer.cc", "main.cc#MeasureNetworks"}},
         {"times of photographs", {"resnet50"}, {"contest.cc", "peer.cc", "main.cc#MeasureNetworks"}},
         {"--single", {"bert-tiny", "--single"}, {"measure.cc", "bench_model.cc", kContext}},
@@ -135,7 +135,11 @@ const std::vector<Tool>& Tools() {
          {"bert-tiny", "--profile"},
          {"step_profile.cc", "bench_model.cc", "main.cc#ProfileNetworks", kContext}},
         {"--start", {"bert-tiny", "--start=f"}, {"start.cc", "bench_model.cc", kContext}},
-        {"--op", {"--op=relu"}, {"op_bench.cc", "main.cc#MeasureOperations", "options.cc#MakeOps"}}}}};
+        {"--op", {"--op=relu"}, {"op_bench.cc", "main.cc#MeasureOperations", "options.cc#MakeOps"}},
+        {"--data", {"--data"}, {"data_contest.cc", "data_peer.cc", "data_pipeline.cc", "main.cc#MeasurePictures"}},
+        {"--data beside torchvision",
+         {"--data", "--peer=torchvision"},
+         {"data_contest.cc", "data_peer.cc", "data_pipeline.cc", "main.cc#MeasurePictures"}}}}};
   return *tools;
 }
 

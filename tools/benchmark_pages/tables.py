@@ -151,6 +151,22 @@ def operations(files):
     return lines
 
 
+def reading(files):
+    """Pictures a second of mpc and of each peer, mpc's rate over the peer's, and how far pixels are apart."""
+    table = []
+    for content in files:
+        for index, row in enumerate(content["rows"]):
+            if index == 0:
+                table.append([f"mpc, {row['mpc']['settings']}", _digits(row["mpc"]["median"]), ""])
+            name = row["peer"]["name"] + (" (best)" if row["best"] else "")
+            table.append([name, _digits(row["peer"]["median"]), _times(row["ratio"])])
+    lines = _markdown(["program", "pictures a second", "mpc / it (5 % .. 95 %)"], table)
+    for pixels in [content["pixels"] for content in files]:
+        lines += ["", f"Pixels of {pixels['pictures']} pictures are at most {pixels['largest']:.3f} levels apart, "
+                  f"{pixels['mean']:.6f} in the mean."]
+    return lines
+
+
 def versions(files):
     """Programs with their versions, as the files name them, each once."""
     found = [row[side]["version"] for content in files for row in content.get("rows", [])
@@ -158,4 +174,5 @@ def versions(files):
     return list(dict.fromkeys(found))
 
 
-KINDS = {"ratios": ratios, "memory": memory, "busy": busy, "profile": profile, "operations": operations}
+KINDS = {"ratios": ratios, "memory": memory, "busy": busy, "profile": profile, "operations": operations,
+         "reading": reading}

@@ -1,9 +1,11 @@
 // mpc-bench measures how long the compiled training step takes, beside peers if they are asked for, and where its time
-// goes. It also measures how fast operations are beside what the machine can do.
+// goes. It also measures how fast operations are beside what the machine can do, and how fast pictures are read.
 #include <iostream>
 
 #include "runtime/atomic_file.h"
 #include "tools/mpc-bench/chart.h"
+#include "tools/mpc-bench/data_contest.h"
+#include "tools/mpc-bench/data_report.h"
 #include "tools/mpc-bench/op_bench.h"
 #include "tools/mpc-bench/op_report.h"
 #include "tools/mpc-bench/options.h"
@@ -70,6 +72,14 @@ absl::Status MeasureOperations(const BenchCommandLine& line) {
   return WriteJsonFile(line.json_path, OpTableToJson(line.ops, *table));
 }
 
+absl::Status MeasurePictures(const BenchCommandLine& line) {
+  const absl::StatusOr<DataTable> table = MeasureData(line.data);
+  if (!table.ok()) return table.status();
+  std::cout << FormatDataTable(line.data, *table) << std::flush;
+  if (line.json_path.empty()) return absl::OkStatus();
+  return WriteJsonFile(line.json_path, DataTableToJson(line.data, *table));
+}
+
 int Main(int argc, char** argv) {
   const absl::StatusOr<BenchCommandLine> line = ParseBenchCommandLine(argc, argv);
   if (!line.ok()) return Fail(kProgram, line.status(), kBadUsage);
@@ -81,6 +91,8 @@ int Main(int argc, char** argv) {
   if (status.ok()) {
     if (!line->ops.names.empty()) {
       status = MeasureOperations(*line);
+    } else if (line->data.measured) {
+      status = MeasurePictures(*line);
     } else if (line->rows.front().single) {
       status = MeasureOnce(line->rows.front());
     } else if (line->rows.front().profile) {

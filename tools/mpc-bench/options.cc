@@ -28,7 +28,8 @@ enum Mode : unsigned {
   kProfile = 4,  // of instructions
   kStart = 8,    // files
   kOps = 16,
-  kModes = kTimes | kSingle | kProfile | kStart | kOps,
+  kData = 32,
+  kModes = kTimes | kSingle | kProfile | kStart | kOps | kData,
 };
 
 /// What the flags say before it is made into rows.
@@ -38,6 +39,7 @@ struct Given {
   std::vector<std::string> levels = {BenchOptions().amp_level};
   std::vector<std::int64_t> busy;  ///< empty: not given
   OpOptions ops;
+  bool data = false;
   std::optional<double> seconds;
 };
 
@@ -58,13 +60,17 @@ absl::Status ParseNumbers(const std::string& value, char separator, std::int64_t
 
 void LimitFlags(FlagSet& flags) {
   flags.Limit(kModes, kTimes | kSingle | kProfile | kStart,
-              {"batch", "amp-level", "loss-scale", "memory-budget", "head-chunks", "graph", "steps-per-launch",
-               "allow-tf32", "allow-conv-statistics", "allow-winograd", "tune", "choice-cache"});
+              {"amp-level", "loss-scale", "memory-budget", "head-chunks", "graph", "steps-per-launch", "allow-tf32",
+               "allow-conv-statistics", "allow-winograd", "tune", "choice-cache"});
+  flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kData, {"batch"});
+  flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kOps, {"device", "dtype", "fusion"});
   for (const SizeFlag& flag : SizeFlags()) flags.Limit(kModes, kTimes | kSingle | kProfile | kStart, {flag.name});
-  flags.Limit(kModes, kTimes | kSingle | kProfile, {"warmup", "steps"});
+  flags.Limit(kModes, kTimes | kSingle | kProfile | kData, {"warmup", "steps"});
   flags.Limit(kModes, kTimes | kSingle | kProfile | kOps, {"seconds"});
-  flags.Limit(kModes, kTimes, {"busy", "runs", "svg", "peer", "peer-layout", "python", "peer-script"});
-  flags.Limit(kModes, kTimes | kProfile | kOps, {"json"});
+  flags.Limit(kModes, kTimes, {"busy", "svg", "peer-layout"});
+  flags.Limit(kModes, kTimes | kData, {"runs", "peer", "python", "peer-script"});
+  flags.Limit(kModes, kTimes | kProfile | kOps | kData, {"json"});
+  flags.Limit(kModes, kData, {"data"});
   flags.Limit(kModes, kOps, {"op", "shape", "buffers"});
   flags.Limit(kModes, kSingle, {"single"});
   flags.Limit(kModes, kProfile, {"profile"});
@@ -76,11 +82,12 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
   FlagSet flags(
       "mpc-bench",
       absl::StrCat(absl::StrJoin(BenchModelNames(), "|"),
-                   "[:BATCH]... [flags]\n       mpc-bench --op=NAME,... [flags]"),
+                   "[:BATCH]... [flags]\n       mpc-bench --op=NAME,... [flags]\n"
+                   "       mpc-bench --data [flags]"),
       "Times the compiled training step of networks on made-up batches: forward, backward, loss scaling, optimizer\n"
       "and the copy of the inputs. Each run is a process of its own; a peer's runs alternate with mpc's. Several\n"
       "networks, batch sizes or levels give a table for each combination. With --op: operations on their own, beside\n"
-      "what the machine can do.");
+      "what the machine can do. With --data: how many pictures a second are read from files, beside torchvision.");
   flags.Custom("batch", "N,...", "Rows a step, of networks that are given without. Default 32.", /*is_switch=*/false,
                [&given](const std::string& value) { return ParseNumbers(value, ',', 1, kMaxBatch, given.batches); });
   flags.Custom("amp-level", "O0|O1|O2|O3|auto,...", "Precision of the step. Default O0.", /*is_switch=*/false,
@@ -139,6 +146,12 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
                 "With --op: sets of tensors that are used in turn; 1: what fits stays in the caches; 0: as many as "
                 "together are twice the last-level cache.",
                 &given.ops.buffers);
+  flags.Switch(
+      "data",
+      "Measures how many pictures a second are read: JPEG files of 500 x 375, a random part of each resized to "
+      "224 x 224, mirrored at random and normalised, in batches. --threads is the number of workers, --steps "
+      "that of batches. --peer=torchvision: beside its DataLoader with 0, 1 and 2 workers.",
+      &given.data);
   LimitFlags(flags);
   return flags;
 }
@@ -152,6 +165,7 @@ absl::Status CheckMode(const FlagSet& flags, const Given& given) {
     return absl::InvalidArgumentError(absl::StrCat(does, ", without ", unread));
   };
   if (!given.ops.names.empty()) return refuse(kOps, "--op measures operations on their own");
+  if (given.data) return refuse(kData, "--data measures how fast pictures are read");
   if (flags.Given("shape") || flags.Given("buffers")) {
     return absl::InvalidArgumentError("--shape and --buffers are of operations: they need --op=NAME");
   }
@@ -260,6 +274,37 @@ absl::StatusOr<OpOptions> MakeOps(const Given& given, const std::vector<std::str
   return ops;
 }
 
+absl::StatusOr<DataOptions> MakeData(const FlagSet& flags, const Given& given, const std::vector<std::string>& models) {
+  if (!models.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data measures how fast pictures are read, without '", models[0], "'"));
+  }
+  const BenchOptions& row = given.row;
+  for (const std::string& peer : row.peers) {
+    if (peer != "torchvision") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--peer=", peer, " and --data contradict each other: --data knows torchvision only"));
+    }
+  }
+  for (const char* flag : {"python", "peer-script"}) {
+    if (flags.Given(flag) && row.peers.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("--", flag, " is of torchvision: it needs --peer=torchvision"));
+    }
+  }
+  if (given.batches.size() != 1) {
+    return absl::InvalidArgumentError("--batch: --data measures batches of one size");
+  }
+  return DataOptions{.measured = true,
+                     .batch = given.batches[0],
+                     .threads = row.threads,
+                     .warmup = row.warmup,
+                     .steps = row.steps,
+                     .runs = row.runs,
+                     .peers = row.peers,
+                     .python = row.python,
+                     .peer_script = row.peer_script};
+}
+
 }  // namespace
 
 const std::vector<SizeFlag>& SizeFlags() {
@@ -295,6 +340,12 @@ absl::StatusOr<BenchCommandLine> ParseBenchCommandLine(int argc, const char* con
     absl::StatusOr<OpOptions> ops = MakeOps(given, *models);
     if (!ops.ok()) return ops.status();
     line.ops = *std::move(ops);
+    return line;
+  }
+  if (given.data) {
+    absl::StatusOr<DataOptions> data = MakeData(flags, given, *models);
+    if (!data.ok()) return data.status();
+    line.data = *std::move(data);
     return line;
   }
   if (models->empty()) {

@@ -51,6 +51,19 @@ struct OpOptions {
   double seconds = 1;  ///< seconds of measuring, for each graph
 };
 
+/// How fast pictures are read; see data_contest.h.
+struct DataOptions {
+  bool measured = false;
+  std::int64_t batch = 32;
+  std::int64_t threads = 2;        ///< workers of mpc's Map, and threads of PyTorch's operations
+  std::int64_t warmup = 50;        ///< batches of a run that are not measured
+  std::int64_t steps = 200;        ///< measured batches of a run
+  std::int64_t runs = 5;           ///< runs of each program, in turn
+  std::vector<std::string> peers;  ///< empty, or "torchvision"
+  std::string python = "python3";
+  std::string peer_script;  ///< empty: torchvision's, where mpc's tools are
+};
+
 /// A size of networks and its flag.
 struct SizeFlag {
   const char* name;
@@ -62,8 +75,9 @@ struct SizeFlag {
 const std::vector<SizeFlag>& SizeFlags();
 
 struct BenchCommandLine {
-  std::vector<BenchOptions> rows;  ///< every network with every batch size and every level; empty: see `ops`
+  std::vector<BenchOptions> rows;  ///< every network with every batch size and every level; empty: see `ops`, `data`
   OpOptions ops;
+  DataOptions data;
   std::string json_path;
   std::string svg_path;
   std::string help;  ///< not empty: print it and end

@@ -68,23 +68,8 @@ const Script* FindScript(const std::string& model) {
   return found == Scripts().end() ? nullptr : &found->second;
 }
 
-/// The path of the script: beside an installed executable, else in the source tree that mpc was built from.
 absl::StatusOr<std::string> ScriptPath(const BenchOptions& row) {
-  const std::string script = FindScript(row.model)->name;
-  std::vector<std::string> places;
-  std::error_code error;
-  if (!row.peer_script.empty()) {
-    places = {row.peer_script};
-  } else {
-    const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", error);
-    places.push_back((executable.parent_path().parent_path() / "share/mpc/peers" / script).string());
-    places.push_back((std::filesystem::path(MPC_SOURCE_DIR) / "tools/peers" / script).string());
-  }
-  for (const std::string& place : places) {
-    if (std::filesystem::is_regular_file(place, error)) return place;
-  }
-  return absl::NotFoundError(absl::StrCat("the peer's script is missing; tried ", absl::StrJoin(places, ", "),
-                                          "; name it with --peer-script=FILE"));
+  return PeerScript(FindScript(row.model)->name, row.peer_script);
 }
 
 /// The flags that say what network it is.
@@ -155,16 +140,38 @@ BenchOptions OwnPeerRow(const BenchOptions& row, const std::string& peer) {
   return own;
 }
 
-absl::Status CheckTorch(const BenchOptions& row) {
-  if (absl::Status status = ScriptPath(row).status(); !status.ok()) return status;
+absl::StatusOr<std::string> PeerScript(const std::string& script, const std::string& given) {
+  std::vector<std::string> places;
+  std::error_code error;
+  if (!given.empty()) {
+    places = {given};
+  } else {
+    const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", error);
+    places.push_back((executable.parent_path().parent_path() / "share/mpc/peers" / script).string());
+    places.push_back((std::filesystem::path(MPC_SOURCE_DIR) / "tools/peers" / script).string());
+  }
+  for (const std::string& place : places) {
+    if (std::filesystem::is_regular_file(place, error)) return place;
+  }
+  return absl::NotFoundError(absl::StrCat("the peer's script is missing; tried ", absl::StrJoin(places, ", "),
+                                          "; name it with --peer-script=FILE"));
+}
+
+absl::Status CheckModules(const std::string& python, const std::string& modules, const std::string& what) {
   const absl::StatusOr<std::string> found = RunAndCapture(
-      {row.python, "-c", "try:\n  import torch; print('ok')\nexcept Exception as error:\n  print(error)"});
+      {python, "-c",
+       absl::StrCat("try:\n  import ", modules, "; print('ok')\nexcept Exception as error:\n  print(error)")});
   if (found.ok() && *found == "ok\n") return absl::OkStatus();
   std::string reason(found.ok() ? *found : std::string(found.status().message()));
   reason = reason.substr(0, reason.find('\n'));
   return absl::NotFoundError(
-      absl::StrCat("no PyTorch for '", row.python, "' (", reason,
+      absl::StrCat("no ", what, " for '", python, "' (", reason,
                    "); name an interpreter that has it with --python=PROGRAM, or leave --peer out"));
+}
+
+absl::Status CheckTorch(const BenchOptions& row) {
+  if (absl::Status status = ScriptPath(row).status(); !status.ok()) return status;
+  return CheckModules(row.python, "torch", "PyTorch");
 }
 
 absl::StatusOr<RunResult> MeasureTorch(const BenchOptions& row, const std::string& peer) {

@@ -27,6 +27,13 @@ absl::Status CheckPeer(const BenchOptions& row, const std::string& peer, bool sc
 /// The row that `peer`, one of mpc's own, measures.
 BenchOptions OwnPeerRow(const BenchOptions& row, const std::string& peer);
 
+/// The path of a script of tools/peers, beside an installed executable or in the source tree that mpc was built from. A
+/// `given` path that is not empty takes its place. Errors (NOT_FOUND): it is missing, with where it was looked for.
+absl::StatusOr<std::string> PeerScript(const std::string& script, const std::string& given);
+
+/// Whether `python` can import `modules`, "torch, torchvision", which errors call `what`.
+absl::Status CheckModules(const std::string& python, const std::string& modules, const std::string& what);
+
 /// Whether `row.python` can import torch and the network's script is there. Errors: which of them is missing and how to
 /// name another.
 absl::Status CheckTorch(const BenchOptions& row);

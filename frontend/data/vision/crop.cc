@@ -1,13 +1,14 @@
 #include "frontend/data/vision/crop.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/data/vision/border.h"
+#include "frontend/data/vision/codecs.h"
 #include "frontend/data/vision/image.h"
 #include "frontend/data/vision/random_draws.h"
+#include "frontend/data/vision/random_part.h"
 #include "frontend/data/vision/resampling.h"
 
 namespace mpc::data::vision {
@@ -16,59 +17,10 @@ namespace {
 using internal::Box;
 using internal::Extents;
 
-/// The draws of one part take three or fewer, and those of a transform are 256.
-constexpr std::int32_t kMostAttempts = 80;
-
-bool IsRange(const std::array<float, 2>& range) {
-  return range[0] > 0 && range[0] <= range[1] && std::isfinite(range[1]);
-}
-
-absl::Status CheckOptions(const RandomResizedCropOptions& options) {
-  const auto refuse = [](const char* name, const std::array<float, 2>& range) {
-    return absl::InvalidArgumentError(absl::StrCat("RandomResizedCrop: ", name, " is {least, largest}, both above 0; ",
-                                                   "got {", range[0], ", ", range[1], "}"));
-  };
-  if (!IsRange(options.scale)) return refuse("scale", options.scale);
-  if (!IsRange(options.ratio)) return refuse("ratio", options.ratio);
-  if (options.max_attempts < 1 || options.max_attempts > kMostAttempts) {
-    return absl::InvalidArgumentError(absl::StrCat("RandomResizedCrop: max_attempts must be from 1 to ", kMostAttempts,
-                                                   ", got ", options.max_attempts));
-  }
-  return absl::OkStatus();
-}
-
-Box InTheMiddle(const Extents& extents, std::int64_t height, std::int64_t width) {
-  return {(extents.height - height) / 2, (extents.width - width) / 2, height, width};
-}
-
-/// The largest part in the middle whose ratio is allowed.
-Box LargestPart(const Extents& extents, const std::array<float, 2>& ratio) {
-  const auto height = static_cast<double>(extents.height);
-  const auto width = static_cast<double>(extents.width);
-  Box part = InTheMiddle(extents, extents.height, extents.width);
-  if (width / height < ratio[0]) {
-    part = InTheMiddle(extents, std::lround(width / ratio[0]), extents.width);
-  } else if (width / height > ratio[1]) {
-    part = InTheMiddle(extents, extents.height, std::lround(height * ratio[1]));
-  }
-  part.height = std::max(part.height, std::int64_t{1});
-  part.width = std::max(part.width, std::int64_t{1});
-  return part;
-}
-
-Box RandomPart(const Extents& extents, const RandomResizedCropOptions& options, internal::Draws draws) {
-  for (std::int32_t attempt = 0; attempt < options.max_attempts; ++attempt) {
-    const double area = static_cast<double>(extents.pixels()) * draws.Between(options.scale[0], options.scale[1]);
-    const double ratio = std::exp(draws.Between(std::log(options.ratio[0]), std::log(options.ratio[1])));
-    const std::int64_t width = std::lround(std::sqrt(area * ratio));
-    const std::int64_t height = std::lround(std::sqrt(area / ratio));
-    if (width < 1 || height < 1 || width > extents.width || height > extents.height) continue;
-    // One draw gives both: there are far fewer places than numbers.
-    const std::int64_t columns = extents.width - width + 1;
-    const std::int64_t place = draws.Below(columns * (extents.height - height + 1));
-    return {place / columns, place % columns, height, width};
-  }
-  return LargestPart(extents, options.ratio);
+Tensor Resized(const Tensor& part, const Box& size, const RandomResizedCropOptions& options) {
+  Extents extents{.height = part.dim(0), .width = part.dim(1)};
+  if (part.rank() == 3) extents.channels = part.dim(2);
+  return internal::Resample(part, extents, size, options.interpolation, options.antialias);
 }
 
 }  // namespace
@@ -86,7 +38,7 @@ absl::StatusOr<Tensor> CenterCrop::operator()(const Tensor& image) const {
     padded = internal::WithBorder(image, margins, {0}, BorderType::kConstant, "CenterCrop");
     if (!padded.ok()) return padded;
   }
-  return internal::CutOut(*padded, InTheMiddle({padded->dim(0), padded->dim(1)}, size->height, size->width));
+  return internal::CutOut(*padded, internal::InTheMiddle({padded->dim(0), padded->dim(1)}, size->height, size->width));
 }
 
 RandomCrop::RandomCrop(std::vector<std::int32_t> size, RandomCropOptions options)
@@ -130,19 +82,25 @@ RandomResizedCrop::RandomResizedCrop(std::vector<std::int32_t> size, RandomResiz
 absl::StatusOr<Tensor> RandomResizedCrop::operator()(const Tensor& image, const RowPosition& position) const {
   const absl::StatusOr<Box> size = internal::SizeOf(size_, "RandomResizedCrop");
   if (!size.ok()) return size.status();
-  if (absl::Status status = CheckOptions(options_); !status.ok()) return status;
   absl::StatusOr<Extents> extents = internal::PixelExtentsOf(image, "RandomResizedCrop");
   if (!extents.ok()) return extents.status();
-  const Box part = RandomPart(*extents, options_, {internal::DrawStream::kResizedCrop, options_.seed, position});
-  extents->height = part.height;
-  extents->width = part.width;
-  return internal::Resample(internal::CutOut(image, part), *extents, *size, options_.interpolation, options_.antialias);
+  const absl::StatusOr<Box> part = internal::RandomPart(*extents, options_, position);
+  if (!part.ok()) return part.status();
+  return Resized(internal::CutOut(image, *part), *size, options_);
 }
 
+RandomCropDecodeResize::RandomCropDecodeResize(std::vector<std::int32_t> size, RandomResizedCropOptions options,
+                                               DecodeOptions decode_options)
+    : size_(std::move(size)), options_(options), decode_options_(decode_options) {}
+
 absl::StatusOr<Tensor> RandomCropDecodeResize::operator()(const Tensor& encoded, const RowPosition& position) const {
-  const absl::StatusOr<Tensor> image = decode_(encoded);
-  if (!image.ok()) return image.status();
-  return crop_(*image, position);
+  const absl::StatusOr<Box> size = internal::SizeOf(size_, "RandomCropDecodeResize");
+  if (!size.ok()) return size.status();
+  const absl::StatusOr<Tensor> part = internal::DecodePart(encoded, decode_options_, [&](const Extents& extents) {
+    return internal::RandomPart(extents, options_, position);
+  });
+  if (!part.ok()) return part.status();
+  return Resized(*part, *size, options_);
 }
 
 }  // namespace mpc::data::vision

@@ -71,18 +71,19 @@ class RandomResizedCrop {
   RandomResizedCropOptions options_;
 };
 
-/// MindSpore's vision.RandomCropDecodeResize: the bits of Decode and then RandomResizedCrop with the same options. The
-/// whole picture is decoded. Errors: those of both.
+/// MindSpore's vision.RandomCropDecodeResize: the bits of Decode and then RandomResizedCrop with the same options. Of a
+/// baseline JPEG the pixels of the part alone are computed. All of the file is read, and damage is an error wherever it
+/// is. Errors: those of both.
 class RandomCropDecodeResize {
  public:
   explicit RandomCropDecodeResize(std::vector<std::int32_t> size, RandomResizedCropOptions options = {},
-                                  DecodeOptions decode_options = {})
-      : decode_(decode_options), crop_(std::move(size), options) {}
+                                  DecodeOptions decode_options = {});
   absl::StatusOr<Tensor> operator()(const Tensor& encoded, const RowPosition& position) const;
 
  private:
-  Decode decode_;
-  RandomResizedCrop crop_;
+  std::vector<std::int32_t> size_;
+  RandomResizedCropOptions options_;
+  DecodeOptions decode_options_;
 };
 
 }  // namespace mpc::data::vision

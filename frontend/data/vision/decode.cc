@@ -24,10 +24,11 @@ absl::Status CheckPixelCount(std::int64_t height, std::int64_t width, std::int64
 
 namespace {
 
-absl::StatusOr<internal::DecodedPicture> DecodeAny(internal::EncodedBytes encoded, std::int64_t max_pixels) {
+absl::StatusOr<internal::DecodedPicture> DecodeAny(internal::EncodedBytes encoded, std::int64_t max_pixels,
+                                                   const internal::ChoosePart& choose) {
   const std::string_view text(reinterpret_cast<const char*>(encoded.data()), encoded.size());
   if (text.empty()) return absl::InvalidArgumentError("the picture is empty");
-  if (text.starts_with("\xff\xd8\xff")) return internal::DecodeJpeg(encoded, max_pixels);
+  if (text.starts_with("\xff\xd8\xff")) return internal::DecodeJpeg(encoded, max_pixels, choose);
   if (text.starts_with("\x89PNG\r\n\x1a\n")) return internal::DecodePng(encoded, max_pixels);
   if (text.size() >= 12 && text.starts_with("RIFF") && text.substr(8, 4) == "WEBP") {
     return internal::DecodeWebp(encoded, max_pixels);
@@ -57,22 +58,53 @@ Tensor Upright(const internal::DecodedPicture& picture) {
   return mpc::internal::MakeConcrete({DType::kU8, {height, width, 3}}, std::move(turned));
 }
 
-}  // namespace
-
-absl::StatusOr<Tensor> Decode::operator()(const Tensor& encoded) const {
+/// What DecodeAny makes of a tensor of bytes. Its errors begin with where the bytes are from.
+absl::StatusOr<internal::DecodedPicture> DecodeTensor(const Tensor& encoded, const DecodeOptions& options,
+                                                      const internal::ChoosePart& choose) {
   if (!encoded.status().ok()) return encoded.status();
   if (!encoded.concrete() || encoded.dtype() != DType::kU8 || encoded.rank() != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("Decode takes the bytes of a picture, u8 [bytes], got ", encoded.spec().ToString()));
   }
-  absl::StatusOr<internal::DecodedPicture> picture = DecodeAny(encoded.data<std::uint8_t>(), options_.max_pixels);
-  if (!picture.ok()) {
-    const std::string& origin = encoded.node()->origin;
-    return absl::Status(picture.status().code(),
-                        absl::StrCat(origin, origin.empty() ? "" : ": ", picture.status().message()));
-  }
-  if (picture->orientation != 1) return Upright(*picture);
-  return mpc::internal::MakeConcrete({DType::kU8, {picture->height, picture->width, 3}}, std::move(picture->rgb));
+  absl::StatusOr<internal::DecodedPicture> picture =
+      DecodeAny(encoded.data<std::uint8_t>(), options.max_pixels, choose);
+  if (picture.ok()) return picture;
+  const std::string& origin = encoded.node()->origin;
+  return absl::Status(picture.status().code(),
+                      absl::StrCat(origin, origin.empty() ? "" : ": ", picture.status().message()));
+}
+
+Tensor TensorOf(internal::DecodedPicture picture) {
+  if (picture.orientation != 1) return Upright(picture);
+  return mpc::internal::MakeConcrete({DType::kU8, {picture.height, picture.width, 3}}, std::move(picture.rgb));
+}
+
+}  // namespace
+
+absl::StatusOr<Tensor> Decode::operator()(const Tensor& encoded) const {
+  absl::StatusOr<internal::DecodedPicture> picture = DecodeTensor(encoded, options_, /*choose=*/nullptr);
+  if (!picture.ok()) return picture.status();
+  return TensorOf(*std::move(picture));
+}
+
+absl::StatusOr<Tensor> internal::DecodePart(const Tensor& encoded, const DecodeOptions& options,
+                                            const ChoosePart& choose) {
+  // An error of `choose` is about no file.
+  absl::Status refusal;
+  const ChoosePart choose_once = [&](const Extents& extents) {
+    absl::StatusOr<Box> part = choose(extents);
+    refusal = part.status();
+    return part;
+  };
+  absl::StatusOr<DecodedPicture> picture = DecodeTensor(encoded, options, choose_once);
+  if (!refusal.ok()) return refusal;
+  if (!picture.ok()) return picture.status();
+  const bool is_part = picture->is_part;
+  Tensor image = TensorOf(*std::move(picture));
+  if (is_part) return image;
+  const absl::StatusOr<Box> part = choose({.height = image.dim(0), .width = image.dim(1), .channels = 3});
+  if (!part.ok()) return part.status();
+  return CutOut(image, *part);
 }
 
 }  // namespace mpc::data::vision

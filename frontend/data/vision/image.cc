@@ -40,6 +40,10 @@ TensorSpec WithExtents(const Tensor& image, std::int64_t height, std::int64_t wi
   return spec;
 }
 
+Box InTheMiddle(const Extents& extents, std::int64_t height, std::int64_t width) {
+  return {(extents.height - height) / 2, (extents.width - width) / 2, height, width};
+}
+
 Tensor CutOut(const Tensor& image, const Box& box) {
   TensorSpec spec = WithExtents(image, box.height, box.width);
   const std::size_t pixel_bytes = image.bytes().size() / static_cast<std::size_t>(image.dim(0) * image.dim(1));

@@ -36,6 +36,9 @@ struct Box {
   std::int64_t width = 0;
 };
 
+/// The part of `height` x `width` in the middle of a picture, or around it where it is larger.
+Box InTheMiddle(const Extents& extents, std::int64_t height, std::int64_t width);
+
 /// The pixels of `box`, which lies inside the picture.
 Tensor CutOut(const Tensor& image, const Box& box);
 

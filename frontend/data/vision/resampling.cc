@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -22,25 +23,62 @@ double Cubic(double x, double a) {
 
 double Triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
-/// Rounds a value of a u8 picture.
-float RoundToU8(float value) { return std::floor(std::clamp(value, 0.0f, 255.0f) + 0.5f); }
+/// Rounds a value of a u8 picture. What is clamped is not negative, so that cutting its fraction off is rounding down.
+float RoundToU8(float value) { return static_cast<float>(static_cast<int>(std::clamp(value, 0.0f, 255.0f) + 0.5f)); }
 
 template <typename T>
 T ToPixel(float value) {
   if constexpr (std::is_same_v<T, float>) {
     return value;
   } else {
-    return static_cast<T>(RoundToU8(value));
+    return static_cast<T>(static_cast<int>(std::clamp(value, 0.0f, 255.0f) + 0.5f));
   }
 }
 
-/// Resamples each row of `source`, [rows, columns.from, channels].
+/// The channels of a pixel of colour, and a value that counts for nothing.
+using Quad = float __attribute__((vector_size(16)));
+constexpr std::int64_t kColours = 3;
+
 template <typename T>
-std::vector<float> ResampleRows(absl::Span<const T> source, const Extents& extents, const Taps& columns, bool round) {
-  std::vector<float> result;
-  result.reserve(static_cast<std::size_t>(extents.height * columns.size() * extents.channels));
+Quad QuadOf(const T* pixel) {
+  return Quad{static_cast<float>(pixel[0]), static_cast<float>(pixel[1]), static_cast<float>(pixel[2]), 0};
+}
+
+Quad RoundToU8(Quad values) {
+  using Integers = std::int32_t __attribute__((vector_size(16)));
+  const Quad least = Quad{} + 0.0f;
+  const Quad most = Quad{} + 255.0f;
+  values = values > least ? values : least;
+  values = values < most ? values : most;
+  return __builtin_convertvector(__builtin_convertvector(values + 0.5f, Integers), Quad);
+}
+
+/// Resamples rows of `extents.width` pixels of colour to `columns`. `result` has room for a value behind the last one.
+template <typename T>
+void ResampleRowsOfColour(const T* source, const Extents& extents, const Taps& columns, bool round, float* result) {
+  std::vector<Quad> pixels(static_cast<std::size_t>(extents.width));
   for (std::int64_t y = 0; y < extents.height; ++y) {
-    const T* row = source.data() + y * extents.width * extents.channels;
+    for (Quad& pixel : pixels) {
+      pixel = QuadOf(source);
+      source += kColours;
+    }
+    for (std::int64_t x = 0; x < columns.size(); ++x) {
+      const Taps::Place place = columns[x];
+      const Quad* pixel = pixels.data() + place.first;
+      Quad sum = {};
+      for (const float weight : place.weights) sum += weight * *pixel++;
+      if (round) sum = RoundToU8(sum);
+      // The fourth value lies where the next pixel comes.
+      std::memcpy(result, &sum, sizeof(sum));
+      result += kColours;
+    }
+  }
+}
+
+template <typename T>
+void ResampleRowsOfAny(const T* source, const Extents& extents, const Taps& columns, bool round, float* result) {
+  for (std::int64_t y = 0; y < extents.height; ++y) {
+    const T* row = source + y * extents.width * extents.channels;
     for (std::int64_t x = 0; x < columns.size(); ++x) {
       const Taps::Place place = columns[x];
       for (std::int64_t c = 0; c < extents.channels; ++c) {
@@ -50,25 +88,42 @@ std::vector<float> ResampleRows(absl::Span<const T> source, const Extents& exten
           sum += weight * static_cast<float>(*pixel);
           pixel += extents.channels;
         }
-        result.push_back(round ? RoundToU8(sum) : sum);
+        *result++ = round ? RoundToU8(sum) : sum;
       }
     }
   }
+}
+
+/// Resamples each row of `source`, [rows, columns.from, channels]. A value follows the last row.
+template <typename T>
+std::vector<float> ResampleRows(absl::Span<const T> source, const Extents& extents, const Taps& columns, bool round) {
+  std::vector<float> result(static_cast<std::size_t>(extents.height * columns.size() * extents.channels + 1));
+  const auto resample = extents.channels == kColours ? ResampleRowsOfColour<T> : ResampleRowsOfAny<T>;
+  resample(source.data(), extents, columns, round, result.data());
   return result;
+}
+
+/// The weighted sums of `Size` neighbours in the rows of a place, as pixels.
+template <std::size_t Size, typename T>
+void SumRows(const float* first_row, std::int64_t row_size, absl::Span<const float> weights, T* target) {
+  float sums[Size] = {};
+  for (const float weight : weights) {
+    for (std::size_t i = 0; i < Size; ++i) sums[i] += weight * first_row[i];
+    first_row += row_size;
+  }
+  for (std::size_t i = 0; i < Size; ++i) target[i] = ToPixel<T>(sums[i]);
 }
 
 template <typename T>
 void ResampleColumns(const std::vector<float>& source, std::int64_t row_size, const Taps& rows, T* target) {
-  std::vector<float> sums(static_cast<std::size_t>(row_size));
+  constexpr std::int64_t kSums = 16;  // stay in registers
   for (std::int64_t y = 0; y < rows.size(); ++y) {
     const Taps::Place place = rows[y];
-    std::fill(sums.begin(), sums.end(), 0.0f);
     const float* row = source.data() + place.first * row_size;
-    for (const float weight : place.weights) {
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += weight * row[i];
-      row += row_size;
-    }
-    for (const float sum : sums) *target++ = ToPixel<T>(sum);
+    std::int64_t x = 0;
+    for (; x + kSums <= row_size; x += kSums) SumRows<kSums>(row + x, row_size, place.weights, target + x);
+    for (; x < row_size; ++x) SumRows<1>(row + x, row_size, place.weights, target + x);
+    target += row_size;
   }
 }
 

@@ -20,29 +20,88 @@ using internal::Extents;
 /// Below it a std is meant for pixels from 0 to 1.
 constexpr float kLeastStdOfBytes = 2;
 
-/// The elements of u8 or f32 in f32.
-absl::StatusOr<std::vector<float>> FloatsOf(const Tensor& x, const char* transform) {
+/// Errors (INVALID_ARGUMENT): elements of another type than u8 and f32.
+absl::Status CheckNumbers(const Tensor& x, const char* transform) {
   if (!x.status().ok()) return x.status();
   if (!x.concrete() || (x.dtype() != DType::kU8 && x.dtype() != DType::kF32)) {
     return absl::InvalidArgumentError(absl::StrCat(transform, " takes u8 or f32, got ", x.spec().ToString()));
   }
-  return x.ToFloats();
+  return absl::OkStatus();
+}
+
+/// A tensor of f32 whose elements `fill(source, target)` makes from those of `x`, u8 or f32.
+template <typename Fill>
+Tensor FloatsFrom(const Tensor& x, const Fill& fill) {
+  TensorSpec spec{DType::kF32, x.shape()};
+  runtime::AlignedBuffer buffer(spec.bytes());
+  auto* const target = reinterpret_cast<float*>(buffer.data());
+  if (x.dtype() == DType::kU8) {
+    fill(x.data<std::uint8_t>().data(), target);
+  } else {
+    fill(x.data<float>().data(), target);
+  }
+  return mpc::internal::MakeConcrete(std::move(spec), std::move(buffer));
+}
+
+template <typename T>
+void ToPlanes(const T* pixels, const Extents& extents, T* planes) {
+  if (extents.channels == 3) {
+    T* const second = planes + extents.pixels();
+    T* const third = second + extents.pixels();
+    for (std::int64_t i = 0; i < extents.pixels(); ++i) {
+      planes[i] = pixels[3 * i];
+      second[i] = pixels[3 * i + 1];
+      third[i] = pixels[3 * i + 2];
+    }
+    return;
+  }
+  for (std::int64_t c = 0; c < extents.channels; ++c) {
+    for (std::int64_t i = 0; i < extents.pixels(); ++i) *planes++ = pixels[i * extents.channels + c];
+  }
 }
 
 Tensor ChannelsFirst(const Tensor& image, const Extents& extents) {
   runtime::AlignedBuffer buffer(image.bytes().size());
-  const std::size_t element = ElementSize(image.dtype());
-  std::byte* target = buffer.data();
-  for (std::int64_t c = 0; c < extents.channels; ++c) {
-    const std::uint8_t* source = image.bytes().data() + static_cast<std::size_t>(c) * element;
-    for (std::int64_t i = 0; i < extents.pixels(); ++i) {
-      std::memcpy(target, source, element);
-      target += element;
-      source += static_cast<std::size_t>(extents.channels) * element;
-    }
+  const std::uint8_t* const source = image.bytes().data();
+  // The type is of no interest, but for its size.
+  const auto convert = [&]<typename T>(T) {
+    ToPlanes(reinterpret_cast<const T*>(source), extents, reinterpret_cast<T*>(buffer.data()));
+  };
+  switch (ElementSize(image.dtype())) {
+    case 1:
+      convert(std::uint8_t{});
+      break;
+    case 2:
+      convert(std::uint16_t{});
+      break;
+    case 4:
+      convert(std::uint32_t{});
+      break;
+    default:
+      convert(std::uint64_t{});
+      break;
   }
   return mpc::internal::MakeConcrete({image.dtype(), {extents.channels, extents.height, extents.width}},
                                      std::move(buffer));
+}
+
+/// target[i] = (source[i] - mean[i % n]) / std[i % n], where both have n values.
+template <typename T>
+void NormalizeInterleaved(const T* source, std::size_t count, const std::vector<float>& mean,
+                          const std::vector<float>& std, float* target) {
+  for (std::size_t begin = 0; begin < count; begin += mean.size()) {
+    const std::size_t size = std::min(mean.size(), count - begin);
+    for (std::size_t i = 0; i < size; ++i) {
+      target[begin + i] = (static_cast<float>(source[begin + i]) - mean[i]) / std[i];
+    }
+  }
+}
+
+/// `values`, or the one value of them, for `channels` channels, `times` times.
+std::vector<float> Repeated(const std::vector<float>& values, std::size_t channels, std::size_t times) {
+  std::vector<float> repeated(channels * times);
+  for (std::size_t i = 0; i < repeated.size(); ++i) repeated[i] = values[i % channels % values.size()];
+  return repeated;
 }
 
 }  // namespace
@@ -51,10 +110,11 @@ absl::StatusOr<Tensor> Rescale::operator()(const Tensor& x) const {
   if (rescale_ == 0) {
     return absl::InvalidArgumentError("Rescale: rescale is 0. In C++ 1 / 255 is 0; write 1.0f / 255");
   }
-  absl::StatusOr<std::vector<float>> values = FloatsOf(x, "Rescale");
-  if (!values.ok()) return values.status();
-  for (float& value : *values) value = value * rescale_ + shift_;
-  return Tensor::From(*values, x.shape());
+  if (absl::Status status = CheckNumbers(x, "Rescale"); !status.ok()) return status;
+  const std::int64_t size = x.size();
+  return FloatsFrom(x, [&, rescale = rescale_, shift = shift_](const auto* source, float* target) {
+    for (std::int64_t i = 0; i < size; ++i) target[i] = static_cast<float>(source[i]) * rescale + shift;
+  });
 }
 
 Normalize::Normalize(std::vector<float> mean, std::vector<float> std, bool is_hwc)
@@ -88,14 +148,22 @@ absl::StatusOr<Tensor> Normalize::operator()(const Tensor& image) const {
   const bool last = is_hwc_ || image.rank() == 2;
   const std::int64_t channels = last ? extents->channels : image.dim(0);
   if (absl::Status status = Check(image, channels); !status.ok()) return status;
-  std::vector<float> values = image.ToFloats();
-  const std::size_t count = static_cast<std::size_t>(channels);
-  const std::size_t plane = last ? 1 : values.size() / count;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::size_t channel = i / plane % count;
-    values[i] = (values[i] - mean_[channel % mean_.size()]) / std_[channel % std_.size()];
+  const auto count = static_cast<std::size_t>(channels);
+  const auto size = static_cast<std::size_t>(image.size());
+  if (last) {
+    // Many pixels at a time, so that the loop over them is long.
+    constexpr std::size_t kPixels = 64;
+    const std::vector<float> mean = Repeated(mean_, count, kPixels), std = Repeated(std_, count, kPixels);
+    return FloatsFrom(
+        image, [&](const auto* source, float* target) { NormalizeInterleaved(source, size, mean, std, target); });
   }
-  return Tensor::From(values, image.shape());
+  return FloatsFrom(image, [&](const auto* source, float* target) {
+    const std::size_t plane = size / count;
+    for (std::size_t c = 0; c < count; ++c, source += plane, target += plane) {
+      const float mean = mean_[c % mean_.size()], std = std_[c % std_.size()];
+      for (std::size_t i = 0; i < plane; ++i) target[i] = (static_cast<float>(source[i]) - mean) / std;
+    }
+  });
 }
 
 absl::StatusOr<Tensor> HWC2CHW::operator()(const Tensor& image) const {
@@ -113,9 +181,11 @@ absl::StatusOr<Tensor> ToTensor::operator()(const Tensor& image) const {
   }
   const Tensor planes = ChannelsFirst(image, *extents);
   if (image.dtype() == DType::kF32) return planes.To(output_type_);
-  std::vector<float> values = planes.ToFloats();
-  for (float& value : values) value /= 255;
-  return Tensor::From(values, planes.shape()).To(output_type_);
+  const std::int64_t size = planes.size();
+  const Tensor values = FloatsFrom(planes, [size](const auto* source, float* target) {
+    for (std::int64_t i = 0; i < size; ++i) target[i] = static_cast<float>(source[i]) / 255;
+  });
+  return values.To(output_type_);
 }
 
 absl::StatusOr<Tensor> OneHot::operator()(const Tensor& labels) const {
