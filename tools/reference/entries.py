@@ -103,7 +103,7 @@ class Entries:
         constructors = [member for member in public if member.function == made.name and "&&" not in member.signature]
         constructors = [member for member in constructors if f"const {made.name}&" not in member.text]
         if not is_base:
-            calls = [member for member in public if member.function == "Construct" and kind in ("layer", "loss")]
+            calls = [member for member in public if member.function in ("Construct", "operator()") and kind in ("layer", "loss")]
             self.add(kind, made.name, made, constructors + calls)
 
     def take(self, row):

@@ -31,7 +31,8 @@ class Declaration:
         plain, before = self.text, None
         while plain != before:
             plain, before = re.sub(r"<[^<>]*>", "", plain), plain
-        match = re.match(r"[^=(]*?(operator\s*\(\)|operator\s*[^\s(]+|~?\w+)\s*\(", re.sub(r"^template\s*(requires.*?\)\s+)?", "", plain))
+        plain = re.sub(r"^template\s*(requires.*?\)\s+)?", "", plain)
+        match = re.match(r"[^=(]*?(operator\s*\(\)|operator\s*[^\s(]+|~?\w+)\s*\(", plain)
         return match.group(1) if match and f"{match.group(1)}(" in self.text else None
 
     @property
@@ -167,7 +168,8 @@ class Reader:
     def end(self):
         text, self.buffer = " ".join(self.buffer.split()), ""
         owner = self.owner()
-        if not text or text.startswith(("friend", "using namespace", "static_assert")) or re.match(r"(template\s*<.*>\s*)?(class|struct|enum)\b", text):
+        names_nothing = r"$|friend\b|using namespace\b|static_assert\b|(template\s*<.*>\s*)?(class|struct|enum)\b"
+        if re.match(names_nothing, text):
             return
         if match := re.match(r"using (\w+) = (.*)", text):
             self.aliases[f"{self.namespace_of_class()}::{match[1]}"] = match[2]
