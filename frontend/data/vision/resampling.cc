@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -23,116 +22,91 @@ double Cubic(double x, double a) {
 
 double Triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
-/// Rounds a value of a u8 picture. What is clamped is not negative, so that cutting its fraction off is rounding down.
-float RoundToU8(float value) { return static_cast<float>(static_cast<int>(std::clamp(value, 0.0f, 255.0f) + 0.5f)); }
+/// The place of the source that each place takes. Places round as in the two libraries: OpenCV divides
+/// twice, and Pillow adds a step for each place. A last bit decides where a place lies between two of the source.
+std::vector<std::int64_t> NearestPlaces(std::int64_t from, std::int64_t to, bool antialias) {
+  const double scale = static_cast<double>(from) / static_cast<double>(to);
+  const double opencv_scale = 1 / (static_cast<double>(to) / static_cast<double>(from));
+  double pillow_position = 0.5 * scale;
+  std::vector<std::int64_t> places;
+  for (std::int64_t place = 0; place < to; ++place) {
+    const double position = antialias ? pillow_position : static_cast<double>(place) * opencv_scale;
+    places.push_back(std::min(static_cast<std::int64_t>(position), from - 1));
+    pillow_position += scale;
+  }
+  return places;
+}
 
 template <typename T>
 T ToPixel(float value) {
   if constexpr (std::is_same_v<T, float>) {
     return value;
   } else {
-    return static_cast<T>(static_cast<int>(std::clamp(value, 0.0f, 255.0f) + 0.5f));
+    return static_cast<T>(std::clamp(value, 0.0f, 255.0f) + 0.5f);
   }
 }
 
-/// The channels of a pixel of colour, and a value that counts for nothing.
-using Quad = float __attribute__((vector_size(16)));
-constexpr std::int64_t kColours = 3;
-
+/// A sum of fixed weights, rounded as Pillow rounds it.
 template <typename T>
-Quad QuadOf(const T* pixel) {
-  return Quad{static_cast<float>(pixel[0]), static_cast<float>(pixel[1]), static_cast<float>(pixel[2]), 0};
+T ToPixel(std::int32_t sum) {
+  constexpr std::int32_t kHalf = 1 << (Taps::kFixedBits - 1);
+  return static_cast<T>(std::clamp((sum + kHalf) >> Taps::kFixedBits, 0, 255));
 }
 
-Quad RoundToU8(Quad values) {
-  using Integers = std::int32_t __attribute__((vector_size(16)));
-  const Quad least = Quad{} + 0.0f;
-  const Quad most = Quad{} + 255.0f;
-  values = values > least ? values : least;
-  values = values < most ? values : most;
-  return __builtin_convertvector(__builtin_convertvector(values + 0.5f, Integers), Quad);
-}
-
-/// Resamples rows of `extents.width` pixels of colour to `columns`. `result` has room for a value behind the last one.
-template <typename T>
-void ResampleRowsOfColour(const T* source, const Extents& extents, const Taps& columns, bool round, float* result) {
-  std::vector<Quad> pixels(static_cast<std::size_t>(extents.width));
-  for (std::int64_t y = 0; y < extents.height; ++y) {
-    for (Quad& pixel : pixels) {
-      pixel = QuadOf(source);
-      source += kColours;
-    }
-    for (std::int64_t x = 0; x < columns.size(); ++x) {
-      const Taps::Place place = columns[x];
-      const Quad* pixel = pixels.data() + place.first;
-      Quad sum = {};
-      for (const float weight : place.weights) sum += weight * *pixel++;
-      if (round) sum = RoundToU8(sum);
-      // The fourth value lies where the next pixel comes.
-      std::memcpy(result, &sum, sizeof(sum));
-      result += kColours;
-    }
+template <typename Weight>
+absl::Span<const Weight> WeightsOf(const Taps::Place& place) {
+  if constexpr (std::is_same_v<Weight, float>) {
+    return place.weights;
+  } else {
+    return place.fixed;
   }
 }
 
-template <typename T>
-void ResampleRowsOfAny(const T* source, const Extents& extents, const Taps& columns, bool round, float* result) {
+/// Resamples each row of `source`, [rows, columns.from, channels].
+template <typename Weight, typename Between, typename T>
+std::vector<Between> ResampleRows(absl::Span<const T> source, const Extents& extents, const Taps& columns) {
+  std::vector<Between> result;
+  result.reserve(static_cast<std::size_t>(extents.height * columns.size() * extents.channels));
   for (std::int64_t y = 0; y < extents.height; ++y) {
-    const T* row = source + y * extents.width * extents.channels;
+    const T* row = source.data() + y * extents.width * extents.channels;
     for (std::int64_t x = 0; x < columns.size(); ++x) {
       const Taps::Place place = columns[x];
       for (std::int64_t c = 0; c < extents.channels; ++c) {
-        float sum = 0;
+        Weight sum = 0;
         const T* pixel = row + place.first * extents.channels + c;
-        for (const float weight : place.weights) {
-          sum += weight * static_cast<float>(*pixel);
+        for (const Weight weight : WeightsOf<Weight>(place)) {
+          sum += weight * static_cast<Weight>(*pixel);
           pixel += extents.channels;
         }
-        *result++ = round ? RoundToU8(sum) : sum;
+        result.push_back(ToPixel<Between>(sum));
       }
     }
   }
-}
-
-/// Resamples each row of `source`, [rows, columns.from, channels]. A value follows the last row.
-template <typename T>
-std::vector<float> ResampleRows(absl::Span<const T> source, const Extents& extents, const Taps& columns, bool round) {
-  std::vector<float> result(static_cast<std::size_t>(extents.height * columns.size() * extents.channels + 1));
-  const auto resample = extents.channels == kColours ? ResampleRowsOfColour<T> : ResampleRowsOfAny<T>;
-  resample(source.data(), extents, columns, round, result.data());
   return result;
 }
 
-/// The weighted sums of `Size` neighbours in the rows of a place, as pixels.
-template <std::size_t Size, typename T>
-void SumRows(const float* first_row, std::int64_t row_size, absl::Span<const float> weights, T* target) {
-  float sums[Size] = {};
-  for (const float weight : weights) {
-    for (std::size_t i = 0; i < Size; ++i) sums[i] += weight * first_row[i];
-    first_row += row_size;
-  }
-  for (std::size_t i = 0; i < Size; ++i) target[i] = ToPixel<T>(sums[i]);
-}
-
-template <typename T>
-void ResampleColumns(const std::vector<float>& source, std::int64_t row_size, const Taps& rows, T* target) {
-  constexpr std::int64_t kSums = 16;  // stay in registers
+template <typename Weight, typename Between, typename T>
+void ResampleColumns(const std::vector<Between>& source, std::int64_t row_size, const Taps& rows, T* target) {
+  std::vector<Weight> sums(static_cast<std::size_t>(row_size));
   for (std::int64_t y = 0; y < rows.size(); ++y) {
     const Taps::Place place = rows[y];
-    const float* row = source.data() + place.first * row_size;
-    std::int64_t x = 0;
-    for (; x + kSums <= row_size; x += kSums) SumRows<kSums>(row + x, row_size, place.weights, target + x);
-    for (; x < row_size; ++x) SumRows<1>(row + x, row_size, place.weights, target + x);
-    target += row_size;
+    std::fill(sums.begin(), sums.end(), Weight{0});
+    const Between* row = source.data() + place.first * row_size;
+    for (const Weight weight : WeightsOf<Weight>(place)) {
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += weight * static_cast<Weight>(row[i]);
+      row += row_size;
+    }
+    for (const Weight sum : sums) *target++ = ToPixel<T>(sum);
   }
 }
 
-template <typename T>
-Tensor ResampleAs(const Tensor& image, const Extents& extents, const Taps& rows, const Taps& columns, bool round) {
+/// Sums up in Weight, and keeps `Between` between the axes.
+template <typename Weight, typename Between, typename T>
+Tensor ResampleAs(const Tensor& image, const Extents& extents, const Taps& rows, const Taps& columns) {
   TensorSpec spec = WithExtents(image, rows.size(), columns.size());
   mpc::runtime::AlignedBuffer buffer(spec.bytes());
-  const std::vector<float> narrow = ResampleRows(image.data<T>(), extents, columns, round);
-  ResampleColumns(narrow, columns.size() * extents.channels, rows, reinterpret_cast<T*>(buffer.data()));
+  const std::vector<Between> narrow = ResampleRows<Weight, Between>(image.data<T>(), extents, columns);
+  ResampleColumns<Weight>(narrow, columns.size() * extents.channels, rows, reinterpret_cast<T*>(buffer.data()));
   return mpc::internal::MakeConcrete(std::move(spec), std::move(buffer));
 }
 
@@ -146,13 +120,14 @@ std::vector<double> CubicWeights(double fraction) {
 }
 
 Taps::Taps(std::int64_t from, std::int64_t to, Inter interpolation, bool antialias) {
+  if (interpolation == Inter::kNearest) {
+    for (const std::int64_t place : NearestPlaces(from, to, antialias)) Add(place, std::array{1.0});
+    return;
+  }
   const double scale = static_cast<double>(from) / static_cast<double>(to);
   for (std::int64_t place = 0; place < to; ++place) {
     const double centre = (static_cast<double>(place) + 0.5) * scale;
-    if (interpolation == Inter::kNearest) {
-      const double position = antialias ? centre : static_cast<double>(place) * scale;
-      Add(std::min(static_cast<std::int64_t>(position), from - 1), std::array{1.0});
-    } else if (!antialias) {
+    if (!antialias) {
       const double left = std::floor(centre - 0.5);
       const double fraction = centre - 0.5 - left;
       const auto first = static_cast<std::int64_t>(left);
@@ -182,12 +157,17 @@ Taps::Taps(std::int64_t from, std::int64_t to, Inter interpolation, bool antiali
 
 Taps::Place Taps::operator[](std::int64_t place) const {
   const auto index = static_cast<std::size_t>(place);
-  return {first_[index], absl::MakeConstSpan(weights_).subspan(begin_[index], begin_[index + 1] - begin_[index])};
+  const std::size_t begin = begin_[index], count = begin_[index + 1] - begin;
+  return {first_[index], absl::MakeConstSpan(weights_).subspan(begin, count),
+          absl::MakeConstSpan(fixed_).subspan(begin, count)};
 }
 
 void Taps::Add(std::int64_t first, absl::Span<const double> weights) {
   first_.push_back(first);
   weights_.insert(weights_.end(), weights.begin(), weights.end());
+  for (const double weight : weights) {
+    fixed_.push_back(static_cast<std::int32_t>(std::lround(weight * (1 << kFixedBits))));
+  }
   begin_.push_back(weights_.size());
 }
 
@@ -204,8 +184,10 @@ void Taps::AddRepeatingEdges(std::int64_t from, std::int64_t first, absl::Span<c
 Tensor Resample(const Tensor& image, const Extents& extents, const Box& size, Inter interpolation, bool antialias) {
   const Taps rows(extents.height, size.height, interpolation, antialias);
   const Taps columns(extents.width, size.width, interpolation, antialias);
-  if (image.dtype() == DType::kF32) return ResampleAs<float>(image, extents, rows, columns, /*round=*/false);
-  return ResampleAs<std::uint8_t>(image, extents, rows, columns, antialias);
+  using Byte = std::uint8_t;
+  if (image.dtype() == DType::kF32) return ResampleAs<float, float, float>(image, extents, rows, columns);
+  return antialias ? ResampleAs<std::int32_t, Byte, Byte>(image, extents, rows, columns)
+                   : ResampleAs<float, float, Byte>(image, extents, rows, columns);
 }
 
 }  // namespace mpc::data::vision::internal

@@ -14,9 +14,13 @@ namespace mpc::data::vision::internal {
 /// For each place of an axis, the weights of the source places `first`, `first` + 1, ... Weights sum to 1.
 class Taps {
  public:
+  /// Bits behind the point of fixed weights, as Pillow has them for pictures of u8.
+  static constexpr int kFixedBits = 22;
+
   struct Place {
     std::int64_t first = 0;
     absl::Span<const float> weights;
+    absl::Span<const std::int32_t> fixed;  ///< the weights times 2^kFixedBits, rounded
   };
 
   /// Every place reads one or more of the `from` places of the source. Without `antialias` the places and weights are
@@ -34,12 +38,14 @@ class Taps {
   std::vector<std::int64_t> first_;
   std::vector<std::size_t> begin_ = {0};
   std::vector<float> weights_;
+  std::vector<std::int32_t> fixed_;
 };
 
 /// The weights that OpenCV's bicubic interpolation gives four neighbours, at `fraction` between the second and third.
 std::vector<double> CubicWeights(double fraction);
 
-/// A picture of u8 or f32, resampled. Pixels of u8 are rounded to nearest, with `antialias` also between the axes.
+/// A picture of u8 or f32, resampled, the rows first. Pixels of u8 are rounded to nearest. With `antialias` they are
+/// rounded between the axes too, and all sums are Pillow's whole numbers, so that the bits are.
 Tensor Resample(const Tensor& image, const Extents& extents, const Box& size, Inter interpolation, bool antialias);
 
 }  // namespace mpc::data::vision::internal

@@ -20,8 +20,9 @@ struct ResizeOptions {
 };
 
 /// MindSpore's vision.Resize for pictures of u8 or f32. `size` is {height, width}, or one value for the shorter edge,
-/// where the longer one keeps the ratio and is rounded down. Results of u8 differ from OpenCV's, or with antialias
-/// Pillow's, by at most one level. Errors (INVALID_ARGUMENT): a size below 1; what is no picture.
+/// where the longer one keeps the ratio and is rounded down. Results of u8 differ from OpenCV's by at most one level.
+/// With antialias they have the bits of Pillow up to version 12. Pillow 13 may resize the height first, and then clips
+/// elsewhere what bicubic overshoots. Errors (INVALID_ARGUMENT): a size below 1; what is no picture.
 class Resize {
  public:
   explicit Resize(std::vector<std::int32_t> size, Inter interpolation = Inter::kBilinear, ResizeOptions options = {});
