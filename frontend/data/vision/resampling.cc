@@ -53,24 +53,36 @@ Quad RoundToU8(Quad values) {
   return __builtin_convertvector(__builtin_convertvector(values + 0.5f, Integers), Quad);
 }
 
-/// Resamples rows of `extents.width` pixels of colour to `columns`. `result` has room for a value behind the last one.
+/// Pixels of colour at one place of neighbouring rows, which have the same weights.
+struct PixelColumn {
+  static constexpr std::int64_t kRows = 4;
+  Quad rows[kRows] = {};
+};
+
 template <typename T>
 void ResampleRowsOfColour(const T* source, const Extents& extents, const Taps& columns, bool round, float* result) {
-  std::vector<Quad> pixels(static_cast<std::size_t>(extents.width));
-  for (std::int64_t y = 0; y < extents.height; ++y) {
-    for (Quad& pixel : pixels) {
-      pixel = QuadOf(source);
-      source += kColours;
+  std::vector<PixelColumn> pixels(static_cast<std::size_t>(extents.width));
+  for (std::int64_t y = 0; y < extents.height; y += PixelColumn::kRows) {
+    const std::int64_t rows = std::min(extents.height - y, PixelColumn::kRows);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const T* pixel = source + (y + r) * extents.width * kColours;
+      for (PixelColumn& column : pixels) {
+        column.rows[r] = QuadOf(pixel);
+        pixel += kColours;
+      }
     }
     for (std::int64_t x = 0; x < columns.size(); ++x) {
       const Taps::Place place = columns[x];
-      const Quad* pixel = pixels.data() + place.first;
-      Quad sum = {};
-      for (const float weight : place.weights) sum += weight * *pixel++;
-      if (round) sum = RoundToU8(sum);
-      // The fourth value lies where the next pixel comes.
-      std::memcpy(result, &sum, sizeof(sum));
-      result += kColours;
+      const PixelColumn* column = pixels.data() + place.first;
+      PixelColumn sum;
+      for (const float weight : place.weights) {
+        for (std::int64_t r = 0; r < PixelColumn::kRows; ++r) sum.rows[r] += weight * column->rows[r];
+        ++column;
+      }
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const Quad value = round ? RoundToU8(sum.rows[r]) : sum.rows[r];
+        std::memcpy(result + ((y + r) * columns.size() + x) * kColours, &value, kColours * sizeof(float));
+      }
     }
   }
 }
@@ -94,10 +106,10 @@ void ResampleRowsOfAny(const T* source, const Extents& extents, const Taps& colu
   }
 }
 
-/// Resamples each row of `source`, [rows, columns.from, channels]. A value follows the last row.
+/// Resamples each row of `source`, [rows, columns.from, channels].
 template <typename T>
 std::vector<float> ResampleRows(absl::Span<const T> source, const Extents& extents, const Taps& columns, bool round) {
-  std::vector<float> result(static_cast<std::size_t>(extents.height * columns.size() * extents.channels + 1));
+  std::vector<float> result(static_cast<std::size_t>(extents.height * columns.size() * extents.channels));
   const auto resample = extents.channels == kColours ? ResampleRowsOfColour<T> : ResampleRowsOfAny<T>;
   resample(source.data(), extents, columns, round, result.data());
   return result;
