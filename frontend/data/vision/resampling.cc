@@ -1,5 +1,7 @@
 #include "frontend/data/vision/resampling.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -23,34 +25,28 @@ double Cubic(double x, double a) {
 
 double Triangle(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
-/// Rounds a value of a u8 picture. What is clamped is not negative, so that cutting its fraction off is rounding down.
+/// Rounds a value of a u8 picture. It is not negative, so that cutting its fraction off is rounding down.
 float RoundToU8(float value) { return static_cast<float>(static_cast<int>(std::clamp(value, 0.0f, 255.0f) + 0.5f)); }
 
-template <typename T>
-T ToPixel(float value) {
-  if constexpr (std::is_same_v<T, float>) {
-    return value;
-  } else {
-    return static_cast<T>(static_cast<int>(std::clamp(value, 0.0f, 255.0f) + 0.5f));
-  }
-}
-
-/// The channels of a pixel of colour, and a value that counts for nothing.
-using Quad = float __attribute__((vector_size(16)));
+/// The channels of a pixel of colour, and a value that counts for nothing; or four values of a row.
+using Quad = __m128;
 constexpr std::int64_t kColours = 3;
 
 template <typename T>
 Quad QuadOf(const T* pixel) {
-  return Quad{static_cast<float>(pixel[0]), static_cast<float>(pixel[1]), static_cast<float>(pixel[2]), 0};
+  if constexpr (std::is_same_v<T, float>) {
+    return Quad{pixel[0], pixel[1], pixel[2], 0};
+  } else {
+    const int bytes = pixel[0] | pixel[1] << 8 | pixel[2] << 16;
+    const __m128i zero = _mm_setzero_si128();
+    const __m128i words = _mm_unpacklo_epi8(_mm_cvtsi32_si128(bytes), zero);
+    return _mm_cvtepi32_ps(_mm_unpacklo_epi16(words, zero));
+  }
 }
 
 Quad RoundToU8(Quad values) {
-  using Integers = std::int32_t __attribute__((vector_size(16)));
-  const Quad least = Quad{} + 0.0f;
-  const Quad most = Quad{} + 255.0f;
-  values = values > least ? values : least;
-  values = values < most ? values : most;
-  return __builtin_convertvector(__builtin_convertvector(values + 0.5f, Integers), Quad);
+  values = _mm_min_ps(_mm_max_ps(values, _mm_setzero_ps()), _mm_set1_ps(255));
+  return _mm_cvtepi32_ps(_mm_cvttps_epi32(values + _mm_set1_ps(0.5f)));
 }
 
 /// Pixels of colour at one place of neighbouring rows, which have the same weights.
@@ -115,27 +111,48 @@ std::vector<float> ResampleRows(absl::Span<const T> source, const Extents& exten
   return result;
 }
 
-/// The weighted sums of `Size` neighbours in the rows of a place, as pixels.
-template <std::size_t Size, typename T>
-void SumRows(const float* first_row, std::int64_t row_size, absl::Span<const float> weights, T* target) {
-  float sums[Size] = {};
-  for (const float weight : weights) {
-    for (std::size_t i = 0; i < Size; ++i) sums[i] += weight * first_row[i];
-    first_row += row_size;
-  }
-  for (std::size_t i = 0; i < Size; ++i) target[i] = ToPixel<T>(sums[i]);
+void StorePixel(float value, float* target) { *target = value; }
+void StorePixel(float value, std::uint8_t* target) { *target = static_cast<std::uint8_t>(RoundToU8(value)); }
+
+/// Neighbouring values of a row, whose sums stay in registers.
+struct Run {
+  static constexpr std::int64_t kQuads = 4;
+  static constexpr std::int64_t kValues = 4 * kQuads;
+  Quad quads[kQuads] = {};
+};
+
+void StoreRun(const Run& run, float* target) { std::memcpy(target, run.quads, sizeof(run.quads)); }
+void StoreRun(const Run& run, std::uint8_t* target) {
+  const auto round = [&run](int i) { return _mm_cvttps_epi32(run.quads[i] + _mm_set1_ps(0.5f)); };
+  // Both conversions clamp.
+  const __m128i low = _mm_packs_epi32(round(0), round(1)), high = _mm_packs_epi32(round(2), round(3));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(target), _mm_packus_epi16(low, high));
 }
 
 template <typename T>
 void ResampleColumns(const std::vector<float>& source, std::int64_t row_size, const Taps& rows, T* target) {
-  constexpr std::int64_t kSums = 16;  // stay in registers
-  for (std::int64_t y = 0; y < rows.size(); ++y) {
+  for (std::int64_t y = 0; y < rows.size(); ++y, target += row_size) {
     const Taps::Place place = rows[y];
-    const float* row = source.data() + place.first * row_size;
+    const float* const first = source.data() + place.first * row_size;
     std::int64_t x = 0;
-    for (; x + kSums <= row_size; x += kSums) SumRows<kSums>(row + x, row_size, place.weights, target + x);
-    for (; x < row_size; ++x) SumRows<1>(row + x, row_size, place.weights, target + x);
-    target += row_size;
+    for (; x + Run::kValues <= row_size; x += Run::kValues) {
+      Run sums;
+      const float* row = first + x;
+      for (const float weight : place.weights) {
+        for (int i = 0; i < Run::kQuads; ++i) sums.quads[i] += weight * _mm_loadu_ps(row + 4 * i);
+        row += row_size;
+      }
+      StoreRun(sums, target + x);
+    }
+    for (; x < row_size; ++x) {
+      float sum = 0;
+      const float* row = first + x;
+      for (const float weight : place.weights) {
+        sum += weight * *row;
+        row += row_size;
+      }
+      StorePixel(sum, target + x);
+    }
   }
 }
 
