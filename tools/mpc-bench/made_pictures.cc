@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kHeight = kMadePictureHeight;
 constexpr std::size_t kWidth = kMadePictureWidth;
 constexpr std::size_t kColours = 3;
-constexpr int kQuality = 90;
+constexpr int kQuality = 95;
 
 /// Cells along an edge, and the deviation of a channel in levels: finer structure is weaker.
 struct Scale {
@@ -32,7 +32,7 @@ struct Scale {
   float levels;
 };
 constexpr std::array<Scale, 6> kScales = {{{4, 70}, {8, 50}, {16, 35}, {32, 25}, {64, 16}, {128, 10}}};
-constexpr float kGrain = 5;
+constexpr float kGrain = 8;
 
 /// Uniform from -1 to 1. The engine gives the same numbers everywhere, which distributions of the library do not.
 float Draw(std::mt19937& engine) { return static_cast<float>(engine()) * 0x1p-31f - 1; }
