@@ -13,7 +13,7 @@
 #include "frontend/data/vision/border.h"
 #include "frontend/data/vision/image.h"
 #include "frontend/data/vision/random_draws.h"
-#include "frontend/data/vision/resampling.h"
+#include "frontend/data/vision/taps.h"
 #include "frontend/graph/tensor_node.h"
 #include "runtime/aligned_buffer.h"
 
