@@ -63,8 +63,8 @@ def main():
         for kill, step in enumerate(sorted(draws.sample(range(1, steps * 9 // 10), arguments.kills)), 1):
             if not live(arguments, killed, step, draws.uniform(0, SAVE_EVERY * step_seconds)):
                 sys.exit(f"kill {kill}: the run was over before it, after {newest_step(killed)} of {steps} steps")
-            print(f"kill {kill}: at step {step} or behind it; the newest checkpoint has {newest_step(killed)} of {steps}",
-                  flush=True)
+            print(f"kill {kill}: at step {step} or behind it; the newest checkpoint has {newest_step(killed)} of "
+                  f"{steps}", flush=True)
         subprocess.run(command(arguments, killed), check=True, stdout=subprocess.DEVNULL)
         same = newest_step(killed) == steps and content(killed) == content(whole)
     print("PASS" if same else "FAIL: the last checkpoints differ")
