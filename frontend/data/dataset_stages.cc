@@ -8,6 +8,7 @@
 #include "frontend/data/batch.h"
 #include "frontend/data/combination.h"
 #include "frontend/data/dataset.h"
+#include "frontend/data/kept_rows_node.h"
 #include "frontend/data/map_node.h"
 #include "frontend/data/selection.h"
 
@@ -104,7 +105,8 @@ Dataset Dataset::Map(const MapOperations& operations, const InputColumns& input_
   ColumnNames names = MappedColumns(column_names(), *columns, options.output_columns);
   if (status.ok()) status = internal::CheckColumnNames(names);
   if (!status.ok()) return Dataset(std::move(status));
-  return Then<internal::MapNode>(operations, *std::move(columns), options, std::move(names));
+  Dataset mapped = Then<internal::MapNode>(operations, *std::move(columns), options, std::move(names));
+  return options.skipped_rows == nullptr ? mapped : mapped.Then<internal::KeptRowsNode>();
 }
 
 Dataset Dataset::Filter(const RowPredicate& predicate, const InputColumns& input_columns) const {

@@ -107,6 +107,11 @@ absl::Status MapNode::Apply(const RowPosition& position, Row* row) const {
   Row given;
   for (std::size_t column : columns_) given.push_back((*row)[column]);
   absl::StatusOr<Row> made = ApplyOperations(position, std::move(given));
+  if (!made.ok() && options_.skipped_rows != nullptr) {
+    options_.skipped_rows->Add(made.status());
+    row->clear();
+    return absl::OkStatus();
+  }
   if (!made.ok()) return made.status();
   const std::size_t kept = row->size() - columns_.size();
   const std::size_t expected = column_names().size() - kept;

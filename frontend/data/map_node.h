@@ -41,7 +41,7 @@ class MapNode : public DatasetNode {
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewOrderedIterator(std::int64_t epoch,
                                                                       std::vector<std::int64_t> order) const override;
 
-  /// Maps the row at `position` in place.
+  /// Maps the row at `position` in place. A row that is skipped has no columns afterwards.
   absl::Status Apply(const RowPosition& position, Row* row) const;
 
  private:

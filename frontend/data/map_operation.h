@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/data/dataset_node.h"
+#include "frontend/data/skipped_rows.h"
 #include "frontend/graph/tensor.h"
 
 namespace mpc::data {
@@ -164,6 +166,10 @@ struct MapOptions {
   /// Names of the results, as many as the last operation returns; empty: those of the input columns. As many names as
   /// input columns take their places. Otherwise the results come first, and the columns that are no input follow.
   ColumnNames output_columns;
+  /// Where it is given, a row is left out and counted there on which an operation returns an error, as Decode does on a
+  /// damaged picture. Only a run can tell the size of such a data set. Exceptions and a wrong number of results stay
+  /// errors, and so does an epoch of which no row is left. Null: each error ends the epoch.
+  std::shared_ptr<SkippedRows> skipped_rows;
 };
 
 }  // namespace mpc::data
