@@ -166,9 +166,9 @@ struct MapOptions {
   /// Names of the results, as many as the last operation returns; empty: those of the input columns. As many names as
   /// input columns take their places. Otherwise the results come first, and the columns that are no input follow.
   ColumnNames output_columns;
-  /// Where it is given, a row is left out and counted there on which an operation returns an error, as Decode does on a
-  /// damaged picture. Only a run can tell the size of such a data set. Exceptions and a wrong number of results stay
-  /// errors, and so does an epoch of which no row is left. Null: each error ends the epoch.
+  /// Where it is given, a row is left out and counted there on which an operation returns an error. Decode returns one
+  /// for a damaged picture. Only a run can tell the size of such a data set. Exceptions and a wrong number of results
+  /// stay errors, and so does an epoch of which no row is left. Null: each error ends the epoch.
   std::shared_ptr<SkippedRows> skipped_rows;
 };
 
