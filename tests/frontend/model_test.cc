@@ -110,6 +110,32 @@ TEST(Model, LastPartialBatchSharesTheState) {
   EXPECT_NEAR(evaluated->at("accuracy"), static_cast<double>(right) / 61, 1e-9);
 }
 
+/// The mean over the places of a row of any length, [N, T, 6], through two layers.
+class MeanOfPlaces : public nn::Cell {
+ public:
+  MPC_CELL(MeanOfPlaces, layers)
+  Tensor Construct(const Tensor& x) { return layers(reduce_mean(x, {1})); }
+  TwoLayers layers;
+};
+
+TEST(Model, BucketsCompileAProgramForEachBoundary) {
+  std::vector<data::Row> rows;
+  for (std::int64_t i = 0; i < 60; ++i) {
+    const std::int64_t length = i % 7 + 1;
+    rows.push_back({Values({length, 6}, i), Tensor::Scalar<std::int32_t>(static_cast<std::int32_t>(i % 3))});
+  }
+  const data::Dataset buckets =
+      data::GeneratorDataset(rows, {"data", "label"})
+          .BucketBatchByLength("data", {4, 8}, {4, 4, 4}, {.pad_to_bucket_boundary = true, .drop_remainder = true});
+  MeanOfPlaces network;
+  nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = "mean"});
+  nn::Momentum optimizer(network.TrainableParams(), {.learning_rate = 0.1});
+  Model model(network, loss, optimizer);
+  MPC_ASSERT_OK(model.Train(2, buckets));
+  EXPECT_EQ(model.global_step(), 2 * *buckets.size());
+  EXPECT_EQ(model.compiled().size(), 2u) << "lengths 1 to 7 have two batch shapes";
+}
+
 TEST(Model, OneHotAccuracyEqualsSparseAccuracy) {
   Training<TwoLayers> one_hot({"O0", {}});
   const data::Row batch = MakeBatch(kFeatures, 9, 0);

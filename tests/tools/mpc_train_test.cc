@@ -96,6 +96,7 @@ TEST(MpcTrain, WritesASummaryOfARun) {
   for (const char* phase : {"trace", "passes", "passes/mpc-amp", "passes/mpc-autodiff", "lowering"}) {
     EXPECT_TRUE(summary["compile_seconds"].contains(phase)) << phase;
   }
+  EXPECT_GE(summary["programs"], 2) << "a training step and a prediction";
   EXPECT_GT(summary["peak_bytes"], 100'000);
   EXPECT_EQ(summary["options"]["amp_level"], "O2");
   EXPECT_EQ(summary["options"]["dtype"], "bf16");

@@ -105,6 +105,7 @@ Json MakeSummary(const TrainOptions& options, const Training& training) {
   summary["loss_scale"] = model.loss_scale();
   summary["compile_seconds"]["total"] = TotalSeconds(model.compiled());
   for (const auto& [phase, seconds] : SecondsByPhase(model.compiled())) summary["compile_seconds"][phase] = seconds;
+  summary["programs"] = model.compiled().size();
   summary["peak_bytes"] = model.peak_bytes();
   summary["options"] = OptionsJson(options, model);
   return summary;
