@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::int64_t kPictures = 64;
 constexpr std::int64_t kCompared = 16;
-/// Both round to a level after each axis. Pillow may begin with the other axis, so that a sum close to a half may go the
-/// other way. The weights of a place sum to 1 and are not negative, so that a level of the first axis stays at most one.
-/// What normalising in f32 rounds is far below the rest.
+/// Both round to a level after each axis. Pillow may begin with the other axis, so that a sum close to a half may go
+/// the other way. The weights of a place sum to 1 and are not negative, so that a level of the first axis stays at most
+/// one. What normalising in f32 rounds is far below the rest.
 constexpr double kLargestDifference = 1.01;
 
 std::string WorkersText(std::int64_t workers) { return absl::StrCat(workers, workers == 1 ? " worker" : " workers"); }
