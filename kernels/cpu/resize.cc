@@ -24,16 +24,16 @@ std::vector<Tap> TapsOf(const Axis& axis) {
 
 struct Forward {
   explicit Forward(const Geometry& geometry)
-      : geometry(geometry), rows(TapsOf(geometry.rows)), columns(TapsOf(geometry.columns)) {}
+      : geometry_(geometry), rows_(TapsOf(geometry.rows)), columns_(TapsOf(geometry.columns)) {}
 
   void Run(Source x, Sink y) const {
-    const std::int64_t height = geometry.rows.output;
-    ParallelFor(geometry.outer * height, geometry.outer * geometry.output_image(), [&](std::int64_t task) {
-      const Tap& tap = rows[static_cast<std::size_t>(task % height)];
-      const std::int64_t row_size = geometry.columns.input * geometry.inner;
-      const std::int64_t base = task / height * geometry.input_image();
+    const std::int64_t height = geometry_.rows.output;
+    ParallelFor(geometry_.outer * height, geometry_.outer * geometry_.output_image(), [&](std::int64_t task) {
+      const Tap& tap = rows_[static_cast<std::size_t>(task % height)];
+      const std::int64_t row_size = geometry_.columns.input * geometry_.inner;
+      const std::int64_t base = task / height * geometry_.input_image();
       const Lines lines{base + tap.first * row_size, base + tap.second * row_size, tap};
-      geometry.inner == 1 ? Plane(x, lines, y, task) : Channels(x, lines, y, task);
+      geometry_.inner == 1 ? Plane(x, lines, y, task) : Channels(x, lines, y, task);
     });
   }
 
@@ -58,15 +58,15 @@ struct Forward {
 
   /// A row of pixels of one value. A tile's columns of x fit a block.
   void Plane(Source x, const Lines& lines, Sink y, std::int64_t line) const {
-    const std::int64_t width = geometry.columns.output;
+    const std::int64_t width = geometry_.columns.output;
     BlockBuffer between_buffer, y_buffer;
     for (std::int64_t begin = 0, end = 0; begin < width; begin = end) {
-      const std::int64_t left = columns[static_cast<std::size_t>(begin)].first;
-      while (end < width && end - begin < kBlock && columns[static_cast<std::size_t>(end)].second - left < kBlock)
+      const std::int64_t left = columns_[static_cast<std::size_t>(begin)].first;
+      while (end < width && end - begin < kBlock && columns_[static_cast<std::size_t>(end)].second - left < kBlock)
         ++end;
-      const std::int64_t span = columns[static_cast<std::size_t>(end - 1)].second - left + 1;
+      const std::int64_t span = columns_[static_cast<std::size_t>(end - 1)].second - left + 1;
       const float* between = Between(x, lines, left, span, between_buffer.values);
-      const Tap* taps = columns.data() + begin;
+      const Tap* taps = columns_.data() + begin;
       float* target = y.Target(line * width + begin, y_buffer.values);
       for (std::int64_t j = 0; j < end - begin; ++j) {
         const float first = between[taps[j].first - left];
@@ -78,13 +78,13 @@ struct Forward {
 
   /// A row of pixels of several channels.
   void Channels(Source x, const Lines& lines, Sink y, std::int64_t line) const {
-    const std::int64_t inner = geometry.inner;
+    const std::int64_t inner = geometry_.inner;
     BlockBuffer first_buffer, second_buffer, y_buffer;
-    for (std::size_t j = 0; j < columns.size(); ++j) {
-      const Tap tap = columns[j];
+    for (std::size_t j = 0; j < columns_.size(); ++j) {
+      const Tap tap = columns_[j];
       for (std::int64_t channel = 0; channel < inner; channel += kBlock) {
         const std::int64_t size = std::min(kBlock, inner - channel);
-        const std::int64_t offset = (line * geometry.columns.output + static_cast<std::int64_t>(j)) * inner + channel;
+        const std::int64_t offset = (line * geometry_.columns.output + static_cast<std::int64_t>(j)) * inner + channel;
         float* target = y.Target(offset, y_buffer.values);
         const float* first = Between(x, lines, tap.first * inner + channel, size, first_buffer.values);
         if (!tap.has_second()) {
@@ -99,8 +99,8 @@ struct Forward {
     }
   }
 
-  Geometry geometry;
-  std::vector<Tap> rows, columns;
+  Geometry geometry_;
+  std::vector<Tap> rows_, columns_;
 };
 
 /// The pixels of y that read each pixel of x along one axis, and their weights.
@@ -133,14 +133,14 @@ class ReaderTable {
 };
 
 struct Backward {
-  explicit Backward(const Geometry& geometry) : geometry(geometry), rows(geometry.rows), columns(geometry.columns) {}
+  explicit Backward(const Geometry& geometry) : geometry_(geometry), rows_(geometry.rows), columns_(geometry.columns) {}
 
   void Run(Source dy, Sink dx) const {
-    const std::int64_t height = geometry.rows.input;
-    ParallelFor(geometry.outer * height, geometry.outer * geometry.output_image(), [&](std::int64_t task) {
-      const std::int64_t base = task / height * geometry.output_image();
-      const ReaderTable::Readers readers = rows.Of(task % height);
-      geometry.inner == 1 ? Plane(dy, base, readers, dx, task) : Channels(dy, base, readers, dx, task);
+    const std::int64_t height = geometry_.rows.input;
+    ParallelFor(geometry_.outer * height, geometry_.outer * geometry_.output_image(), [&](std::int64_t task) {
+      const std::int64_t base = task / height * geometry_.output_image();
+      const ReaderTable::Readers readers = rows_.Of(task % height);
+      geometry_.inner == 1 ? Plane(dy, base, readers, dx, task) : Channels(dy, base, readers, dx, task);
     });
   }
 
@@ -148,7 +148,7 @@ struct Backward {
   /// The sum over the rows that read one row of x, of elements [offset, offset + size) of each, times their weights.
   void SumRows(Source dy, std::int64_t base, const ReaderTable::Readers& readers, std::int64_t offset,
                std::int64_t size, float* sums) const {
-    const std::int64_t row_size = geometry.columns.output * geometry.inner;
+    const std::int64_t row_size = geometry_.columns.output * geometry_.inner;
     BlockBuffer buffer;
     std::fill_n(sums, size, 0.0f);
     for (std::int64_t i = readers.range.begin; i < readers.range.end; ++i) {
@@ -161,18 +161,18 @@ struct Backward {
 
   /// A row of pixels of one value. A tile of them takes what read it in blocks.
   void Plane(Source dy, std::int64_t base, const ReaderTable::Readers& row_readers, Sink dx, std::int64_t line) const {
-    const std::int64_t width = geometry.columns.input;
+    const std::int64_t width = geometry_.columns.input;
     BlockBuffer row_sums, dx_buffer;
     for (std::int64_t first = 0; first < width; first += kBlock) {
       const std::int64_t last = std::min(width, first + kBlock);
       float* target = dx.Target(line * width + first, dx_buffer.values);
       std::fill_n(target, last - first, 0.0f);
-      const std::int64_t end = columns.Of(last - 1).range.end;
-      for (std::int64_t block = columns.Of(first).range.begin; block < end; block += kBlock) {
+      const std::int64_t end = columns_.Of(last - 1).range.end;
+      for (std::int64_t block = columns_.Of(first).range.begin; block < end; block += kBlock) {
         const std::int64_t size = std::min(kBlock, end - block);
         SumRows(dy, base, row_readers, block, size, row_sums.values);
         for (std::int64_t at = first; at < last; ++at) {
-          const ReaderTable::Readers readers = columns.Of(at);
+          const ReaderTable::Readers readers = columns_.Of(at);
           const std::int64_t from = std::max(block, readers.range.begin);
           const std::int64_t to = std::min(block + size, readers.range.end);
           for (std::int64_t j = from; j < to; ++j) {
@@ -187,13 +187,13 @@ struct Backward {
   /// A row of pixels of several channels.
   void Channels(Source dy, std::int64_t base, const ReaderTable::Readers& row_readers, Sink dx,
                 std::int64_t line) const {
-    const std::int64_t inner = geometry.inner;
+    const std::int64_t inner = geometry_.inner;
     BlockBuffer row_sums, dx_buffer;
-    for (std::int64_t at = 0; at < geometry.columns.input; ++at) {
-      const ReaderTable::Readers readers = columns.Of(at);
+    for (std::int64_t at = 0; at < geometry_.columns.input; ++at) {
+      const ReaderTable::Readers readers = columns_.Of(at);
       for (std::int64_t channel = 0; channel < inner; channel += kBlock) {
         const std::int64_t size = std::min(kBlock, inner - channel);
-        const std::int64_t offset = (line * geometry.columns.input + at) * inner + channel;
+        const std::int64_t offset = (line * geometry_.columns.input + at) * inner + channel;
         float* target = dx.Target(offset, dx_buffer.values);
         std::fill_n(target, size, 0.0f);
         for (std::int64_t j = readers.range.begin; j < readers.range.end; ++j) {
@@ -207,8 +207,8 @@ struct Backward {
     }
   }
 
-  Geometry geometry;
-  ReaderTable rows, columns;
+  Geometry geometry_;
+  ReaderTable rows_, columns_;
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateResize(const KernelSpec& spec) {

@@ -34,7 +34,8 @@ struct FloatSums {
 
   static void Store(float sum, float* target) { *target = sum; }
   static void Store(float sum, std::uint8_t* target) {
-    *target = static_cast<std::uint8_t>(std::clamp(sum, 0.0f, 255.0f) + 0.5f);
+    constexpr float kHalfLevel = 0.5f;
+    *target = static_cast<std::uint8_t>(std::clamp(sum, 0.0f, 255.0f) + kHalfLevel);
   }
 
   static Quad Spread(Weight weight) { return _mm_set1_ps(weight); }
