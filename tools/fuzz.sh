@@ -62,7 +62,7 @@ for reader in "${chosen[@]}"; do
     -artifact_prefix="$faults/" "$found" "$start" > "$log" 2>&1 || status=$?
   inputs="$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
   # "#N DONE cov: EDGES ft: FEATURES corp: FILES/SIZE ..."
-  reached="$(grep -E 'cov: [0-9]+' "$log" | tail -1 | sed -E 's/.*cov: ([0-9]+) ft: ([0-9]+).*/\1 edges, \2 features/' || true)"
+  reached="$(grep -aE 'cov: [0-9]+' "$log" | tail -1 | sed -E 's/.*cov: ([0-9]+) ft: ([0-9]+).*/\1 edges, \2 features/' || true)"
   seconds="$(sed -nE 's/^Done [0-9]+ runs in ([0-9]+) second.*/\1/p' "$log")"
   echo "fuzz: $reader: ${inputs:-?} inputs in ${seconds:-?} s, ${reached:-no figures}, exit status $status"
   if [[ $status -ne 0 ]]; then
