@@ -174,7 +174,7 @@ NamedWorkload ReadTokens(const Config& config, std::int64_t tokens = 0) {
 
 NamedWorkload ReadPatches(const VitConfig& config) {
   const auto make = [config](const WorkloadSizes& sizes) { return ClassifyPatches(config, sizes); };
-  return {.make = make, .has_photos = true, .takes_classes = true};
+  return {.make = make, .has_photos = true, .takes_classes = true, .takes_pictures = true};
 }
 
 const std::map<std::string_view, NamedWorkload>& Workloads() {

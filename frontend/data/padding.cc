@@ -13,7 +13,7 @@
 namespace mpc::data::internal {
 namespace {
 
-/// Copies a row-major tensor into the low corner of a one of the same rank that is no smaller.
+/// Copies a row-major tensor into the low corner of one of the same rank that is no smaller.
 void CopyCorner(const Tensor& row, const Shape& target, std::byte* destination) {
   const Shape& shape = row.shape();
   if (row.size() == 0) return;
@@ -70,7 +70,6 @@ absl::Status RowError(const std::string& column, std::int64_t place, const Tenso
 absl::StatusOr<TensorSpec> PaddedSpec(const GatheredRows& gathered, std::size_t column, const std::string& name,
                                       const ColumnPadding& padding, std::optional<std::int64_t> boundary_extent) {
   const TensorSpec& first = gathered.rows[0][column].spec();
-  const std::string batch = absl::StrCat("row ", gathered.places[0], " of the same batch is ", first.ToString());
   absl::StatusOr<Shape> stated = StatedShape(padding, first.shape.size(), boundary_extent);
   if (!stated.ok()) return RowError(name, gathered.places[0], first, std::string(stated.status().message()));
   TensorSpec target = first;
@@ -78,7 +77,10 @@ absl::StatusOr<TensorSpec> PaddedSpec(const GatheredRows& gathered, std::size_t 
     const TensorSpec& spec = gathered.rows[i][column].spec();
     const bool fits =
         padding.padded ? spec.dtype == first.dtype && spec.shape.size() == first.shape.size() : spec == first;
-    if (!fits) return RowError(name, gathered.places[i], spec, batch);
+    if (!fits) {
+      return RowError(name, gathered.places[i], spec,
+                      absl::StrCat("row ", gathered.places[0], " of the same batch is ", first.ToString()));
+    }
     if (!padding.padded) continue;
     for (std::size_t axis = 0; axis < target.shape.size(); ++axis) {
       target.shape[axis] = std::max(target.shape[axis], spec.shape[axis]);

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "frontend/data/kept_rows_node.h"
 
 namespace mpc::data {
@@ -14,13 +13,13 @@ class KeptRowsIterator : public DatasetIterator {
   explicit KeptRowsIterator(std::unique_ptr<DatasetIterator> input) : input_(std::move(input)) {}
 
   absl::StatusOr<bool> Next(Row* row) override {
-    for (Row next;; ++read_) {
+    for (Row next;;) {
       absl::StatusOr<bool> more = input_->Next(&next);
-      if (more.ok() && !*more && read_ > 0 && !any_) {
-        read_ = 0;
+      if (more.ok() && !*more && std::exchange(all_skipped_, false)) {
         return absl::InvalidArgumentError("Map: its operations fail on each row of the epoch");
       }
       if (!more.ok() || !*more) return more;
+      all_skipped_ = next.empty() && !any_;
       if (next.empty()) continue;
       any_ = true;
       *row = std::move(next);
@@ -30,8 +29,8 @@ class KeptRowsIterator : public DatasetIterator {
 
  private:
   std::unique_ptr<DatasetIterator> input_;
-  std::int64_t read_ = 0;
-  bool any_ = false;
+  bool any_ = false;          ///< a row was given
+  bool all_skipped_ = false;  ///< rows were read, and each was skipped
 };
 
 }  // namespace

@@ -103,6 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--data=pictures", "--data-dir=a"}, {"lenet5 does not take", "resnet18-imagenet"}},
         BadUsage{{"resnet18", "--data=pictures", "--data-dir=a"}, {"resnet18 does not take", "resnet18-cifar"}},
         BadUsage{{"resnet50", "--data=pictures"}, {"--data-dir=FOLDER", "train/CLASS", "test/CLASS"}},
+        BadUsage{{"vit-tiny", "--data=pictures"}, {"--data-dir=FOLDER"}},
         BadUsage{{"resnet50", "--data=pictures", "--data-dir=a", "--shift=1"}, {"--shift and --data=pictures"}},
         BadUsage{{"resnet50", "--data=pictures", "--data-dir=a", "--emit=b"}, {"--emit", "--data=pictures"}},
         BadUsage{{"lenet5", "--init=a", "--load=b"}, {"--init and --load", "give one of them"}},

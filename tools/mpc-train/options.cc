@@ -85,7 +85,8 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
   flags.Choice("data", {"digits", "mnist", "pictures", "synthetic", "text"},
                "digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir, and of t10k files alone\n"
                "it trains on four fifths and tests on the last one; pictures: JPEG, PNG and WebP in the folders\n"
-               "train/CLASS and test/CLASS of --data-dir, for resnet18-cifar, resnet18-imagenet and resnet50;\n"
+               "train/CLASS and test/CLASS of --data-dir, for resnet18-cifar, resnet18-imagenet, resnet50, vit-tiny\n"
+               "and vit_*_patch16_224;\n"
                "synthetic: random batches of the network's shapes, without a test; text: windows of bytes, for gpt2 "
                "and gpt2-tiny.\n"
                "Default: digits, synthetic where a network does not take digits.",
@@ -310,9 +311,9 @@ absl::Status CheckEmit(const TrainOptions& options) {
 /// Errors: a network that takes no pictures, no folder of them, or nothing to do with them.
 absl::Status CheckPictures(const TrainOptions& options) {
   if (!models::TakesPictures(options.model)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--data=pictures has images of three channels in the classes of their folders, which ",
-                     options.model, " does not take; resnet18-cifar, resnet18-imagenet and resnet50 do"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--data=pictures has images of three channels in the classes of their folders, which ", options.model,
+        " does not take; resnet18-cifar, resnet18-imagenet, resnet50 and the vision transformers do"));
   }
   if (!options.emit_path.empty()) {
     return absl::InvalidArgumentError(

@@ -24,7 +24,7 @@ inline constexpr std::string_view kDcgan = "dcgan";
 inline constexpr std::string_view kSynthetic = "synthetic";
 /// Classes of digits and mnist.
 inline constexpr int kDigitClasses = 10;
-/// Folders of pictures, for the ResNets that take three channels.
+/// Folders of pictures, for the ResNets that take three channels and for vision transformers.
 inline constexpr std::string_view kPictures = "pictures";
 /// Bytes of a file, for language models.
 inline constexpr std::string_view kText = "text";
