@@ -46,6 +46,8 @@ class Communicator {
   virtual int rank() const = 0;
   /// A power of two where kSum is asked for; other sizes are an error of AllReduce and ReduceScatter by name.
   virtual int size() const = 0;
+  /// The first error, which every later call returns. A step of a Program ends at the instruction that met it.
+  virtual absl::Status status() const = 0;
 
   /// Reduces all of `parts` as one message. Parts may have several types.
   virtual absl::Status AllReduce(absl::Span<const ReducedPart> parts) = 0;

@@ -37,6 +37,13 @@ inline constexpr KnownAttribute<bool> kCountIncludePad{"count_include_pad", true
 inline constexpr KnownAttribute<std::int64_t> kGroups{"groups", 1};
 inline constexpr KnownAttribute<std::int64_t> kCount{"count", 1};
 
+// The place of a level in a sum over micro-steps, the processes that train together, the step of a counter, and the
+// batches whose statistics move those of BatchNorm.
+inline constexpr KnownAttribute<std::int64_t> kLevel{"level", 0};
+inline constexpr KnownAttribute<std::int64_t> kProcesses{"processes", 1};
+inline constexpr KnownAttribute<std::int64_t> kBy{"by", 1};
+inline constexpr KnownAttribute<std::int64_t> kBatches{"batches", 1};
+
 // Axes. Those of concat and split have the default 0.
 inline constexpr KnownAttribute<std::int64_t> kLastAxis{"axis", -1};
 

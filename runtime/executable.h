@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "kernels/communicator.h"
 #include "kernels/dtype.h"
 #include "kernels/weight_packing.h"
 #include "runtime/plan_options.h"
@@ -89,10 +90,13 @@ class Executable {
   virtual const Program& program() const = 0;
 };
 
-/// Options of Device::Load. The CPU has no graphs and ignores them.
+/// Options of Device::Load. The CPU has no graphs and ignores `graph` and `steps_per_launch`.
 struct LoadOptions {
   bool graph = true;         ///< record the step once as a CUDA graph and replay it; false: the same work on a stream
   int steps_per_launch = 1;  ///< 1 to 64
+  /// The processes that a Program of several processes runs in. Programs of one process do not use it. A step that
+  /// meets its error ends at that instruction and returns it. State that the step has written by then stays written.
+  std::shared_ptr<Communicator> communicator = nullptr;
 };
 
 /// What a device needs for one instruction.

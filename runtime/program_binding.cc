@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/collective.h"
+#include "kernels/known_attributes.h"
 #include "kernels/weight_packing.h"
 #include "runtime/generated_call.h"
 #include "runtime/program_check.h"
@@ -137,6 +139,35 @@ absl::Status CheckOverlaps(const Program& program, const Instruction& instructio
     }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::int64_t> ProcessesOf(const Program& program) {
+  std::int64_t processes = 1;
+  for (std::size_t i = 0; i < program.sequences.size(); ++i) {
+    const std::vector<Instruction>& instructions = program.sequences[i].instructions;
+    for (std::size_t j = 0; j < instructions.size(); ++j) {
+      if (!IsCollective(instructions[j].kernel)) continue;
+      const std::int64_t given = instructions[j].attributes.Get(attribute::kProcesses);
+      if (given == 1 || given == processes) continue;
+      if (processes != 1 || given < 1) {
+        return absl::InvalidArgumentError(absl::StrCat(DescribeInstruction(program, j, i), " is for ", given,
+                                                       " processes, an earlier one is for ", processes));
+      }
+      processes = given;
+    }
+  }
+  return processes;
+}
+
+absl::Status CheckProcesses(const Program& program, const Communicator* communicator) {
+  const absl::StatusOr<std::int64_t> processes = ProcessesOf(program);
+  if (!processes.ok()) return processes.status();
+  if (*processes == 1 || (communicator != nullptr && communicator->size() == *processes)) return absl::OkStatus();
+  const std::string given = communicator == nullptr
+                                ? "this process trains alone: distributed::Init has not been called"
+                                : absl::StrCat("this process is one of ", communicator->size());
+  return absl::FailedPreconditionError(
+      absl::StrCat("program \"", program.name, "\" was compiled for ", *processes, " processes; ", given));
 }
 
 absl::Status CheckInputs(const Program& program, StepInputs inputs) {

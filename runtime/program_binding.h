@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/communicator.h"
 #include "kernels/kernel_spec.h"
 #include "runtime/executable.h"
 #include "runtime/program.h"
@@ -52,6 +53,14 @@ using MayAliasFunction = std::function<bool(std::string_view kernel, std::size_t
 /// for kernels of the device. Instructions whose code the Program carries have an attribute for it. An instruction that
 /// runs a sequence may write an output over the input that is this output's first value.
 absl::Status CheckOverlaps(const Program& program, const Instruction& instruction, const MayAliasFunction& may_alias);
+
+/// The number of processes that run the collective instructions of `program`; 1 where it has none. Errors
+/// (INVALID_ARGUMENT): instructions of different numbers.
+absl::StatusOr<std::int64_t> ProcessesOf(const Program& program);
+
+/// Whether `communicator`, which may be null, has the processes of `program`. Errors (FAILED_PRECONDITION): what the
+/// program needs and what was given; and those of ProcessesOf.
+absl::Status CheckProcesses(const Program& program, const Communicator* communicator);
 
 /// Errors (INVALID_ARGUMENT): a number or size of inputs other than the Program's, with both.
 absl::Status CheckInputs(const Program& program, StepInputs inputs);

@@ -63,6 +63,7 @@ def Mpc_Dialect : Dialect {
       "::mlir::DictionaryAttr":$fusion_choice,
       "::mlir::DictionaryAttr":$gradients,
       "::mlir::DictionaryAttr":$assignment,
+      "::mlir::IntegerAttr":$processes,
       "::mpc::TargetAttr":$target);
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;

@@ -94,6 +94,8 @@ def Mpc_IsBesideNetwork : Mpc_Property<"BesideNetwork", 29, "beside-network">;
 def Mpc_PreparesUpdate : Mpc_Property<"PreparesUpdate", 30, "prepares-update">;
 // Updates each element by itself. Tensors that lie one after the other are updated as one.
 def Mpc_IsElementwiseUpdate : Mpc_Property<"ElementwiseUpdate", 31, "elementwise-update">;
+// Every process that trains together runs it at once. It is not computed twice.
+def Mpc_IsCollective : Mpc_Property<"Collective", 32, "collective">;
 
 def Mpc_PropertyEnum : I32Enum<"Property", "A property of an operation", [
     Mpc_IsMovement, Mpc_HandsOnValue, Mpc_MovesAlongAxes, Mpc_SelectsValues, Mpc_KeepsScale, Mpc_ReordersElements,
@@ -101,7 +103,7 @@ def Mpc_PropertyEnum : I32Enum<"Property", "A property of an operation", [
     Mpc_IsAlongAnAxis, Mpc_IsSum, Mpc_IsReduction, Mpc_TakesActivation, Mpc_IsBatchNorm, Mpc_IsProductOrQuotient,
     Mpc_IsGeneratedOnCpu, Mpc_IsGradientRequest, Mpc_IsGradientOp, Mpc_SumsGradients, Mpc_IsScaling, Mpc_FollowsUpdate,
     Mpc_ReadsParameterGradients, Mpc_EndsScale, Mpc_IsGradientPart, Mpc_JoinsFlags, Mpc_DecidesStep,
-    Mpc_IsBesideNetwork, Mpc_PreparesUpdate, Mpc_IsElementwiseUpdate]> {
+    Mpc_IsBesideNetwork, Mpc_PreparesUpdate, Mpc_IsElementwiseUpdate, Mpc_IsCollective]> {
   let cppNamespace = "::mpc";
 }
 

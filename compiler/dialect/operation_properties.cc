@@ -41,7 +41,6 @@ OperandRange AllFiniteOp::getGradientOperands() { return getOperands().drop_fron
 OperandRange GlobalNormOp::getGradientOperands() { return getInputs().drop_front(getUnscale() ? 1 : 0); }
 
 Value ReshapeOp::getViewSource() { return getX(); }
-Value AllReduceOp::getViewSource() { return getX(); }
 Value AllReduceWaitOp::getViewSource() { return getX(); }
 
 bool isWait(Operation *op) { return isa<ViewLikeOpInterface>(op) && !isMemoryEffectFree(op); }

@@ -3,7 +3,11 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/interpreter/process_grid.h"
+#include "kernels/known_attributes.h"
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <thread>
 
 using namespace mlir;
 
@@ -16,8 +20,11 @@ namespace {
 /// Evaluates one function; calls make further ones.
 class FunctionInterpreter {
 public:
-  FunctionInterpreter(func::FuncOp function, reference::Rounding rounding, const FunctionInterpreter *caller = nullptr)
-      : function(function), rounding(rounding), caller(caller) {}
+  FunctionInterpreter(func::FuncOp function, reference::Rounding rounding, ProcessGrid *grid = nullptr,
+                      int64_t rank = 0)
+      : function(function), rounding(rounding), grid(grid), rank(rank) {}
+  FunctionInterpreter(func::FuncOp function, const FunctionInterpreter &caller)
+      : function(function), rounding(caller.rounding), grid(caller.grid), rank(caller.rank), caller(&caller) {}
 
   absl::StatusOr<std::vector<Tensor>> run(absl::Span<const Tensor> inputs);
 
@@ -29,6 +36,8 @@ private:
   absl::Status runFusion(FusionOp op);
   absl::Status runGuardedUpdate(GuardedUpdateOp op);
   absl::Status runReference(Operation &op);
+  /// Sets the values of \p result to what the collective operation \p op of several processes gives of \p inputs.
+  absl::Status runCollectiveOf(Operation &op, absl::Span<const Tensor> inputs, Tensor &result);
 
   /// Runs what stands before the terminator, which reads the results.
   absl::Status runBody(Block &body);
@@ -40,7 +49,9 @@ private:
 
   func::FuncOp function;
   reference::Rounding rounding;
-  const FunctionInterpreter *caller;
+  ProcessGrid *grid; ///< null: the function runs in one process
+  int64_t rank;
+  const FunctionInterpreter *caller = nullptr;
   DenseMap<Value, Tensor> environment;
 };
 
@@ -153,7 +164,7 @@ absl::Status FunctionInterpreter::runCall(func::CallOp op) {
     return absl::FailedPreconditionError(
         absl::StrCat(describe(*op, function), " names no function of the module: ", op.getCallee().str()));
   absl::StatusOr<std::vector<Tensor>> results =
-      FunctionInterpreter(callee, rounding, this).run(valuesOf(op.getOperands()));
+      FunctionInterpreter(callee, *this).run(valuesOf(op.getOperands()));
   if (!results.ok())
     return results.status();
   bind(op.getResults(), *std::move(results));
@@ -163,7 +174,7 @@ absl::Status FunctionInterpreter::runCall(func::CallOp op) {
 absl::Status FunctionInterpreter::runRepeat(RepeatOp op) {
   std::vector<Tensor> values = valuesOf(op.getInputs());
   for (uint64_t call = 0; call < op.getCount(); ++call) {
-    absl::StatusOr<std::vector<Tensor>> results = FunctionInterpreter(op.getFunction(), rounding, this).run(values);
+    absl::StatusOr<std::vector<Tensor>> results = FunctionInterpreter(op.getFunction(), *this).run(values);
     if (!results.ok())
       return results.status();
     llvm::move(*results, values.begin());
@@ -203,12 +214,56 @@ absl::Status FunctionInterpreter::runReference(Operation &op) {
     TensorSpec spec = specOf(result);
     outputs.push_back({spec, std::vector<double>(spec.num_elements())});
   }
-  absl::Status status =
-      reference::Run(kernelName(&op), kernelAttributes(&op), inputs, absl::MakeSpan(outputs), rounding);
+  Attributes attributes = kernelAttributes(&op);
+  bool isShared = has<Property::Collective>(&op) && attributes.Get(attribute::kProcesses) > 1;
+  absl::Status status = isShared ? runCollectiveOf(op, inputs, outputs.front())
+                                 : reference::Run(kernelName(&op), attributes, inputs, absl::MakeSpan(outputs), rounding);
   if (!status.ok())
     return absl::Status(status.code(), absl::StrCat(describe(op, function), ": ", status.message()));
   bind(op.getResults(), std::move(outputs));
   return absl::OkStatus();
+}
+
+absl::Status FunctionInterpreter::runCollectiveOf(Operation &op, absl::Span<const Tensor> inputs, Tensor &result) {
+  int64_t processes = kernelAttributes(&op).Get(attribute::kProcesses);
+  int64_t running = grid ? grid->getSize() : 1;
+  if (processes != running)
+    return absl::FailedPreconditionError(absl::StrCat("is for ", processes, " processes; ", running, " run"));
+  std::vector<Tensor> gave = grid->collect(rank, inputs.empty() ? result : inputs.front());
+  if (gave.empty())
+    return absl::CancelledError("another process has failed");
+  absl::StatusOr<std::vector<double>> values = runCollective(kernelName(&op), rank, gave);
+  if (!values.ok())
+    return values.status();
+  result.values = *std::move(values);
+  reference::Round(result, rounding);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::vector<Tensor>>>
+interpretProcesses(func::FuncOp function, absl::Span<const std::vector<Tensor>> inputs, reference::Rounding rounding) {
+  if (inputs.empty())
+    return absl::InvalidArgumentError("a function runs in at least one process, got inputs of none");
+  ProcessGrid grid{int64_t(inputs.size())};
+  std::vector<absl::StatusOr<std::vector<Tensor>>> results(inputs.size(), absl::UnknownError("not run"));
+  std::vector<std::thread> threads;
+  for (size_t rank = 0; rank < inputs.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      results[rank] = FunctionInterpreter(function, rounding, &grid, int64_t(rank)).run(inputs[rank]);
+      if (!results[rank].ok())
+        grid.leave();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  std::vector<std::vector<Tensor>> all;
+  // What cancelled the others says more than that they were cancelled.
+  for (bool cancelled : {false, true})
+    for (auto &result : results)
+      if (!result.ok() && absl::IsCancelled(result.status()) == cancelled)
+        return result.status();
+  for (auto &result : results)
+    all.push_back(*std::move(result));
+  return all;
 }
 
 absl::StatusOr<std::vector<Tensor>> interpret(func::FuncOp function, absl::Span<const Tensor> inputs,

@@ -18,9 +18,18 @@ namespace mpc {
 ///
 /// Errors: INVALID_ARGUMENT where the inputs do not match the arguments. FAILED_PRECONDITION for an operation that a
 /// pass must expand first (mpc.value_and_grad), and for functions without a body, with control flow or that call
-/// themselves. NOT_FOUND for an operation without a reference function.
+/// themselves. FAILED_PRECONDITION also for a collective operation of several processes. NOT_FOUND for an operation without a reference function.
 absl::StatusOr<std::vector<reference::Tensor>> interpret(mlir::func::FuncOp function,
                                                          absl::Span<const reference::Tensor> inputs,
                                                          reference::Rounding rounding = reference::Rounding::kStorage);
+
+/// Runs \p function in several processes in lockstep, process r on `inputs[r]`, and returns the results of each.
+/// Collective operations exchange values between them. Sums over processes have f64 accuracy inside.
+///
+/// Errors: those of interpret(), of any process. INVALID_ARGUMENT: no inputs. FAILED_PRECONDITION: a collective
+/// operation of another number of processes.
+absl::StatusOr<std::vector<std::vector<reference::Tensor>>>
+interpretProcesses(mlir::func::FuncOp function, absl::Span<const std::vector<reference::Tensor>> inputs,
+                   reference::Rounding rounding = reference::Rounding::kStorage);
 
 } // namespace mpc

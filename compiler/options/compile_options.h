@@ -32,7 +32,7 @@ struct CompileOptions {
   bool unscale = true;
   std::int64_t num_losses = 1;
   std::int64_t accumulation_steps = 1;
-  bool all_reduce = false;
+  std::int64_t processes = 1;
   bool master_weights = true;
   std::vector<std::string> allow, deny, infer, clear;
   DeviceRates rates;
@@ -87,7 +87,9 @@ template <typename Options, typename Visitor> void visitOptions(Options &given, 
   visit(OptionInfo{"accumulation_steps", OfPasses,
                    "Micro-steps, which are runs of the step, before an optimizer acts. Default 1."},
         given.accumulation_steps);
-  visit(OptionInfo{"all_reduce", OfPasses, "Sums each gradient over processes. Default false."}, given.all_reduce);
+  visit(OptionInfo{"processes", OfPasses,
+                   "Processes that train together: each runs the step on rows of its own. A power of two. Default 1."},
+        given.processes);
   visit(OptionInfo{"master_weights", OfPasses,
                    "Keeps parameters in f32. false: those that are only used low are stored low. Default true."},
         given.master_weights);

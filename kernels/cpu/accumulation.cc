@@ -11,28 +11,26 @@
 namespace mpc::cpu {
 namespace {
 
-scalar::AccumulateOp Accumulate(const KernelSpec& spec) {
-  return {static_cast<float>(spec.attributes.Get(attribute::kCount))};
-}
-
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAccumulateGradient(const KernelSpec& spec) {
   if (spec.inputs[0].dtype != DType::kF32 || spec.outputs[0].dtype != DType::kF32) return UnsupportedTypes(spec);
   return MakeKernel([gradient_type = spec.inputs[1].dtype, predicate = Predicate(spec, 3),
-                     accumulate = Accumulate(spec),
+                     accumulate = scalar::AccumulateOp(spec),
                      count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
     const auto* accumulator = static_cast<const float*>(operands.inputs[0]);
     auto* updated = static_cast<float*>(operands.outputs[0]);
-    const bool adds = predicate.Holds(operands);
-    if (!adds && updated == accumulator) return;
-    const bool first = ScalarOperand<std::int32_t>(operands, 2) == 0;
+    using Action = scalar::AccumulateOp::Action;
+    const Action action = predicate.Holds(operands) ? accumulate.ActionIn(ScalarOperand<std::int32_t>(operands, 2))
+                                                    : Action::kKeep;
+    const bool keeps = action == Action::kKeep;
+    if (keeps && updated == accumulator) return;
     const Source gradient{gradient_type, operands.inputs[1]};
     ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
       BlockBuffer buffer;
-      const float* g = adds ? gradient.Load(offset, size, buffer.values) : nullptr;
+      const float* g = keeps ? nullptr : gradient.Load(offset, size, buffer.values);
       const float* old = accumulator + offset;
       float* sum = updated + offset;
       for (std::int64_t i = 0; i < size; ++i) {
-        sum[i] = !adds ? old[i] : accumulate.Apply(first, old[i], g[i]);
+        sum[i] = keeps ? old[i] : accumulate.Apply(action, old[i], g[i]);
       }
     });
   });
@@ -48,9 +46,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateNextMicroStep(const KernelSpec& sp
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateIncrement(const KernelSpec& spec) {
-  return MakeKernel([predicate = Predicate(spec, 1)](const KernelOperands& operands) {
+  return MakeKernel([predicate = Predicate(spec, 1), by = static_cast<std::int32_t>(spec.attributes.Get(
+                                                         attribute::kBy))](const KernelOperands& operands) {
     *static_cast<std::int32_t*>(operands.outputs[0]) =
-        ScalarOperand<std::int32_t>(operands, 0) + (predicate.Holds(operands) ? 1 : 0);
+        ScalarOperand<std::int32_t>(operands, 0) + (predicate.Holds(operands) ? by : 0);
   });
 }
 

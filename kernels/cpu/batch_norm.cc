@@ -1,4 +1,4 @@
-// batch_norm_running_update: running statistics, from those of a batch. The rest of batch normalisation is generated.
+// batch_norm_running_update: running statistics, from those of one batch or several. The rest of batch normalisation is generated.
 #include <array>
 #include <cstdint>
 
@@ -11,7 +11,7 @@ namespace {
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateRunningUpdate(const KernelSpec& spec) {
   const auto run = [has_predicate = spec.inputs.size() > 4, used = std::array<bool, 2>{spec.uses(0), spec.uses(1)},
-                    channels = spec.inputs[0].num_elements(),
+                    channels = spec.inputs[0].num_elements(), values = spec.inputs[2].num_elements(),
                     statistics = scalar::RunningStatistics(spec)](const KernelOperands& operands) {
     const bool update = !has_predicate || *static_cast<const std::uint8_t*>(operands.inputs[4]) != 0;
     for (int i = 0; i < 2; ++i) {
@@ -21,7 +21,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateRunningUpdate(const KernelSpec& sp
       float* target = static_cast<float*>(operands.outputs[i]);
       if (!update && target == running) continue;
       for (std::int64_t c = 0; c < channels; ++c) {
-        target[c] = update ? statistics.Apply(i, running[c], batch[c]) : running[c];
+        float moved = running[c];
+        for (std::int64_t j = c; update && j < values; j += channels) moved = statistics.Apply(i, moved, batch[j]);
+        target[c] = moved;
       }
     }
   };

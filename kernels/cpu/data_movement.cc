@@ -1,4 +1,4 @@
-// reshape, transpose, broadcast_to and, of one process, all_reduce: bits move, nothing is computed. Transposes of any
+// reshape, transpose and broadcast_to: bits move, nothing is computed. Transposes of any
 // rank and element size are merged into as few axes as possible. A swap of two (merged) axes runs in tiles; it covers
 // matrices and NCHW <-> NHWC. Other transposes run row by row.
 #include <algorithm>
@@ -129,7 +129,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateTranspose(const KernelSpec& spec) 
 
 void RegisterDataMovement(Registry& registry) {
   registry.Add("reshape", CreateReshape, {{0, 0}});
-  registry.Add("all_reduce", CreateReshape, {{0, 0}});
   registry.Add("transpose", CreateTranspose);
   registry.Add("broadcast_to", CreateBroadcastTo);
 }

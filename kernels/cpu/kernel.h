@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "kernels/communicator.h"
 #include "kernels/kernel_spec.h"
 #include "kernels/weight_packing.h"
 
@@ -20,6 +21,8 @@ struct KernelOperands {
   const void* const* inputs;
   void* const* outputs;
   void* workspace;
+  /// The processes that train together. Collective kernels of several processes need it, others do not look at it.
+  Communicator* communicator = nullptr;
 };
 
 /// Bytes rounded up to whole cache lines, where a part of a workspace may begin.
@@ -30,7 +33,8 @@ class Kernel {
   virtual ~Kernel() = default;
   /// Scratch memory that `Run` needs; part of the planned peak.
   virtual std::size_t workspace_bytes() const { return 0; }
-  /// Allocates nothing, creates nothing, fails never.
+  /// Allocates nothing, creates nothing, fails never. A collective kernel may find that a process has gone. It leaves its
+  /// results undefined then, and operands.communicator->status() says why.
   virtual void Run(const KernelOperands& operands) = 0;
   /// Which of several implementations this is, in the form of KernelOptions::choice; empty where there is only one.
   virtual std::string choice() const { return ""; }

@@ -39,6 +39,7 @@ Registry BuildRegistry() {
   RegisterLossScale(registry);
   RegisterOptimizers(registry);
   RegisterAccumulation(registry);
+  RegisterCollectives(registry);
   RegisterGradientNorm(registry);
   RegisterStepFlags(registry);
   RegisterTensorStatistics(registry);

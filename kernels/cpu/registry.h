@@ -77,6 +77,7 @@ void RegisterBatchNorm(Registry& registry);
 void RegisterLossScale(Registry& registry);
 void RegisterOptimizers(Registry& registry);
 void RegisterAccumulation(Registry& registry);
+void RegisterCollectives(Registry& registry);
 void RegisterGradientNorm(Registry& registry);
 void RegisterStepFlags(Registry& registry);
 void RegisterTensorStatistics(Registry& registry);

@@ -1,5 +1,5 @@
-// reshape, transpose, broadcast_to, concat, split, slice, pad and, of one process, all_reduce: elements move, nothing
-// is computed. Bits stay as they are where both tensors have one type; else values are rounded once.
+// reshape, transpose, broadcast_to, concat, split, slice and pad: elements move, nothing is computed. Bits stay as they
+// are where both tensors have one type; else values are rounded once.
 #include <cstdint>
 #include <vector>
 
@@ -210,7 +210,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreatePad(const KernelSpec& spec, const 
 
 void RegisterDataMovement(Registry& registry) {
   registry.Add("reshape", CreateReshape, {{0, 0}});
-  registry.Add("all_reduce", CreateReshape, {{0, 0}});
   registry.Add("transpose", CreateTranspose);
   registry.Add("broadcast_to", CreateBroadcastTo);
   registry.Add("concat", CreateConcat);

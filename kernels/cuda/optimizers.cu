@@ -106,17 +106,17 @@ struct AccumulateBody {
   DevicePredicate predicate;
 
   __device__ __forceinline__ void operator()(const Segment& segment, const SegmentShare& share) const {
-    const bool adds = predicate.Holds();
-    if (!adds && segment.outputs[0] == segment.inputs[0]) return;
-    const bool first = *micro_step == 0;
+    using Action = scalar::AccumulateOp::Action;
+    const Action action = predicate.Holds() ? accumulate.ActionIn(*micro_step) : Action::kKeep;
+    if (action == Action::kKeep && segment.outputs[0] == segment.inputs[0]) return;
     ForEachInShare(share, segment.count, [&](auto width, std::int64_t index) {
       constexpr int kWidth = decltype(width)::value;
       float sum[kWidth], g[kWidth];
       LoadElements(Source{segment.inputs[0], DType::kF32}, index, sum);
-      if (adds) {
+      if (action != Action::kKeep) {
         LoadElements(Source{segment.inputs[1], gradient}, index, g);
         MPC_UNROLL
-        for (int i = 0; i < kWidth; ++i) sum[i] = accumulate.Apply(first, sum[i], g[i]);
+        for (int i = 0; i < kWidth; ++i) sum[i] = accumulate.Apply(action, sum[i], g[i]);
       }
       StoreElements(Sink{segment.outputs[0], DType::kF32}, index, sum);
     });
@@ -129,7 +129,7 @@ class AccumulateGradient {
   using Segment = AccumulateBody::Segment;
 
   explicit AccumulateGradient(const KernelSpec& spec)
-      : accumulate_{static_cast<float>(spec.attributes.Get(attribute::kCount))},
+      : accumulate_(spec),
         gradient_(spec.inputs[1].dtype),
         has_predicate_(spec.inputs.size() > 3) {}
 
@@ -157,6 +157,7 @@ class AccumulateGradient {
 struct RunningUpdateBody {
   using Segment = TensorSegment<4, 2>;
   scalar::RunningStatistics statistics;
+  std::int64_t batches;
   DevicePredicate predicate;
 
   __device__ __forceinline__ void operator()(const Segment& segment, const SegmentShare& share) const {
@@ -166,10 +167,10 @@ struct RunningUpdateBody {
       MPC_UNROLL
       for (int k = 0; k < 2; ++k) {
         if (segment.outputs[k] == nullptr || (!update && segment.outputs[k] == segment.inputs[k])) continue;
-        float running[kWidth], batch[kWidth];
+        float running[kWidth];
         LoadElements(Source{segment.inputs[k], DType::kF32}, index, running);
-        if (update) {
-          LoadElements(Source{segment.inputs[k + 2], DType::kF32}, index, batch);
+        const float* batch = static_cast<const float*>(segment.inputs[k + 2]) + index;
+        for (std::int64_t j = 0; update && j < batches; ++j, batch += segment.count) {
           MPC_UNROLL
           for (int i = 0; i < kWidth; ++i) running[i] = statistics.Apply(k, running[i], batch[i]);
         }
@@ -184,7 +185,10 @@ class RunningUpdate {
   static constexpr std::size_t kTensors = 4;
   using Segment = RunningUpdateBody::Segment;
 
-  explicit RunningUpdate(const KernelSpec& spec) : statistics_(spec), has_predicate_(spec.inputs.size() > kTensors) {}
+  explicit RunningUpdate(const KernelSpec& spec)
+      : statistics_(spec),
+        batches_(spec.attributes.Get(attribute::kBatches)),
+        has_predicate_(spec.inputs.size() > kTensors) {}
 
   static bool Accepts(const KernelSpec&) { return true; }
   static SegmentPlan Plan(std::int64_t elements) { return SegmentPlan::For(elements); }
@@ -196,11 +200,12 @@ class RunningUpdate {
   absl::Status Start(LaunchQueue& queue, const SegmentTable<Segment>& table, unsigned blocks,
                      const KernelOperands& operands) const {
     return LaunchSegments(queue, table, blocks,
-                          RunningUpdateBody{statistics_, PredicateAt(operands, kTensors, has_predicate_)});
+                          RunningUpdateBody{statistics_, batches_, PredicateAt(operands, kTensors, has_predicate_)});
   }
 
  private:
   scalar::RunningStatistics statistics_;
+  std::int64_t batches_;
   bool has_predicate_;
 };
 
@@ -223,28 +228,29 @@ void Add(Registry& registry, std::string_view name, std::vector<AliasRule> alias
   registry.AddGroup(name, CreateGroup<Update>);
 }
 
-/// y = x + 1, modulo `modulus` where that is not 0; x where the predicate does not hold.
-__global__ void CounterKernel(const std::int32_t* x, std::int32_t* y, std::int32_t modulus, DevicePredicate predicate) {
+/// y = x + by, modulo `modulus` where that is not 0; x where the predicate does not hold.
+__global__ void CounterKernel(const std::int32_t* x, std::int32_t* y, std::int32_t by, std::int32_t modulus,
+                              DevicePredicate predicate) {
   std::int32_t value = *x;
-  if (predicate.Holds()) value = modulus == 0 ? value + 1 : (value + 1) % modulus;
+  if (predicate.Holds()) value = modulus == 0 ? value + by : (value + by) % modulus;
   *y = value;
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> MakeCounter(std::int32_t modulus, bool has_predicate) {
-  return MakeKernel([modulus, has_predicate](const KernelOperands& operands, LaunchQueue& queue) {
+absl::StatusOr<std::unique_ptr<Kernel>> MakeCounter(std::int64_t by, std::int64_t modulus, bool has_predicate) {
+  return MakeKernel([by = static_cast<std::int32_t>(by), modulus = static_cast<std::int32_t>(modulus), has_predicate](const KernelOperands& operands, LaunchQueue& queue) {
     LaunchShape shape;
     shape.threads = 1;
     return launch(queue, &CounterKernel, shape, InputAs<std::int32_t>(operands, 0),
-                  static_cast<std::int32_t*>(operands.outputs[0]), modulus, PredicateAt(operands, 1, has_predicate));
+                  static_cast<std::int32_t*>(operands.outputs[0]), by, modulus, PredicateAt(operands, 1, has_predicate));
   });
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateIncrement(const KernelSpec& spec, const KernelContext&) {
-  return MakeCounter(/*modulus=*/0, spec.inputs.size() > 1);
+  return MakeCounter(spec.attributes.Get(attribute::kBy), /*modulus=*/0, spec.inputs.size() > 1);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateNextMicroStep(const KernelSpec& spec, const KernelContext&) {
-  return MakeCounter(static_cast<std::int32_t>(spec.attributes.Get(attribute::kCount)), spec.inputs.size() > 1);
+  return MakeCounter(/*by=*/1, spec.attributes.Get(attribute::kCount), spec.inputs.size() > 1);
 }
 
 }  // namespace

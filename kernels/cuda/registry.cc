@@ -22,6 +22,7 @@ Registry BuildRegistry() {
   RegisterIntegerArithmetic(registry);
   RegisterIota(registry);
   RegisterDataMovement(registry);
+  RegisterCollectives(registry);
   RegisterStepFlags(registry);
   RegisterReduce(registry);
   RegisterCumsum(registry);

@@ -55,6 +55,7 @@ void RegisterRandom(Registry& registry);             ///< random.cu
 void RegisterIntegerArithmetic(Registry& registry);  ///< integer_arithmetic.cu
 void RegisterIota(Registry& registry);               ///< iota.cu
 void RegisterDataMovement(Registry& registry);       ///< data_movement.cu
+void RegisterCollectives(Registry& registry);        ///< collectives.cu
 void RegisterStepFlags(Registry& registry);          ///< step_flags.cu
 // Row and column reductions.
 void RegisterReduce(Registry& registry);     ///< reduce.cu

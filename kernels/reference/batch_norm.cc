@@ -93,11 +93,16 @@ void BatchNormRunningUpdate(const Attributes& attributes, Inputs inputs, Outputs
   const auto count = static_cast<double>(attributes.Get(attribute::kCount));
   // One element has no unbiased variance: the biased one (zero) stands in for 0 / 0.
   const double unbias = count > 1 ? count / (count - 1) : 1;
-  for (std::size_t c = 0; c < outputs[0].values.size(); ++c) {
-    const double mean = inputs[0].values[c];
-    const double variance = inputs[1].values[c];
-    outputs[0].values[c] = update ? momentum * mean + (1 - momentum) * inputs[2].values[c] : mean;
-    outputs[1].values[c] = update ? momentum * variance + (1 - momentum) * inputs[3].values[c] * unbias : variance;
+  const std::size_t channels = outputs[0].values.size();
+  for (std::size_t c = 0; c < channels; ++c) {
+    double mean = inputs[0].values[c];
+    double variance = inputs[1].values[c];
+    for (std::size_t i = c; update && i < inputs[2].values.size(); i += channels) {
+      mean = momentum * mean + (1 - momentum) * inputs[2].values[i];
+      variance = momentum * variance + (1 - momentum) * inputs[3].values[i] * unbias;
+    }
+    outputs[0].values[c] = mean;
+    outputs[1].values[c] = variance;
   }
 }
 

@@ -48,7 +48,10 @@ constexpr NamedFunction kTable[] = {
     {"reshape", SameElements},
     {"transpose", Transpose},
     {"broadcast_to", BroadcastTo},
+    // Of one process; mpc::interpretProcesses runs several.
+    {"all_gather", SameElements},
     {"all_reduce", SameElements},
+    {"all_reduce_max", SameElements},
 };
 
 }  // namespace

@@ -41,9 +41,10 @@ bool KeptOldState(Inputs inputs, std::size_t predicate_position, Outputs outputs
   return true;
 }
 
-void Increment(const Attributes&, Inputs inputs, Outputs outputs) {
+void Increment(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   if (KeptOldState(inputs, 1, outputs)) return;
-  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) outputs[0].values[i] = inputs[0].values[i] + 1;
+  const auto by = static_cast<double>(attributes.Get(attribute::kBy));
+  for (std::size_t i = 0; i < outputs[0].values.size(); ++i) outputs[0].values[i] = inputs[0].values[i] + by;
 }
 
 void Sgd(const Attributes& attributes, Inputs inputs, Outputs outputs) {

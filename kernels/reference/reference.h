@@ -44,6 +44,9 @@ enum class Rounding {
 absl::Status Run(std::string_view name, const Attributes& attributes, absl::Span<const Tensor> inputs,
                  absl::Span<Tensor> outputs, Rounding rounding = Rounding::kStorage);
 
+/// Rounds the result of an operation, which is no cast of an integer, as Run does.
+void Round(Tensor& result, Rounding rounding);
+
 /// `value` as storage type `dtype` represents it: rounded once, to nearest even. Integers truncate towards zero and
 /// saturate; of NaN they are 0. A bool is 1 for every value but 0. Beyond the largest floating value is infinity, or
 /// NaN in f8E4M3FN, which has none.

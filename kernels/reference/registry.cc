@@ -72,6 +72,16 @@ bool IsCastOfInteger(std::string_view name, Inputs inputs) {
   return name == "cast" && !IsFloating(inputs[0].spec.dtype);
 }
 
+void RoundValues(Tensor& result, Rounding rounding, bool through_f32) {
+  const DType dtype = result.spec.dtype;
+  if (rounding == Rounding::kLowOnly && dtype == DType::kF32) return;
+  if (rounding == Rounding::kNone && IsFloating(dtype)) return;
+  for (double& value : result.values) {
+    if (through_f32 && IsLowPrecision(dtype)) value = RoundTo(DType::kF32, value);
+    value = RoundTo(dtype, value);
+  }
+}
+
 }  // namespace
 
 Function Find(std::string_view name) {
@@ -95,16 +105,12 @@ absl::Status Run(std::string_view name, const Attributes& attributes, Inputs inp
   for (Tensor& output : outputs) output.values.resize(static_cast<std::size_t>(output.spec.num_elements()));
   function(attributes, inputs, outputs);
   const bool through_f32 = rounding == Rounding::kStorage && !IsCastOfInteger(name, inputs);
-  for (Tensor& output : outputs) {
-    const DType dtype = output.spec.dtype;
-    if (rounding == Rounding::kLowOnly && dtype == DType::kF32) continue;
-    if (rounding == Rounding::kNone && IsFloating(dtype)) continue;
-    for (double& value : output.values) {
-      if (through_f32 && IsLowPrecision(dtype)) value = RoundTo(DType::kF32, value);
-      value = RoundTo(dtype, value);
-    }
-  }
+  for (Tensor& output : outputs) RoundValues(output, rounding, through_f32);
   return absl::OkStatus();
+}
+
+void Round(Tensor& result, Rounding rounding) {
+  RoundValues(result, rounding, /*through_f32=*/rounding == Rounding::kStorage);
 }
 
 double RoundTo(DType dtype, double value) {

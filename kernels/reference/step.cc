@@ -78,11 +78,18 @@ void ClipByNorm(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 }
 
 void AccumulateGradient(const Attributes& attributes, Inputs inputs, Outputs outputs) {
-  const auto count = static_cast<double>(attributes.Get(attribute::kCount));
-  const bool first = Scalar(inputs[2]) == 0;
+  const std::int64_t count = attributes.Get(attribute::kCount);
+  const std::int64_t level = attributes.Get(attribute::kLevel);
+  const double divisor = level > 0 ? 1 : static_cast<double>(count);
+  const auto micro_step = static_cast<std::int64_t>(Scalar(inputs[2]));
+  const std::int64_t half = std::int64_t{1} << level;
+  // Micro-step j completes 2^level of them where j + 1 is a multiple of that.
+  const bool reached = (micro_step + 1) % half == 0 || micro_step == 0 || micro_step == count - 1;
+  const bool adds = (micro_step / half) % 2 == 1;
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
-    const double sum = first ? 0 : inputs[0].values[i];
-    outputs[0].values[i] = Skipped(inputs, 3) ? inputs[0].values[i] : sum + inputs[1].values[i] / count;
+    const double old = inputs[0].values[i];
+    const double term = inputs[1].values[i] / divisor;
+    outputs[0].values[i] = Skipped(inputs, 3) || !reached ? old : (adds ? old + term : term);
   }
 }
 
@@ -113,6 +120,8 @@ void TensorStatistics(const Attributes&, Inputs inputs, Outputs outputs) {
   outputs[2].values[0] = largest;
 }
 
+void ProcessRank(const Attributes&, Inputs, Outputs outputs) { outputs[0].values[0] = 0; }
+
 constexpr NamedFunction kTable[] = {
     {"scale_loss", ScaleLoss},
     {"merge_checks", MergeChecks},
@@ -124,6 +133,7 @@ constexpr NamedFunction kTable[] = {
     {"accumulate_gradient", AccumulateGradient},
     {"next_micro_step", NextMicroStep},
     {"tensor_statistics", TensorStatistics},
+    {"process_rank", ProcessRank},
 };
 
 }  // namespace

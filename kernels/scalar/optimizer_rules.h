@@ -240,12 +240,30 @@ struct Lamb {
   }
 };
 
-/// The gradient of an accumulation over micro-steps. The first micro-step does not read what an earlier round left
-/// behind, which may be NaN.
+/// A level of the sum over micro-steps (mpc.accumulate_gradient). The first micro-step does not read what an earlier
+/// round left behind, which may be NaN.
 struct AccumulateOp {
-  float micro_steps;
-  MPC_HOST_DEVICE float Apply(bool first, float sum, float gradient) const {
-    return (first ? 0.0f : sum) + gradient / micro_steps;
+  std::int32_t last;   ///< the number of the last micro-step
+  std::int32_t level;  ///< below 31
+  float divisor;       ///< of what the level reads
+
+  explicit AccumulateOp(const KernelSpec& spec)
+      : last(static_cast<std::int32_t>(spec.attributes.Get(attribute::kCount) - 1)),
+        level(static_cast<std::int32_t>(spec.attributes.Get(attribute::kLevel))),
+        divisor(level > 0 ? 1.0f : static_cast<float>(spec.attributes.Get(attribute::kCount))) {}
+
+  enum class Action : std::uint8_t { kKeep, kReplace, kAdd };
+
+  MPC_HOST_DEVICE Action ActionIn(std::int32_t micro_step) const {
+    const std::int32_t below = (std::int32_t{1} << level) - 1;
+    const bool reached = (micro_step & below) == below || micro_step == 0 || micro_step == last;
+    if (!reached) return Action::kKeep;
+    return ((micro_step >> level) & 1) != 0 ? Action::kAdd : Action::kReplace;
+  }
+  /// The action is not kKeep.
+  MPC_HOST_DEVICE float Apply(Action action, float sum, float gradient) const {
+    const float share = gradient / divisor;
+    return action == Action::kAdd ? sum + share : share;
   }
 };
 

@@ -28,7 +28,8 @@ static bool holdsInside(FusionOp fusion, bool (*holds)(Operation *)) {
 static bool isRecomputable(Operation *op) {
   if (auto fusion = dyn_cast<FusionOp>(op))
     return holdsInside(fusion, isRecomputable);
-  return mayRunAgain(op) && op->getNumRegions() == 0 && !isBackwardOp(op) && !has<Property::DecidesStep>(op);
+  return mayRunAgain(op) && op->getNumRegions() == 0 && !isBackwardOp(op) && !has<Property::DecidesStep>(op) &&
+         !has<Property::Collective>(op);
 }
 
 static bool isSimple(Operation *op) {

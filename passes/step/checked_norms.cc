@@ -53,10 +53,10 @@ static llvm::SetVector<Operation *> followers(Operation *from, Operation *last) 
   return follow;
 }
 
-CheckedNorms::CheckedNorms(StepEdit &edit, bool accumulates) : edit(edit) {
+CheckedNorms::CheckedNorms(StepEdit &edit, bool takesMeans) : edit(edit) {
   normsOf.resize(edit.getRequests().size());
   for (auto norm : edit.getBody().getOps<GlobalNormOp>()) {
-    bool isChecked = !accumulates && llvm::all_of(norm.getGradients(), [&](Value gradient) {
+    bool isChecked = !takesMeans && llvm::all_of(norm.getGradients(), [&](Value gradient) {
       return isCheckedGradient(gradient, edit.getRequests());
     });
     if (isChecked || !reachesUpdate(norm))

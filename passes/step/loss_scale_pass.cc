@@ -11,8 +11,10 @@
 //     mpc.yield %w2, %v2 : ...
 //   } : ...
 //   %scale2, %good2, ... = mpc.update_loss_scale %first_bad, %scale, %good, ...
+#include "compiler/dialect/operation_attributes.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/passes.h"
+#include "passes/step/process_mean.h"
 #include "passes/step/step_wrap.h"
 #include "passes/step/traced_scaling.h"
 
@@ -42,8 +44,6 @@ public:
         continue;
       if (failed(wrap(function)))
         return signalPassFailure();
-      if (allReduce)
-        sumOverProcesses(function);
     }
   }
 
@@ -55,45 +55,44 @@ private:
       return getOperation().emitError() << "num-losses must be at least 1, got " << int64_t(numLosses);
     if (accumulationSteps < 1)
       return getOperation().emitError() << "accumulation-steps must be at least 1, got " << int64_t(accumulationSteps);
+    if (processes < 1 || !llvm::isPowerOf2_64(uint64_t(processes)))
+      return getOperation().emitError() << "processes must be a power of two, got " << int64_t(processes);
+    if (processes > 1 && accumulationSteps > 1)
+      return getOperation().emitError() << int64_t(processes) << " processes cannot accumulate yet: accumulation-steps is "
+                                        << int64_t(accumulationSteps) << ", and must be 1";
     return success();
   }
 
   LogicalResult wrap(func::FuncOp function) {
     StepFlow flow(function);
-    if (flow.getRequests().empty() || accumulates(function))
+    auto marked = dialectOf(function).getProcessesAttrHelper();
+    if (flow.getRequests().empty() || accumulates(function) || marked.isAttrPresent(function))
       return success();
+    ProcessMean sharing(processes);
+    if (!sharing.isAlone()) {
+      if (failed(sharing.shareState(function, flow)))
+        return failure();
+      marked.setAttr(function, Builder(&getContext()).getI64IntegerAttr(processes));
+    }
     if (hasTracedScaling(function)) {
       if (accumulationSteps > 1)
         return function.emitError() << "'" << function.getName()
                                     << "' has a scaler of its own: it cannot be run in accumulated micro-steps";
       guardTracedScaling(function, flow);
+      if (!sharing.isAlone())
+        shareTracedScaling(function, sharing);
       return success();
     }
-    WrapOptions options{mode != "none", skip, unscale, numLosses, accumulationSteps};
+    WrapOptions options{mode != "none", skip, unscale, numLosses, accumulationSteps, processes};
     for (const GradientRequest &request : flow.getRequests()) {
       if (!options.scaled || matchPattern(request.seed().get(), m_OneFloat()))
         continue;
       request.op->emitRemark() << "the step has a seed of its own: it is not wrapped in loss scaling";
       options.scaled = false;
     }
-    if (!options.scaled && accumulationSteps == 1)
+    if (!options.scaled && accumulationSteps == 1 && sharing.isAlone())
       return success();
     return wrapStep(function, flow, options);
-  }
-
-  // Operations that check, scale, add up or update by a gradient read the sum.
-  static void sumOverProcesses(func::FuncOp function) {
-    StepFlow flow(function);
-    for (const GradientRequest &request : flow.getRequests()) {
-      OpBuilder builder(request.op->getContext());
-      builder.setInsertionPointAfter(request.op);
-      for (Value gradient : request.gradients) {
-        if (gradient.hasOneUse() && isa<AllReduceOp>(*gradient.user_begin()))
-          continue;
-        auto sum = AllReduceOp::create(builder, request.op->getLoc(), gradient.getType(), gradient);
-        gradient.replaceAllUsesExcept(sum.getY(), sum);
-      }
-    }
   }
 };
 

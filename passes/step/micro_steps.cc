@@ -1,4 +1,6 @@
-// Accumulation over micro-steps, with accumulation-steps=2.
+// Accumulation over micro-steps, with accumulation-steps=2. With 3 or 4 the sum has two levels:
+//   %level0 = mpc.accumulate_gradient %mean_before, %u, %micro_step {count = 4} : ...
+//   %mean_so_far = mpc.accumulate_gradient %level1_before, %level0, %micro_step {count = 4, level = 1} : ...
 //
 //   %finite, %first_bad = mpc.all_finite %scale, %l, %dw : ...
 //   %u = mpc.unscale %dw, %scale : ...
@@ -15,6 +17,8 @@
 //   %next = mpc.next_micro_step %micro_step {count = 2} : tensor<i32>
 //   return %w2, %first_bad_so_far, %mean_so_far, %next : ...
 #include "passes/step/micro_steps.h"
+
+#include "compiler/dialect/accumulation_levels.h"
 
 using namespace mlir;
 
@@ -36,9 +40,13 @@ void MicroSteps::addNumber() {
 
 // The finding of a micro-step stays until the last micro-step has acted on it.
 Finding MicroSteps::soFar(unsigned request, Finding found) {
-  if (!accumulates())
-    return found;
   OpBuilder &builder = edit.builder;
+  if (!accumulates()) {
+    if (processes.isAlone())
+      return found;
+    builder.setInsertionPointAfter(found.firstBad.getDefiningOp());
+    return processes.agree(builder, edit.loc, found.firstBad);
+  }
   std::string suffix = edit.getRequests().size() == 1 ? "" : std::to_string(request);
   Type position = scalarType(builder.getI32Type());
   std::string name = "accumulator.first_bad" + suffix;
@@ -54,18 +62,27 @@ Finding MicroSteps::soFar(unsigned request, Finding found) {
 
 Value MicroSteps::meanSoFar(unsigned request, unsigned position, Value term) {
   if (!accumulates())
-    return term;
-  auto type = cast<RankedTensorType>(term.getType());
-  auto wide = type.clone(edit.builder.getF32Type());
+    return processes.mean(edit.builder, edit.loc, term);
+  Value sum = sumSoFar(request, position, term);
+  return sum.getType() == term.getType() ? sum : CastOp::create(edit.builder, edit.loc, term.getType(), sum).getY();
+}
+
+// A chain of levels, each of which holds the sum of twice as many micro-steps as the one below.
+Value MicroSteps::sumSoFar(unsigned request, unsigned position, Value term) {
+  auto wide = cast<RankedTensorType>(term.getType()).clone(edit.builder.getF32Type());
   std::string name = "accumulator." + edit.flow.gradientName(request, position);
   if (llvm::any_of(accumulators, [&](const Accumulator &other) { return other.name == name; }))
     name += ".loss" + std::to_string(request);
-  Value sum = edit.addArgument(wide, Role::kAccumulator, name,
-                               stateName(stateBefore(edit.getRequests()[request].differentiatedBy[position])));
-  Value updated = AccumulateGradientOp::create(edit.builder, edit.loc, wide, sum, term, number, /*predicate=*/Value(),
-                                               uint64_t(count));
-  accumulators.push_back({updated, name});
-  return wide == type ? updated : CastOp::create(edit.builder, edit.loc, type, updated);
+  StringRef of = stateName(stateBefore(edit.getRequests()[request].differentiatedBy[position]));
+  Value sum = term;
+  for (int64_t level = 0; level < accumulationLevels(count); ++level) {
+    std::string levelName = level == 0 ? name : name + ".level" + std::to_string(level);
+    Value before = edit.addArgument(wide, Role::kAccumulator, levelName, of);
+    sum = AccumulateGradientOp::create(edit.builder, edit.loc, wide, before, sum, number, /*predicate=*/Value(),
+                                       uint64_t(count), uint64_t(level));
+    accumulators.push_back({sum, levelName});
+  }
+  return sum;
 }
 
 Value MicroSteps::beforeFirst(Value old) {

@@ -1,6 +1,7 @@
 // Accumulation over micro-steps: one function, run once a micro-step, whose optimizers and scalers act in the last one.
 #pragma once
 
+#include "passes/step/process_mean.h"
 #include "passes/step/step_edit.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -8,21 +9,17 @@
 
 namespace mpc {
 
-/// What the check of a request finds.
-struct Finding {
-  mlir::Value finite; ///< whether all that it looks at is finite
-  /// The position of the first gradient that is not; -1 where all is finite, -2 where the loss alone is not.
-  mlir::Value firstBad;
-};
-
-/// The micro-step of a function and the accumulators that outlive it. A step of one micro-step has neither: what its
-/// methods are given they give back, and nothing is added. Elsewhere addNumber, soFar and appendResults leave the
-/// builder behind what they add.
+/// The micro-step of a function and the accumulators that outlive it; and the processes that run micro-steps at once. A
+/// step of one micro-step in one process has neither: what its methods are given they give back, and nothing is added.
+/// Elsewhere addNumber, soFar and appendResults leave the builder behind what they add.
 class MicroSteps {
 public:
-  MicroSteps(StepEdit &edit, int64_t count) : edit(edit), count(count) {}
+  MicroSteps(StepEdit &edit, int64_t count, int64_t processes) : edit(edit), count(count), processes(processes) {}
 
+  /// Whether the function runs several times a step.
   bool accumulates() const { return count > 1; }
+  /// Whether updates read a mean of gradients, over micro-steps or processes.
+  bool takesMeans() const { return accumulates() || !processes.isAlone(); }
   /// Adds the number of the micro-step. It precedes the methods below.
   void addNumber();
   /// The number of the micro-step, from 0. Null: there is one.
@@ -34,9 +31,9 @@ public:
   /// several bad gradients the largest position stays, and any position goes before -2. New operations stand behind the
   /// one that gives `found.firstBad`.
   Finding soFar(unsigned request, Finding found);
-  /// The sum of gradient \p position of \p request over the micro-steps so far, divided by the number of all
-  /// micro-steps. In the last one it is their mean. It is built where the builder stands. \p term is the unscaled
-  /// gradient. The accumulator is f32, and the result has the type of \p term.
+  /// In the last micro-step the mean of gradient \p position of \p request over all micro-steps and processes. Before it,
+  /// a value that follows from the micro-steps so far. It is built where the builder stands. \p term is the unscaled
+  /// gradient. Sums are f32, and the result has the type of \p term.
   mlir::Value meanSoFar(unsigned request, unsigned position, mlir::Value term);
   /// What state \p old was before the first micro-step. It is built once, behind \p old or, for an argument, behind a
   /// comparison of addNumber. The builder stays where it stands.
@@ -53,8 +50,11 @@ private:
     std::string name;
   };
 
+  mlir::Value sumSoFar(unsigned request, unsigned position, mlir::Value term);
+
   StepEdit &edit;
   int64_t count;
+  ProcessMean processes;
   mlir::Value number, isFirst, isLast;
   llvm::SmallVector<Accumulator> accumulators;
   llvm::DenseMap<mlir::Value, mlir::Value> backups; ///< what state was before the first micro-step

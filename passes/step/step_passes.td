@@ -27,13 +27,24 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     counters get the predicates that follow from the rules above. Checks that an update waits for take in norms too.
 
     **Accumulation.** With `accumulation-steps` > 1 the function is one micro-step. State of role `accumulator` gathers
-    the mean of the unscaled gradients (`accumulator.<parameter>`) and counts micro-steps (`accumulator.micro_step`). It
-    keeps the first position that was not finite (`accumulator.first_bad`). It keeps what statistics and counters were
+    the mean of the unscaled gradients in a balanced binary tree (`accumulator.<parameter>`, and
+    `accumulator.<parameter>.level1`, ... for 3 micro-steps and more). It counts micro-steps (`accumulator.micro_step`).
+    It keeps the first position that was not finite (`accumulator.first_bad`). It keeps what statistics and counters were
     before the first micro-step (`accumulator.old.<name>`). Optimizers and scalers act in the last micro-step; a
     micro-step that is not finite makes the whole step one.
 
-    **Several processes.** With `all-reduce` each gradient is summed over the processes (`mpc.all_reduce`) before
-    anything reads it, while it is scaled. So the update is that of all processes; the loss stays that of one.
+    **Several processes.** With `processes` = N > 1, a power of two, the step is that of one of N processes, each on rows of
+    its own. The state of all stays the same, bit for bit, and is that of N accumulated micro-steps of one process. Each
+    process is a micro-step: rank r is number r.
+
+    * The mean over processes (`mpc.all_reduce` of 1/N of the unscaled gradient) replaces each gradient. Scalers traced by
+      hand unscale, so there it is the mean of the scaled gradients.
+    * A check holds where it holds in every process (`mpc.all_reduce_max` of its first bad position).
+    * Running statistics move by the batches of all processes in the order of ranks (`mpc.all_gather`).
+    * A random generator's counter moves by N. A process draws by the counter plus its rank (`mpc.process_rank`).
+    * State that a process would move by its own rows alone is an error. The loss stays that of the process.
+
+    The function attribute `mpc.processes` says N. Accumulation in several processes is not there yet, and an error.
   }];
   let options = [
     Option<"mode", "mode", "std::string", "\"none\"", "none, static or dynamic">,
@@ -42,7 +53,7 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
            "Divide gradients by the scale; false where the optimizer's own loss_scale does">,
     Option<"numLosses", "num-losses", "int64_t", "1", "Loss scalers; one is shared by every loss">,
     Option<"accumulationSteps", "accumulation-steps", "int64_t", "1", "Micro-steps before an optimizer acts">,
-    Option<"allReduce", "all-reduce", "bool", "false", "Sum each gradient over processes">];
+    Option<"processes", "processes", "int64_t", "1", "Processes that train together, a power of two">];
 }
 
 def VerifyLossScalePass : MpcPass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {

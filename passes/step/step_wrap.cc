@@ -30,9 +30,9 @@ namespace {
 class StepWrap {
 public:
   StepWrap(func::FuncOp function, const StepFlow &flow, const WrapOptions &options)
-      : options(options), edit(function, flow), microSteps(edit, options.accumulationSteps),
+      : options(options), edit(function, flow), microSteps(edit, options.accumulationSteps, options.processes),
         scalers(edit, microSteps, options.unscale), checks(edit, scalers, microSteps),
-        norms(edit, microSteps.accumulates()), predicates(edit, checks, microSteps, options.scaled && options.skip),
+        norms(edit, microSteps.takesMeans()), predicates(edit, checks, microSteps, options.scaled && options.skip),
         guards(edit, scalers, predicates), selects(edit, predicates), records(edit, scalers, checks, norms) {}
 
   LogicalResult run() {
@@ -61,14 +61,14 @@ public:
 
 private:
   // Everything but the guarded updates sees unscaled gradients: the user's own arithmetic, the sum over losses, an
-  // unguarded optimizer. Under accumulation all see the mean so far.
+  // unguarded optimizer. With several micro-steps or processes all see the mean so far.
   void passOnGradients(const GradientRequest &asked, unsigned request) {
     Operation *check = options.scaled ? checks.getChecks()[request] : AllFiniteOp();
     edit.builder.setInsertionPointAfter(checks.endOf(request));
     for (auto [position, gradient] : llvm::enumerate(asked.gradients)) {
       SmallVector<OpOperand *> outside;
       for (OpOperand &use : gradient.getUses())
-        if (use.getOwner() != check && (microSteps.accumulates() || !guards.contains(use.getOwner())))
+        if (use.getOwner() != check && (microSteps.takesMeans() || !guards.contains(use.getOwner())))
           outside.push_back(&use);
       if (outside.empty())
         continue;

@@ -63,7 +63,7 @@ private:
 
   // A norm that is not finite skips the step as a gradient does.
   void checkNorms() {
-    CheckedNorms norms(edit, /*accumulates=*/false);
+    CheckedNorms norms(edit, /*takesMeans=*/false);
     for (auto &[check, checked] : checks)
       for (unsigned request : checked.set_bits())
         norms.addTo(check, request);
@@ -134,5 +134,29 @@ private:
 bool hasTracedScaling(func::FuncOp function) { return !function.getBody().front().getOps<AllFiniteOp>().empty(); }
 
 void guardTracedScaling(func::FuncOp function, const StepFlow &flow) { TracedGuard(function, flow).run(); }
+
+void shareTracedScaling(func::FuncOp function, const ProcessMean &sharing) {
+  OpBuilder builder(function.getContext());
+  for (const GradientRequest &request : StepFlow(function).getRequests())
+    for (Value gradient : request.gradients) {
+      builder.setInsertionPointAfter(request.op);
+      SmallVector<OpOperand *> readers;
+      for (OpOperand &use : gradient.getUses())
+        readers.push_back(&use);
+      Value mean = sharing.mean(builder, request.op->getLoc(), gradient);
+      for (OpOperand *use : readers)
+        use->set(mean);
+    }
+  for (auto check : llvm::make_early_inc_range(function.getBody().front().getOps<AllFiniteOp>())) {
+    builder.setInsertionPointAfter(check);
+    SmallVector<OpOperand *> readers;
+    for (Value found : check->getResults())
+      for (OpOperand &use : found.getUses())
+        readers.push_back(&use);
+    Finding agreed = sharing.agree(builder, check.getLoc(), check.getFirstBad());
+    for (OpOperand *use : readers)
+      use->set(use->get() == check.getFinite() ? agreed.finite : agreed.firstBad);
+  }
+}
 
 } // namespace mpc

@@ -1,7 +1,7 @@
 // Training steps whose scalers were traced by hand: what they leave to the wrap.
 #pragma once
 
-#include "passes/step/step_flow.h"
+#include "passes/step/process_mean.h"
 
 namespace mpc {
 
@@ -12,5 +12,9 @@ bool hasTracedScaling(mlir::func::FuncOp function);
 /// decides no update (its scaler does not skip) holds nothing. The other checks take in the norms that may overflow
 /// though the gradients are finite.
 void guardTracedScaling(mlir::func::FuncOp function, const StepFlow &flow);
+
+/// Lets such a step read the means of its scaled gradients over the processes of \p sharing, of which there are several.
+/// Its checks become those of all processes.
+void shareTracedScaling(mlir::func::FuncOp function, const ProcessMean &sharing);
 
 } // namespace mpc

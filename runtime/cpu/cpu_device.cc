@@ -48,12 +48,13 @@ void PlaceFlatState(const Program& program, const StateEntries& entries) try {
   // State that stays apart is updated tensor by tensor.
 }
 
-absl::StatusOr<std::unique_ptr<Executable>> Bind(std::shared_ptr<const Program> program, const StateStore& state) {
+absl::StatusOr<std::unique_ptr<Executable>> Bind(std::shared_ptr<const Program> program, const StateStore& state,
+                                                 const LoadOptions& options) {
   absl::StatusOr<StateEntries> entries = BindState(*program, state);
   if (!entries.ok()) return entries.status();
   PlaceFlatState(*program, *entries);
   for (const std::shared_ptr<StateEntry>& entry : *entries) entry->KeepInPlace();
-  return CpuExecutable::Create(std::move(program), *std::move(entries));
+  return CpuExecutable::Create(std::move(program), *std::move(entries), options.communicator);
 }
 
 }  // namespace
@@ -96,7 +97,8 @@ bool CpuDevice::MayAlias(std::string_view kernel, std::size_t output, std::size_
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Load(std::shared_ptr<const Program> program,
-                                                            const StateStore& state, const LoadOptions&) const {
+                                                            const StateStore& state,
+                                                            const LoadOptions& options) const {
   if (program == nullptr) return absl::InvalidArgumentError("there is no program to load");
   if (program->device != name()) {
     return absl::InvalidArgumentError(absl::StrCat("program \"", program->name, "\" was compiled for device \"",
@@ -104,7 +106,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Load(std::shared_ptr<cons
   }
   if (absl::Status status = CheckProgram(*program); !status.ok()) return status;
   if (absl::Status status = CheckFeatures(*program); !status.ok()) return status;
-  absl::StatusOr<std::unique_ptr<Executable>> executable = Bind(program, state);
+  absl::StatusOr<std::unique_ptr<Executable>> executable = Bind(program, state, options);
   if (executable.status().code() != absl::StatusCode::kFailedPrecondition) return executable;
   // The Program may have been compiled with another number of threads or on another processor. Kernels there wanted
   // less workspace or another layout.
@@ -112,7 +114,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Load(std::shared_ptr<cons
   if (!EnlargeWorkspaces(*this, *fitted).ok() && (!HasPackedWeights(*program) || !RepackWeights(*this, *fitted).ok())) {
     return executable;
   }
-  return Bind(std::move(fitted), state);
+  return Bind(std::move(fitted), state, options);
 }
 
 }  // namespace mpc::runtime

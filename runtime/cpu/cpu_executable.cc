@@ -22,27 +22,27 @@ std::size_t PhysicalMemory() {
   return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-void RunKernel(const StepCall<std::unique_ptr<cpu::Kernel>>& call) {
-  call.kernel->Run({call.inputs.data(), call.outputs.data(), call.workspace});
-}
-
 void Copy(const std::vector<CopyRange>& copies) {
   for (const CopyRange& copy : copies) std::memcpy(copy.to, copy.from, copy.bytes);
 }
 
 }  // namespace
 
-CpuExecutable::CpuExecutable(std::shared_ptr<const Program> program, std::vector<std::shared_ptr<StateEntry>> entries)
+CpuExecutable::CpuExecutable(std::shared_ptr<const Program> program, std::vector<std::shared_ptr<StateEntry>> entries,
+                             std::shared_ptr<Communicator> communicator)
     : program_(std::move(program)),
       entries_(std::move(entries)),
+      communicator_(std::move(communicator)),
       arena_(program_->arena_bytes),
       constants_(program_->constant_bytes()) {
   WriteConstants(*program_, constants_.data());
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_ptr<const Program> program,
-                                                                  std::vector<std::shared_ptr<StateEntry>> entries) {
+                                                                  std::vector<std::shared_ptr<StateEntry>> entries,
+                                                                  std::shared_ptr<Communicator> communicator) {
   const Program& plan = *program;
+  if (absl::Status status = CheckProcesses(plan, communicator.get()); !status.ok()) return status;
   const auto exhausted = [&plan] {
     return absl::ResourceExhaustedError(absl::StrCat(
         "program \"", plan.name, "\" needs ", plan.arena_bytes, " bytes for temporaries and ", plan.constant_bytes(),
@@ -52,7 +52,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_pt
   if (plan.arena_bytes + plan.constant_bytes() > PhysicalMemory()) return exhausted();
   std::unique_ptr<CpuExecutable> executable;
   try {
-    executable.reset(new CpuExecutable(program, std::move(entries)));
+    executable.reset(new CpuExecutable(program, std::move(entries), std::move(communicator)));
   } catch (const std::bad_alloc&) {
     return exhausted();
   }
@@ -123,16 +123,21 @@ absl::Status CpuExecutable::AddCalls() {
   return absl::OkStatus();
 }
 
-void CpuExecutable::RunCallOfStep(const Call& call) {
-  const auto run = [](const Call& each) {
+void CpuExecutable::RunKernel(const Call& call) {
+  call.kernel->Run({call.inputs.data(), call.outputs.data(), call.workspace, communicator_.get()});
+}
+
+absl::Status CpuExecutable::RunCallOfStep(const Call& call) {
+  const auto run = [this](const Call& each) {
     RunKernel(each);
-    return absl::OkStatus();
+    if (communicator_ == nullptr || communicator_->status().ok()) return absl::OkStatus();
+    return WithPlace(DescribeInstruction(*program_, each.instruction, each.sequence), communicator_->status());
   };
   const auto copy = [](const std::vector<CopyRange>& copies) {
     Copy(copies);
     return absl::OkStatus();
   };
-  RunCall(calls_, call, run, copy).IgnoreError();  // neither fails
+  return RunCall(calls_, call, run, copy);
 }
 
 void CpuExecutable::RefreshStaleState() {
@@ -168,7 +173,9 @@ void CpuExecutable::Finish() {
 
 absl::Status CpuExecutable::Run(StepInputs inputs) {
   if (absl::Status status = Begin(inputs); !status.ok()) return status;
-  for (const Call& call : calls_.sequences.front().calls) RunCallOfStep(call);
+  for (const Call& call : calls_.sequences.front().calls) {
+    if (absl::Status status = RunCallOfStep(call); !status.ok()) return status;
+  }
   Finish();
   return absl::OkStatus();
 }
@@ -181,7 +188,7 @@ absl::StatusOr<std::vector<InstructionTime>> CpuExecutable::RunTimed(StepInputs 
   std::vector<InstructionTime> times;
   for (const Call& call : calls_.sequences.front().calls) {
     const double begin = since_start();
-    RunCallOfStep(call);
+    if (absl::Status status = RunCallOfStep(call); !status.ok()) return status;
     times.push_back({call.instruction, begin, since_start() - begin});
   }
   Finish();

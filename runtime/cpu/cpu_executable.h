@@ -21,9 +21,10 @@ class CpuExecutable : public Executable {
  public:
   /// `program` has passed CheckProgram; `entries` are those of Program::state, in order. Errors: those of loading code
   /// and of creating kernels. FAILED_PRECONDITION for a workspace that is too small. Also an output that overlaps what
-  /// its kernel still reads, and no memory.
+  /// its kernel still reads, and no memory. FAILED_PRECONDITION for another number of processes than the program's.
   static absl::StatusOr<std::unique_ptr<Executable>> Create(std::shared_ptr<const Program> program,
-                                                            std::vector<std::shared_ptr<StateEntry>> entries);
+                                                            std::vector<std::shared_ptr<StateEntry>> entries,
+                                                            std::shared_ptr<Communicator> communicator = nullptr);
 
   absl::Status Run(StepInputs inputs) override;
   absl::Span<const std::uint8_t> output(std::size_t index) const override;
@@ -46,21 +47,24 @@ class CpuExecutable : public Executable {
     std::size_t bytes;
   };
 
-  CpuExecutable(std::shared_ptr<const Program> program, std::vector<std::shared_ptr<StateEntry>> entries);
+  CpuExecutable(std::shared_ptr<const Program> program, std::vector<std::shared_ptr<StateEntry>> entries,
+                std::shared_ptr<Communicator> communicator);
 
   std::byte* Address(const Value& value);
   std::byte* Address(ValueId id) { return Address(program_->values[id]); }
   absl::StatusOr<std::unique_ptr<cpu::Kernel>> MakeKernel(const Instruction& instruction, const KernelSpec& spec) const;
   absl::Status AddCalls();
   void RefreshStaleState();
-  /// Runs a call of the step, with the sequences that it calls.
-  void RunCallOfStep(const Call& call);
+  void RunKernel(const Call& call);
+  /// Runs a call of the step, with the sequences that it calls. Errors: those of the communicator.
+  absl::Status RunCallOfStep(const Call& call);
   /// Begin and Finish do what comes before and after the instructions of a step.
   absl::Status Begin(StepInputs inputs);
   void Finish();
 
   std::shared_ptr<const Program> program_;
   std::vector<std::shared_ptr<StateEntry>> entries_;
+  std::shared_ptr<Communicator> communicator_;  ///< null where the program runs in one process
   HostCode code_;  ///< kernels call into it
   AlignedBuffer arena_;
   AlignedBuffer constants_;

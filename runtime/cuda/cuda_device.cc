@@ -191,6 +191,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CudaDevice::Load(std::shared_ptr<con
         absl::StrCat("steps_per_launch is 1 to ", kMostStepsPerLaunch, ", got ", options.steps_per_launch));
   }
   if (absl::Status status = CheckProgram(*program); !status.ok()) return status;
+  if (absl::Status status = CheckProcesses(*program, options.communicator.get()); !status.ok()) return status;
   absl::StatusOr<StateEntries> entries = BindState(*program, state);
   if (!entries.ok()) return entries.status();
   const cuda::KernelContext kernels = KernelsOf(program->allow_tf32);

@@ -33,6 +33,7 @@ const std::vector<PromiseException>& PromiseExceptions() {
       // The derivative of exp reads its result, which is low where a cast has been folded.
       {"mpc-cast-cleanup", Promise::kBits, Promise::kValues},
       {"mpc-loss-scale\\{.*accumulation-steps=2", Promise::kMicroSteps},
+      {"mpc-loss-scale\\{.*processes=2", Promise::kProcesses},
       // Gradients that are scaled are rounded elsewhere.
       {"mpc-loss-scale", Promise::kUnscaledBits},
       // The product that gelu takes is not rounded any more.
@@ -76,6 +77,7 @@ struct Inputs {
   double scale = 64;  ///< of the loss
   bool finite = true;
   double micro_step = 1;               ///< the last of two
+  std::size_t processes = 1;           ///< run the step, on the same inputs
   const RoleResults* state = nullptr;  ///< what an earlier step left
 };
 
@@ -107,11 +109,15 @@ static RoleResults Evaluate(const compiler::Module& given, Rounding rounding, co
   FuncOp step = StepOf(module);
   std::vector<Tensor> arguments;
   for (unsigned i = 0; i < step.getNumArguments(); ++i) arguments.push_back(InputOf(step, i, rounding, inputs));
-  absl::StatusOr<std::vector<Tensor>> values = interpret(step, arguments, rounding);
+  const std::vector<std::vector<Tensor>> of_processes(inputs.processes, arguments);
+  const auto values = interpretProcesses(step, of_processes, rounding);
   EXPECT_TRUE(values.ok()) << values.status() << "\n" << given.Print();
   RoleResults results;
   for (unsigned i = 0; values.ok() && i < step.getNumResults(); ++i) {
-    results[resultName(step, i).str()] = {(*values)[i], resultRole(step, i)};
+    results[resultName(step, i).str()] = {values->front()[i], resultRole(step, i)};
+    for (const std::vector<Tensor>& of_process : *values) {
+      EXPECT_TRUE(SameBits(of_process[i], values->front()[i])) << resultName(step, i).str() << " differs by process";
+    }
   }
   return results;
 }
@@ -203,7 +209,7 @@ PassPromise::PassPromise(const std::string& form, const compiler::Module& before
     : promise_(PromiseOf(form, before)), text_(before.Print()) {
   if (promise_ == Promise::kBits) results_ = Evaluate(before, Rounding::kStorage);
   if (promise_ == Promise::kValues) results_ = Evaluate(before, Rounding::kNone);
-  if (promise_ == Promise::kUnscaledBits || promise_ == Promise::kMicroSteps) {
+  if (promise_ == Promise::kUnscaledBits || promise_ == Promise::kMicroSteps || promise_ == Promise::kProcesses) {
     results_ = Evaluate(before, Rounding::kStorage, {.scale = 1});
   }
 }
@@ -224,6 +230,10 @@ void PassPromise::ExpectKept(compiler::Module& after) const {
       if (is_unchanged) return;
       ExpectMicroSteps(after, results_);
       return ExpectHeldWhereNotFinite(after);
+    case Promise::kProcesses:
+      if (is_unchanged) return;
+      return ExpectSameUnlessSkipped(results_, Evaluate(after, Rounding::kStorage, {.scale = 1, .processes = 2}),
+                                     SameBits);
     case Promise::kValues:
       return ExpectSameUnlessSkipped(results_, Evaluate(after, Rounding::kNone), SameValues);
     case Promise::kStatistics:

@@ -18,6 +18,7 @@ enum class Promise {
   kBits,          ///< the same bits
   kUnscaledBits,  ///< the same bits where the loss scale is 1; a step that is not finite holds what optimizers write
   kMicroSteps,    ///< kUnscaledBits of two micro-steps on the same inputs; the first holds what optimizers write
+  kProcesses,     ///< kUnscaledBits of two processes on the same inputs, in each of them
   kValues,        ///< the same values where nothing is rounded: the pass changes types, or what is rounded and when
   kStatistics,    ///< the step measures its values and updates nothing
 };

@@ -26,7 +26,7 @@ const std::set<std::string>& ExactOps() {
       "equal",        "merge_checks", "all_of",        "any_of",     "next_micro_step", "tensor_statistics",
       "select",       "cast",         "reshape",       "argmax",     "transpose",       "random",
       "increment",    "unscale",      "broadcast_to",  "max_pool2d", "all_finite",      "update_loss_scale",
-      "check_finite", "all_reduce",   "iota"};
+      "check_finite", "all_reduce",   "iota",          "all_gather", "all_reduce_max",  "process_rank"};
   return *ops;
 }
 
@@ -112,7 +112,7 @@ double TermsOf(const OpCase& op_case) {
   if (const double terms = WindowTerms(op_case); terms > 0) return terms;
   // Chains of a few products and sums: gradient scaling, decay, velocity, update.
   if (op == "sgd" || op == "momentum") return 8 + ScalingRoundings(op_case);
-  if (op == "batch_norm_running_update") return 5;
+  if (op == "batch_norm_running_update") return 5 * static_cast<double>(op_case.attributes.Get(attribute::kBatches));
   if (op == "accumulate_gradient") return 2;
   return 0;
 }

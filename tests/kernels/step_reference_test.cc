@@ -75,6 +75,27 @@ TEST(AccumulateGradient, AddsAShareAndStartsAfreshInTheFirstMicroStep) {
   EXPECT_EQ(Accumulated(0, 0), (Values{10, kInfinity}));
 }
 
+// The sums of 1 to 9 micro-steps, by the levels that a step has: micro-step j has the gradient 4^j.
+TEST(AccumulateGradient, LevelsAddInABalancedTreeAndGiveTheMean) {
+  for (std::int64_t count = 1; count <= 9; ++count) {
+    std::int64_t levels = 1;
+    while ((std::int64_t{1} << levels) < count) ++levels;
+    Values accumulators(static_cast<std::size_t>(levels), kInfinity);
+    double sum = 0;
+    for (std::int64_t j = 0; j < count; ++j) {
+      double carried = std::pow(4, static_cast<double>(j)) * static_cast<double>(count);
+      sum += std::pow(4, static_cast<double>(j));
+      for (std::int64_t level = 0; level < levels; ++level) {
+        double& accumulator = accumulators[static_cast<std::size_t>(level)];
+        accumulator = RunOne("accumulate_gradient", {{"count", count}, {"level", level}},
+                             {F32({}, {accumulator}), F32({}, {carried}), I32({}, {static_cast<double>(j)})}, {})[0];
+        carried = accumulator;
+      }
+    }
+    EXPECT_EQ(accumulators.back(), sum) << count;
+  }
+}
+
 TEST(NextMicroStep, CountsAround) {
   const auto next = [](double micro_step, double apply) {
     return RunReference("next_micro_step", {{"count", 3}}, {I32({}, {micro_step}), Bool({}, {apply})}, {kCount})[0]

@@ -97,6 +97,10 @@ void AddRunningUpdates(std::vector<OpCase>& cases) {
         if (predicate >= 0) op_case.operands.push_back({Bool({}), List({static_cast<double>(predicate)})});
         op_case.low = false;
         cases.push_back(op_case);
+        op_case.name += "_of_4_batches";
+        op_case.attributes = {{"momentum", 0.9}, {"count", count}, {"batches", std::int64_t{4}}};
+        for (std::size_t i : {2, 3}) op_case.operands[i].spec.shape = {4, channels};
+        cases.push_back(op_case);
       }
     }
   }

@@ -16,11 +16,19 @@ void AddReshapes(std::vector<OpCase>& cases) {
 }
 
 // Of one process.
-void AddAllReduces(std::vector<OpCase>& cases) {
+void AddCollectives(std::vector<OpCase>& cases) {
   for (const Shape& shape : {Shape{}, Shape{7}, Shape{3, 5, 2}}) {
-    cases.push_back(
-        {absl::StrCat("all_reduce/", ShapeToString(shape)), "all_reduce", {}, {Variable(shape)}, {F32(shape)}});
+    const std::string text = ShapeToString(shape);
+    Shape gathered{1};
+    gathered.insert(gathered.end(), shape.begin(), shape.end());
+    cases.push_back({absl::StrCat("all_reduce/", text), "all_reduce", {}, {Variable(shape)}, {F32(shape)}});
+    cases.push_back({absl::StrCat("all_reduce_max/", text), "all_reduce_max", {}, {{I32(shape), Integers(-9, 9)}},
+                     {I32(shape)}});
+    cases.push_back({absl::StrCat("all_gather/", text), "all_gather", {}, {Fixed(shape)}, {F32(gathered)}});
+    cases.push_back({absl::StrCat("all_gather/", text, "_i32"), "all_gather", {}, {{I32(shape), Integers(-9, 9)}},
+                     {I32(gathered)}});
   }
+  cases.push_back({"process_rank/alone", "process_rank", {}, {}, {I32({})}});
 }
 
 void AddTransposes(std::vector<OpCase>& cases) {
@@ -72,7 +80,7 @@ std::vector<OpCase> DataMovementCases() {
   std::vector<OpCase> cases;
   AddReshapes(cases);
   AddTransposes(cases);
-  AddAllReduces(cases);
+  AddCollectives(cases);
   AddBroadcasts(cases);
   return cases;
 }

@@ -183,6 +183,9 @@ std::vector<OpCase> OptimizerCases() {
     }
     op_case.low = false;
     cases.push_back(op_case);
+    op_case.name += "_by_4";
+    op_case.attributes = {{"by", std::int64_t{4}}};
+    cases.push_back(op_case);
   }
   return cases;
 }

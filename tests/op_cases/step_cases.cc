@@ -147,6 +147,18 @@ void AddAccumulation(std::vector<OpCase>& cases) {
       AddExact(cases, form, "next_micro_step", {{"count", 3}}, operands, I32({}));
     }
   }
+  // Level 1 of four micro-steps starts, keeps, takes the place of the first two, and adds the last two.
+  for (double micro_step : {0.0, 1.0, 2.0, 3.0}) {
+    const std::string name = absl::StrCat("accumulate_gradient/level_1_of_micro_step_", micro_step);
+    cases.push_back({name,
+                     "accumulate_gradient",
+                     {{"count", 4}, {"level", 1}},
+                     {Fixed({3, 5}), Fixed({3, 5}), Count(micro_step)},
+                     {F32({3, 5})},
+                     true,
+                     {0},
+                     {0}});
+  }
   // What an overflow left in the sum ends with the micro-steps that it belongs to.
   cases.push_back({"accumulate_gradient/starts_afresh",
                    "accumulate_gradient",

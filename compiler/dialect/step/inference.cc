@@ -1,4 +1,5 @@
 // Shape inference of loss scaling, checks and counters.
+#include "compiler/dialect/accumulation_levels.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/inference_support.h"
 
@@ -13,12 +14,34 @@ static llvm::Error expectCount(StringRef op, DictionaryAttr dictionary) {
   return llvm::Error::success();
 }
 
+// The highest level of a sum is the one whose bit is the first of the number of the last micro-step.
+static llvm::Error expectLevel(StringRef op, DictionaryAttr dictionary) {
+  Attributes attributes = toAttributes(dictionary);
+  int64_t count = attributes.GetInt("count", 0), level = attributes.GetInt("level", 0);
+  if (level < 0 || level >= accumulationLevels(count))
+    return inferenceError("{0} expects a level from 0 to {1} of {2} micro-steps, got {3}", op,
+                          accumulationLevels(count) - 1, count, level);
+  return llvm::Error::success();
+}
+
 InferredTypes AccumulateGradientOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<AccumulateGradientOp>(operands));
   MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "a gradient", types[1], types[0].getShape()));
   MPC_RETURN_IF_ERROR(expectScalars(mnemonic(), ArrayRef<RankedTensorType>(types).drop_front(2)));
   MPC_RETURN_IF_ERROR(expectCount(mnemonic(), dictionary));
+  MPC_RETURN_IF_ERROR(expectLevel(mnemonic(), dictionary));
   return SmallVector<RankedTensorType>{types[0]};
+}
+
+InferredTypes ProcessRankOp::inferTypes(TypeRange, DictionaryAttr dictionary) {
+  return SmallVector<RankedTensorType>{RankedTensorType::get({}, IntegerType::get(dictionary.getContext(), 32))};
+}
+
+InferredTypes AllGatherOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<AllGatherOp>(operands));
+  SmallVector<int64_t> shape{toAttributes(dictionary).GetInt("processes", 1)};
+  llvm::append_range(shape, types[0].getShape());
+  return SmallVector<RankedTensorType>{types[0].clone(shape)};
 }
 
 InferredTypes NextMicroStepOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
@@ -34,10 +57,17 @@ InferredTypes IncrementOp::inferTypes(TypeRange operands, DictionaryAttr) {
   return SmallVector<RankedTensorType>{types[0]};
 }
 
-InferredTypes BatchNormRunningUpdateOp::inferTypes(TypeRange operands, DictionaryAttr) {
+InferredTypes BatchNormRunningUpdateOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<BatchNormRunningUpdateOp>(operands));
-  for (size_t index = 1; index < 4; ++index)
-    MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "every statistic", types[index], types[0].getShape()));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "every statistic", types[1], types[0].getShape()));
+  int64_t batches = toAttributes(dictionary).GetInt("batches", 1);
+  if (batches < 1)
+    return inferenceError("{0} expects at least 1 batch, got {1}", mnemonic(), batches);
+  SmallVector<int64_t> shape(types[0].getShape());
+  if (batches > 1)
+    shape.insert(shape.begin(), batches);
+  for (size_t index = 2; index < 4; ++index)
+    MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "every statistic", types[index], shape));
   return SmallVector<RankedTensorType>{types[0], types[1]};
 }
 

@@ -10,9 +10,9 @@ class Mpc_UpdateOp<string mnemonic, list<Trait> traits = []>
     : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_StateUpdateTrait, Mpc_EndsScale] # traits>;
 
 def Mpc_IncrementOp : Mpc_UpdateOp<"increment"> {
-  let summary = "Counts: counter + 1.";
+  let summary = "Counts: counter + by.";
   let description = [{
-    For step and RNG counters.
+    For step and RNG counters. `by` is 1 where it is not given.
 
     ```mlir
     %step = mpc.constant {value = dense<7> : tensor<i32>} : () -> tensor<i32>
@@ -20,14 +20,23 @@ def Mpc_IncrementOp : Mpc_UpdateOp<"increment"> {
     // %next = 8
     ```
   }];
-  let arguments = (ins Mpc_I32Tensor:$counter, Optional<Mpc_BoolTensor>:$predicate);
+  let arguments = (ins Mpc_I32Tensor:$counter, Optional<Mpc_BoolTensor>:$predicate, Mpc_Int<"1">:$by);
   let results = (outs Mpc_I32Tensor:$updated);
 }
 
 def Mpc_AccumulateGradientOp : Mpc_UpdateOp<"accumulate_gradient", [Mpc_GradientReaderInterface]> {
-  let summary = "Adds one micro-step's gradient to the sum of the step.";
+  let summary = "Adds one micro-step's gradient to a level of the step's sum.";
   let description = [{
-    a' = (micro_step == 0 ? 0 : a) + gradient / count.
+    Micro-steps are added in a balanced binary tree: ((0 + 1) + (2 + 3)) + ... The sum does not depend on how many of them
+    a process runs. The operations of the levels 0, 1, ... form a chain. Level 0 reads the gradient, and each level reads
+    the result of the level below. An operation does one of three things in micro-step j.
+
+    * It keeps its accumulator where a bit of j below `level` is zero, unless j is the first or the last micro-step.
+    * Else it adds what it reads to the accumulator, a' = a + g, where bit `level` of j is one.
+    * Else what it reads replaces the accumulator, a' = g.
+
+    Level 0 divides the gradient by `count` first, so that a sum of finite gradients is finite. In the last micro-step the
+    result of the highest level is the mean over all micro-steps.
 
     ```mlir
     %sum = mpc.constant {value = dense<[1.0, 1.0]> : tensor<2xf32>} : () -> tensor<2xf32>
@@ -39,7 +48,7 @@ def Mpc_AccumulateGradientOp : Mpc_UpdateOp<"accumulate_gradient", [Mpc_Gradient
     ```
   }];
   let arguments = (ins Mpc_F32Tensor:$accumulator, Mpc_FloatTensor:$gradient, Mpc_I32Tensor:$micro_step,
-                       Optional<Mpc_BoolTensor>:$predicate, I64Attr:$count);
+                       Optional<Mpc_BoolTensor>:$predicate, I64Attr:$count, Mpc_Int<"0">:$level);
   let results = (outs Mpc_F32Tensor:$updated);
 }
 
@@ -64,6 +73,9 @@ def Mpc_BatchNormRunningUpdateOp : Mpc_UpdateOp<"batch_norm_running_update"> {
     r' = momentum * r + (1 - momentum) * batch: momentum is the weight of the *old* statistic (MindSpore's meaning). The
     running variance takes the unbiased variance, batch * count / (count - 1), of `count` elements a channel.
 
+    With `batches` above 1 the statistics of a batch have a first axis of that many batches. They move the running
+    statistics one after the other.
+
     ```mlir
     %running_mean = mpc.constant {value = dense<[0.0]> : tensor<1xf32>} : () -> tensor<1xf32>
     %running_variance = mpc.constant {value = dense<[1.0]> : tensor<1xf32>} : () -> tensor<1xf32>
@@ -77,7 +89,7 @@ def Mpc_BatchNormRunningUpdateOp : Mpc_UpdateOp<"batch_norm_running_update"> {
     ```
   }];
   let arguments = (ins Mpc_F32Tensor:$running_mean, Mpc_F32Tensor:$running_variance, Mpc_F32Tensor:$mean,
-                       Mpc_F32Tensor:$variance, Optional<Mpc_BoolTensor>:$predicate,
+                       Mpc_F32Tensor:$variance, Optional<Mpc_BoolTensor>:$predicate, Mpc_Int<"1">:$batches,
                        Mpc_Momentum:$momentum, I64Attr:$count);
   let results = (outs Mpc_F32Tensor:$new_mean, Mpc_F32Tensor:$new_variance);
 }

@@ -137,12 +137,28 @@ LogicalResult CustomVjpOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+// Sums are balanced binary trees over ranks.
+static LogicalResult verifyProcesses(Operation *op, int64_t processes) {
+  if (processes < 1 || !llvm::isPowerOf2_64(uint64_t(processes)))
+    return op->emitOpError() << "is for " << processes << " processes; their number is a power of two";
+  return success();
+}
+
 LogicalResult AllReduceOp::verify() {
-  if (getProcesses() != 1)
-    return emitOpError() << "sums over " << getProcesses() << " processes; a Program runs in one";
   if (getX().getType() != getY().getType())
     return emitOpError() << "gives " << getY().getType() << " of " << getX().getType() << "; the sum keeps the type";
-  return success();
+  return verifyProcesses(*this, getProcesses());
+}
+
+LogicalResult AllReduceMaxOp::verify() { return verifyProcesses(*this, getProcesses()); }
+
+LogicalResult ProcessRankOp::verify() { return verifyProcesses(*this, getProcesses()); }
+
+LogicalResult AllGatherOp::verify() {
+  if (getElementTypeOrSelf(getX().getType()) != getElementTypeOrSelf(getY().getType()))
+    return emitOpError() << "gives " << getY().getType() << " of " << getX().getType()
+                         << "; elements keep their type";
+  return verifyProcesses(*this, getProcesses());
 }
 
 LogicalResult AllReduceStartOp::verify() {

@@ -137,8 +137,48 @@ func.func private @f(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attrib
 // -----
 
 func.func @all_reduce(%0: tensor<4xf16>) {
-  // expected-error @+1 {{'mpc.all_reduce' op sums over 2 processes; a Program runs in one}}
-  %r0 = mpc.all_reduce %0 {processes = 2} : tensor<4xf16>
+  // expected-error @+1 {{'mpc.all_reduce' op is for 3 processes; their number is a power of two}}
+  %r0 = mpc.all_reduce %0 {processes = 3} : tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @all_reduce_max(%0: tensor<4xi32>) {
+  // expected-error @+1 {{'mpc.all_reduce_max' op is for 0 processes; their number is a power of two}}
+  %r0 = mpc.all_reduce_max %0 {processes = 0} : tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @all_gather(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.all_gather' op is for 6 processes; their number is a power of two}}
+  %r0 = mpc.all_gather %0 {processes = 6} : (tensor<4xf32>) -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+func.func @all_gather(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.all_gather' op result 0 is 'tensor<4xf32>', its shape must be 2x4}}
+  %r0 = mpc.all_gather %0 {processes = 2} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @all_gather(%0: tensor<4xf32>) {
+  // expected-error @+1 {{'mpc.all_gather' op gives 'tensor<2x4xf16>' of 'tensor<4xf32>'; elements keep their type}}
+  %r0 = mpc.all_gather %0 {processes = 2} : (tensor<4xf32>) -> tensor<2x4xf16>
+  return
+}
+
+// -----
+
+func.func @process_rank() {
+  // expected-error @+1 {{'mpc.process_rank' op is for 5 processes; their number is a power of two}}
+  %r0 = mpc.process_rank {processes = 5} : () -> tensor<i32>
   return
 }
 

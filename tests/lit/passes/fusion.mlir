@@ -221,14 +221,16 @@ func.func @of_f64(%x: tensor<8x16xf32>, %n: tensor<f64>) -> tensor<8x16xf32> {
   return %b : tensor<8x16xf32>
 }
 
-// A view between operations of a region lies in it, whichever view it is.
-// CHECK-LABEL: func @other_view
+// What processes exchange stands between regions.
+// CHECK-LABEL: func @collective
 // CHECK: mpc.fusion(
 // CHECK: mpc.exp
-// CHECK-NEXT: mpc.all_reduce
-// CHECK-NEXT: mpc.add
 // CHECK-NEXT: mpc.yield
-func.func @other_view(%x: tensor<8x16xf32>, %b: tensor<16xf32>) -> tensor<8x16xf32> {
+// CHECK: mpc.all_reduce
+// CHECK: mpc.fusion(
+// CHECK: mpc.add
+// CHECK-NEXT: mpc.yield
+func.func @collective(%x: tensor<8x16xf32>, %b: tensor<16xf32>) -> tensor<8x16xf32> {
   %0 = mpc.exp %x : tensor<8x16xf32>
   %1 = mpc.all_reduce %0 : tensor<8x16xf32>
   %2 = mpc.add %1, %b : (tensor<8x16xf32>, tensor<16xf32>) -> tensor<8x16xf32>

@@ -4,7 +4,13 @@
 // RUN: not mpc-opt %s --mpc-loss-scale="accumulation-steps=0" --split-input-file 2>&1 | FileCheck %s --check-prefix=STEPS
 // RUN: not mpc-opt %S/Inputs/three_losses.mlir --mpc-loss-scale="mode=dynamic num-losses=2" 2>&1 | FileCheck %s --check-prefix=PLACE
 // RUN: not mpc-opt %S/Inputs/traced_scaler.mlir --mpc-loss-scale="accumulation-steps=2" 2>&1 | FileCheck %s --check-prefix=TRACED
+// RUN: not mpc-opt %s --mpc-loss-scale="processes=3" --split-input-file 2>&1 | FileCheck %s --check-prefix=PROCESSES
+// RUN: not mpc-opt %s --mpc-loss-scale="processes=2 accumulation-steps=4" --split-input-file 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: not mpc-opt %S/Inputs/state_of_rows.mlir --mpc-loss-scale="processes=2" 2>&1 | FileCheck %s --check-prefix=ROWS
 
+// PROCESSES: error: processes must be a power of two, got 3
+// BOTH: error: 2 processes cannot accumulate yet: accumulation-steps is 4, and must be 1
+// ROWS: error: 'seen' would move by the rows of one of 2 processes alone; state that the update does not compute may not depend on rows
 // LOSSES: error: num-losses must be at least 1, got 0
 // STEPS: error: accumulation-steps must be at least 1, got 0
 // PLACE: error: the loss at place 2 has no scaler: num_losses is 2

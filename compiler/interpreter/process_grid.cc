@@ -1,0 +1,44 @@
+#include "compiler/interpreter/process_grid.h"
+
+#include "absl/strings/str_cat.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace mpc {
+
+using reference::Tensor;
+
+std::vector<Tensor> ProcessGrid::collect(int64_t rank, const Tensor &own) {
+  given[size_t(rank)] = own;
+  rendezvous.arrive_and_wait();
+  std::vector<Tensor> all = given;
+  // Nobody may give the next tensor before everybody has read this one.
+  rendezvous.arrive_and_wait();
+  return isBroken ? std::vector<Tensor>() : all;
+}
+
+void ProcessGrid::leave() {
+  isBroken = true;
+  rendezvous.arrive_and_drop();
+}
+
+absl::StatusOr<std::vector<double>> runCollective(std::string_view name, int64_t rank,
+                                                  absl::Span<const Tensor> gave) {
+  if (name == "process_rank")
+    return std::vector<double>{double(rank)};
+  std::vector<double> result = gave.front().values;
+  for (const Tensor &other : gave.subspan(1)) {
+    if (name == "all_gather")
+      llvm::append_range(result, other.values);
+    else if (name == "all_reduce")
+      for (auto [sum, term] : llvm::zip_equal(result, other.values))
+        sum += term;
+    else if (name == "all_reduce_max")
+      for (auto [largest, value] : llvm::zip_equal(result, other.values))
+        largest = std::max(largest, value);
+    else
+      return absl::NotFoundError(absl::StrCat("'", name, "' is no collective operation"));
+  }
+  return result;
+}
+
+} // namespace mpc

@@ -1,0 +1,16 @@
+// The kernels that every process runs at once: what a Program of several processes waits in.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace mpc {
+
+/// Whether kernel `name` is one of a Communicator. It has the attribute `processes`.
+inline bool IsCollective(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames = {"all_gather", "all_reduce", "all_reduce_max", "process_rank"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+}  // namespace mpc
