@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,7 +42,11 @@ struct TrainOptions : DeviceOptions {
   std::int64_t tokens = 0;                        ///< tokens of a row of text, synthetic or not; 0: the network's
   std::int64_t layers = 0, width = 0, heads = 0;  ///< sizes of a language model; 0: the network's
   std::string data_directory;                     ///< empty: where mpc looks by itself; pictures need it
-  std::int64_t epochs = 0;                        ///< 0: evaluates only; ParseCommandLine sets the default of the data
+  std::vector<float> mean, std;                   ///< PictureDataOptions has these of pictures
+  bool augment = false;
+  bool skip_damaged = false;  ///< leaves pictures out that cannot be decoded
+  std::int64_t workers = 0;
+  std::int64_t epochs = 0;  ///< 0: evaluates only; ParseCommandLine sets the default of the data
   std::int64_t batch_size = 32;
   bool drop_remainder = false;    ///< leaves out the rows of an epoch that fill no batch
   std::int64_t shift = 0;         ///< training images move by up to so many pixels
