@@ -96,7 +96,7 @@ struct MultiHeadAttentionOptions {
 };
 
 /// What attention reads less of. A mask of i1 is true where a position is left out, as in MindSpore. A floating one is
-/// added to the scores, before softmax. Undefined masks do nothing.
+/// added to the scores, before softmax; a row of minus infinity gives NaN, as in PyTorch. Undefined masks do nothing.
 struct AttentionMasks {
   Tensor key_padding_mask;  ///< [N, S]: positions of each sample's keys
   Tensor attn_mask;         ///< [T, S], or [N * num_heads, T, S]: positions of the keys for each query
