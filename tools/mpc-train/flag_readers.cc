@@ -89,10 +89,11 @@ void LimitFlags(FlagSet& flags) {
   flags.Limit(kData, kTextData, {"text-file", "validate-every", "sample", "temperature", "prompt"});
   flags.Limit(kData, kImages | kSyntheticData | kTextData | kPictureData,
               {"lr-schedule", "warmup-steps", "accumulation", "momentum", "weight-decay", "clip-norm", "clip-value",
-               "plot", "freeze", "init", "load", "diagnose-overflow", "profile-precision", "timing", "report"});
+               "plot", "freeze", "init", "load", "max-consecutive-skips", "diagnose-overflow", "profile-precision",
+               "timing", "report"});
   flags.Limit(kActions, kTrains,
               {"accumulation", "augment", "plot", "shift", "drop-remainder", "validate-every", "save-every", "keep",
-               "diagnose-overflow", "profile-precision", "trace", "trace-steps"});
+               "max-consecutive-skips", "diagnose-overflow", "profile-precision", "trace", "trace-steps"});
   flags.Limit(kActions, kTrains | kTests,
               {"data-dir", "normalize", "skip-damaged", "workers", "sample", "temperature", "prompt", "graph",
                "steps-per-launch", "init", "load", "save", "resume", "summary", "timing", "report"});

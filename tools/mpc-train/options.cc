@@ -187,6 +187,9 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                  const bool known = absl::EndsWith(value, ".svg");
                  return known ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat("'", value, "' is no .svg"));
                });
+  flags.Integer("max-consecutive-skips", 0, kNoLimit,
+                "Skipped steps in a row, at a loss scale that cannot shrink, that end the run; 0: none do.",
+                &options.max_consecutive_skips);
   flags.Switch("diagnose-overflow",
                "Replays the first step of a run of overflows and names the first value that is not finite.",
                &options.diagnose_overflow);

@@ -123,6 +123,7 @@ absl::Status Training::MakeModel() {
   ModelOptions model_options{.amp = options_.amp,
                              .device = options_.device,
                              .accumulation_steps = options_.accumulation,
+                             .max_consecutive_skips = options_.max_consecutive_skips,
                              .diagnose_overflow = options_.diagnose_overflow,
                              .clip_global_norm = ClipNorm(options_),
                              .clip_value = ClipValue(options_),
