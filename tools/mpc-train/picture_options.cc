@@ -1,6 +1,7 @@
 #include "tools/mpc-train/picture_options.h"
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
