@@ -22,6 +22,12 @@ struct Gpt2Config {
   double dropout = 0.0;   ///< rate for embeddings and for what each part adds; published with 0.1
   double epsilon = 1e-5;  ///< that of all normalisations
 
+  /// "gpt2-medium" of transformers: 354,823,168 parameters.
+  static Gpt2Config Medium() { return {.width = 1024, .layers = 24, .heads = 16}; }
+  /// "gpt2-large" of transformers: 774,030,080 parameters.
+  static Gpt2Config Large() { return {.width = 1280, .layers = 36, .heads = 20}; }
+  /// "gpt2-xl" of transformers: 1,557,611,200 parameters.
+  static Gpt2Config Xl() { return {.width = 1600, .layers = 48, .heads = 25}; }
   /// For tests and small machines.
   static Gpt2Config Tiny() { return {.vocabulary = 256, .context = 32, .width = 64, .layers = 2, .heads = 4}; }
 };

@@ -152,7 +152,7 @@ struct NamedWorkload {
   MakeSized make;
   bool has_photos = false;                   ///< takes WorkloadSizes::image_size
   bool takes_classes = false;                ///< takes WorkloadSizes::classes
-  bool takes_pictures = false;               ///< takes pictures of three channels
+  std::optional<PixelNormalization> pixels;  ///< normalisation of pictures, which it takes
   std::optional<WorkloadSizes> token_sizes;  ///< reads tokens; as published
   bool predicts_next_token = false;
 };
@@ -174,7 +174,7 @@ NamedWorkload ReadTokens(const Config& config, std::int64_t tokens = 0) {
 
 NamedWorkload ReadPatches(const VitConfig& config) {
   const auto make = [config](const WorkloadSizes& sizes) { return ClassifyPatches(config, sizes); };
-  return {.make = make, .has_photos = true, .takes_classes = true, .takes_pictures = true};
+  return {.make = make, .has_photos = true, .takes_classes = true, .pixels = HalfNormalization()};
 }
 
 const std::map<std::string_view, NamedWorkload>& Workloads() {
@@ -191,11 +191,17 @@ const std::map<std::string_view, NamedWorkload>& Workloads() {
       {"resnet18-cifar",
        {.make = [](const WorkloadSizes& sizes) { return ClassifySmallImages(sizes, 3); },
         .takes_classes = true,
-        .takes_pictures = true}},
+        .pixels = ImageNetNormalization()}},
       {"resnet18-imagenet",
-       {.make = ClassifyPhotos<ResNet18>, .has_photos = true, .takes_classes = true, .takes_pictures = true}},
+       {.make = ClassifyPhotos<ResNet18>,
+        .has_photos = true,
+        .takes_classes = true,
+        .pixels = ImageNetNormalization()}},
       {"resnet50-imagenet",
-       {.make = ClassifyPhotos<ResNet50>, .has_photos = true, .takes_classes = true, .takes_pictures = true}},
+       {.make = ClassifyPhotos<ResNet50>,
+        .has_photos = true,
+        .takes_classes = true,
+        .pixels = ImageNetNormalization()}},
       {"gpt2", ReadTokens<Gpt2, NextTokenLoss>(Gpt2Config())},
       {"gpt2-tiny", ReadTokens<Gpt2, NextTokenLoss>(Gpt2Config::Tiny())},
       {"bert", ReadTokens<Bert, MaskedTokenLoss>(BertConfig(), /*tokens=*/128)},
@@ -329,9 +335,23 @@ std::optional<WorkloadSizes> TokenSizesOf(std::string_view name, const WorkloadS
   return Resized(*workload->token_sizes, sizes);
 }
 
-bool TakesPictures(std::string_view name) {
+PixelNormalization ImageNetNormalization() {
+  return {.mean = {0.485f, 0.456f, 0.406f}, .std = {0.229f, 0.224f, 0.225f}};
+}
+
+PixelNormalization HalfNormalization() { return {.mean = {0.5f, 0.5f, 0.5f}, .std = {0.5f, 0.5f, 0.5f}}; }
+
+std::optional<PixelNormalization> NormalizationOf(std::string_view name) {
   const NamedWorkload* const workload = FindWorkload(name);
-  return workload != nullptr && workload->takes_pictures;
+  return workload != nullptr ? workload->pixels : std::nullopt;
+}
+
+std::vector<std::string> PictureNetworkNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, workload] : Workloads()) {
+    if (workload.pixels.has_value()) names.emplace_back(name);
+  }
+  return names;
 }
 
 bool PredictsNextToken(std::string_view name) {

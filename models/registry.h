@@ -82,8 +82,24 @@ std::vector<std::string> WorkloadNames();
 /// of images. Empty for a network that reads no tokens.
 std::optional<WorkloadSizes> TokenSizesOf(std::string_view name, const WorkloadSizes& sizes = {});
 
-/// Whether `name` takes pictures of three channels, in as many classes as it is asked for.
-bool TakesPictures(std::string_view name);
+/// What a network expects of pixels from 0 to 1: (pixel - mean) / std for each channel.
+struct PixelNormalization {
+  std::vector<float> mean;
+  std::vector<float> std;
+
+  friend bool operator==(const PixelNormalization&, const PixelNormalization&) = default;
+};
+
+/// The mean and the deviation of ImageNet's pixels, as torchvision's ResNets take them.
+PixelNormalization ImageNetNormalization();
+/// 0.5 and 0.5, which gives numbers from -1 to 1, as timm's vision transformers take them.
+PixelNormalization HalfNormalization();
+
+/// What the weights of `name` are published for. Empty for a network that does not take pictures of three channels.
+std::optional<PixelNormalization> NormalizationOf(std::string_view name);
+
+/// The names that take pictures of three channels, in as many classes as they are asked for; sorted.
+std::vector<std::string> PictureNetworkNames();
 
 /// Whether `name` predicts the next token at each position, as a network does that writes text.
 bool PredictsNextToken(std::string_view name);

@@ -44,19 +44,19 @@ absl::StatusOr<std::vector<std::uint8_t>> ReadMaybeGzipped(const std::string& pa
     return errno == ENOENT ? absl::NotFoundError(message) : absl::UnavailableError(message);
   }
   std::vector<std::uint8_t> content;
-  // The chunk is no larger than what is accepted, so that a caller which expects little has little to clear for each
-  // file.
-  const std::size_t chunk = std::clamp<std::size_t>(max_bytes, 1, std::size_t{1} << 18);
-  for (;;) {
+  // Chunks grow: resize clears each of them, and most files are smaller than the largest chunk.
+  const std::size_t largest_chunk = std::clamp<std::size_t>(max_bytes, 1, std::size_t{1} << 18);
+  for (std::size_t chunk = std::min<std::size_t>(largest_chunk, 4096);; chunk = std::min(largest_chunk, 2 * chunk)) {
     const std::size_t filled = content.size();
     content.resize(filled + chunk);
     const int count = gzread(file.get(), content.data() + filled, static_cast<unsigned>(chunk));
     content.resize(filled + static_cast<std::size_t>(count > 0 ? count : 0));
     if (absl::Status status = ReadStatus(file.get(), path); !status.ok()) return status;
-    if (count <= 0) return content;
     if (content.size() > max_bytes) {
       return absl::InvalidArgumentError(absl::StrCat(path, " holds more than ", max_bytes, " bytes"));
     }
+    // gzread gives less than was asked for at the end alone.
+    if (count < static_cast<int>(chunk)) return content;
   }
 }
 

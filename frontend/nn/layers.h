@@ -180,7 +180,8 @@ struct Pool2dOptions {
   bool count_include_pad = true;            ///< AvgPool2d only
 };
 
-/// The largest element of each window of an image [N, C, H, W].
+/// The largest element of each window of an image [N, C, H, W]. MindSpore's dilation, return_indices and ceil_mode are
+/// not there.
 class MaxPool2d : public Cell {
  public:
   MPC_CELL(MaxPool2d)
@@ -191,7 +192,7 @@ class MaxPool2d : public Cell {
   Pool2dOpOptions options_;
 };
 
-/// The mean of each window of an image [N, C, H, W].
+/// The mean of each window of an image [N, C, H, W]. MindSpore's ceil_mode and divisor_override are not there.
 class AvgPool2d : public Cell {
  public:
   MPC_CELL(AvgPool2d)

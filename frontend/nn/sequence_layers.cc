@@ -4,12 +4,16 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/graph/composed_ops.h"
 #include "frontend/graph/emit.h"
 
 namespace mpc::nn {
 namespace {
 
 using mpc::internal::FailWith;
+
+/// The score of a position that is left out: finite in every floating type, and its exponential is 0 beside others.
+constexpr float kLowestScore = -60000;
 
 Initializer UniformBelow(std::int64_t fan) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, fan)));
@@ -91,7 +95,17 @@ MultiHeadAttention::MultiHeadAttention(std::int64_t embed_dim, std::int64_t num_
                 .bias_init = Zeros()}),
       embed_dim_(embed_dim),
       num_heads_(num_heads),
-      causal_(options.causal) {}
+      kdim_(options.kdim.value_or(embed_dim)),
+      vdim_(options.vdim.value_or(embed_dim)),
+      dropout_(options.dropout),
+      causal_(options.causal) {
+  if (kdim_ == embed_dim && vdim_ == embed_dim) return;
+  const Initializer weight_init = options.weight_init.value_or(XavierUniform());
+  in_proj.weight = Parameter();
+  q_proj_weight = Parameter({embed_dim, embed_dim}, weight_init);
+  k_proj_weight = Parameter({embed_dim, kdim_}, weight_init);
+  v_proj_weight = Parameter({embed_dim, vdim_}, weight_init);
+}
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                       const AttentionMasks& masks) {
@@ -110,13 +124,31 @@ Tensor MultiHeadAttention::Construct(const std::vector<Tensor>& inputs) {
                                  inputs.size(), " tensors"),
                     shape);
   }
+  if (absl::Status status = CheckSequences(inputs); !status.ok()) return FailWith(std::string(status.message()), shape);
+  return inputs.size() == 1 ? OfOneSequence(inputs[0]) : OfTwoSequences(inputs);
+}
+
+absl::Status MultiHeadAttention::CheckSequences(const std::vector<Tensor>& inputs) const {
+  if (inputs.size() == 1 && q_proj_weight.defined()) {
+    return absl::InvalidArgumentError(absl::StrCat("MultiHeadAttention with kdim = ", kdim_, " and vdim = ", vdim_,
+                                                   " takes query, key and value, got one tensor"));
+  }
+  const std::int64_t widths[] = {embed_dim_, kdim_, vdim_};
   for (std::size_t i = 0; i < std::min<std::size_t>(3, inputs.size()); ++i) {
     const Tensor& x = inputs[i];
-    if (x.rank() == 3 && x.dim(2) == embed_dim_) continue;
-    return FailWith(absl::StrCat("MultiHeadAttention expects [N, T, ", embed_dim_, "], got ", x.spec().ToString()),
-                    shape);
+    if (x.rank() == 3 && x.dim(2) == widths[i]) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("MultiHeadAttention expects [N, T, ", widths[i], "], got ", x.spec().ToString()));
   }
-  return inputs.size() == 1 ? OfOneSequence(inputs[0]) : OfTwoSequences(inputs);
+  if (inputs.size() == 1) return absl::OkStatus();
+  const std::int64_t samples = inputs[0].dim(0);
+  if (inputs[1].dim(0) == samples && inputs[2].dim(0) == samples && inputs[1].dim(1) == inputs[2].dim(1)) {
+    return absl::OkStatus();
+  }
+  const std::string key_width = kdim_ == vdim_ ? "" : absl::StrCat(" [N, S, ", kdim_, "]");
+  return absl::InvalidArgumentError(absl::StrCat(
+      "MultiHeadAttention expects query [N, T, ", embed_dim_, "] with key", key_width, " and value [N, S, ", vdim_,
+      "], got ", inputs[0].spec().ToString(), ", ", inputs[1].spec().ToString(), " and ", inputs[2].spec().ToString()));
 }
 
 Tensor MultiHeadAttention::OfOneSequence(const Tensor& x) {
@@ -128,42 +160,60 @@ Tensor MultiHeadAttention::OfOneSequence(const Tensor& x) {
   const Tensor heads = transpose(reshape(projected, {samples, positions, 3, num_heads_, head_width}), {2, 0, 3, 1, 4});
   std::vector<Tensor> parts = split(heads, {1, 1, 1}, 0);
   for (Tensor& part : parts) part = reshape(part, {samples, num_heads_, positions, head_width});
-  return Projected(scaled_dot_product_attention(parts[0], parts[1], parts[2], {}, {.scale = {}, .causal = causal_}));
+  return Projected(Attended(parts[0], parts[1], parts[2], {}));
 }
 
 Tensor MultiHeadAttention::OfTwoSequences(const std::vector<Tensor>& inputs) {
-  const Shape& query = inputs[0].shape();
-  if (inputs[1].shape() != inputs[2].shape() || inputs[1].dim(0) != query[0]) {
-    return FailWith(absl::StrCat("MultiHeadAttention expects query [N, T, ", embed_dim_, "] with key and value [N, S, ",
-                                 embed_dim_, "], got ", inputs[0].spec().ToString(), ", ", inputs[1].spec().ToString(),
-                                 " and ", inputs[2].spec().ToString()),
-                    query);
-  }
-  const absl::StatusOr<Tensor> allowed = Allowed(inputs);
-  if (!allowed.ok()) return FailWith(std::string(allowed.status().message()), query);
+  const absl::StatusOr<ScoreMasks> masks = MasksOf(inputs);
+  if (!masks.ok()) return FailWith(std::string(masks.status().message()), inputs[0].shape());
   const std::vector<std::int64_t> parts(3, embed_dim_);
-  const std::vector<Tensor> weights = split(in_proj.weight, parts, 0);
+  const std::vector<Tensor> weights =
+      q_proj_weight.defined() ? std::vector<Tensor>{q_proj_weight.Read(), k_proj_weight.Read(), v_proj_weight.Read()}
+                              : split(in_proj.weight, parts, 0);
   const std::vector<Tensor> biases =
       in_proj.bias.defined() ? split(in_proj.bias, parts, 0) : std::vector<Tensor>(parts.size());
   std::vector<Tensor> heads;
   for (std::size_t part = 0; part < parts.size(); ++part) {
     const Tensor& x = inputs[part];
     const Tensor y =
-        matmul(reshape(x, {x.dim(0) * x.dim(1), embed_dim_}), weights[part], biases[part], {.transpose_b = true});
+        matmul(reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}), weights[part], biases[part], {.transpose_b = true});
     heads.push_back(transpose(reshape(y, {x.dim(0), x.dim(1), num_heads_, embed_dim_ / num_heads_}), {0, 2, 1, 3}));
   }
-  return Projected(
-      scaled_dot_product_attention(heads[0], heads[1], heads[2], *allowed, {.scale = {}, .causal = causal_}));
+  return Projected(Attended(heads[0], heads[1], heads[2], *masks));
 }
 
-absl::StatusOr<Tensor> MultiHeadAttention::Allowed(const std::vector<Tensor>& inputs) const {
+Tensor MultiHeadAttention::Attended(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const ScoreMasks& masks) {
+  // A Cell without dropout does not ask whether it trains.
+  const bool drops = dropout_ != 0 && training();
+  if (!drops && !masks.added.defined()) {
+    return scaled_dot_product_attention(query, key, value, masks.allowed, {.scale = {}, .causal = causal_});
+  }
+  const std::int64_t queries = query.dim(2), keys = key.dim(2);
+  Tensor scores = batch_matmul(query * (1 / std::sqrt(static_cast<double>(query.dim(3)))), key, {.transpose_b = true});
+  if (masks.added.defined()) scores = scores + masks.added;
+  Tensor allowed = masks.allowed;
+  if (causal_) {
+    const Tensor earlier = tril(Tensor::Full({queries, keys}, 1, DType::kBool), keys - queries);
+    allowed = allowed.defined() ? logical_and(allowed, earlier) : earlier;
+  }
+  if (allowed.defined()) scores = where(allowed, scores, Tensor::Scalar(kLowestScore));
+  Tensor weights = softmax(scores);
+  // A row that may read nothing has equal weights so far.
+  if (allowed.defined()) weights = where(allowed, weights, Tensor::Scalar(0.0f));
+  if (drops) weights = dropout(weights, dropout_);
+  return batch_matmul(weights, value);
+}
+
+absl::StatusOr<MultiHeadAttention::ScoreMasks> MultiHeadAttention::MasksOf(const std::vector<Tensor>& inputs) const {
   const std::int64_t samples = inputs[0].dim(0), queries = inputs[0].dim(1), keys = inputs[1].dim(1);
   Tensor left_out;
+  ScoreMasks masks;
   const auto add = [&](const char* name, const Tensor& mask, const std::vector<std::pair<Shape, Shape>>& shapes) {
-    if (mask.dtype() != DType::kBool) {
+    if (mask.dtype() != DType::kBool && !IsFloating(mask.dtype())) {
       return absl::InvalidArgumentError(
-          absl::StrCat("MultiHeadAttention takes a mask of i1, true where a position is "
-                       "left out, got ",
+          absl::StrCat("MultiHeadAttention takes a mask of i1, true where a position is left out, or a floating one, "
+                       "which is added to the scores, got ",
                        name, " ", mask.spec().ToString()));
     }
     if (mask.rank() == 0) return absl::OkStatus();
@@ -171,7 +221,11 @@ absl::StatusOr<Tensor> MultiHeadAttention::Allowed(const std::vector<Tensor>& in
     for (const auto& [shape, broadcast] : shapes) {
       if (mask.shape() == shape) {
         const Tensor part = reshape(mask, broadcast);
-        left_out = left_out.defined() ? logical_or(left_out, part) : part;
+        if (mask.dtype() != DType::kBool) {
+          masks.added = masks.added.defined() ? masks.added + part : part;
+        } else {
+          left_out = left_out.defined() ? logical_or(left_out, part) : part;
+        }
         return absl::OkStatus();
       }
       absl::StrAppend(&expected, expected.empty() ? "" : " or ", ShapeToString(shape));
@@ -179,7 +233,7 @@ absl::StatusOr<Tensor> MultiHeadAttention::Allowed(const std::vector<Tensor>& in
     return absl::InvalidArgumentError(
         absl::StrCat("MultiHeadAttention expects ", name, " of shape ", expected, ", got ", mask.spec().ToString()));
   };
-  if (inputs.size() < 5) return Tensor();
+  if (inputs.size() < 5) return masks;
   absl::Status status = add("key_padding_mask", inputs[3], {{Shape{samples, keys}, Shape{samples, 1, 1, keys}}});
   if (status.ok()) {
     status = add("attn_mask", inputs[4],
@@ -187,7 +241,8 @@ absl::StatusOr<Tensor> MultiHeadAttention::Allowed(const std::vector<Tensor>& in
                   {Shape{samples * num_heads_, queries, keys}, Shape{samples, num_heads_, queries, keys}}});
   }
   if (!status.ok()) return status;
-  return left_out.defined() ? logical_not(left_out) : Tensor();
+  if (left_out.defined()) masks.allowed = logical_not(left_out);
+  return masks;
 }
 
 Tensor MultiHeadAttention::Projected(const Tensor& heads) {

@@ -87,13 +87,16 @@ class Conv2dTranspose : public Cell {
 
 struct MultiHeadAttentionOptions {
   bool has_bias = true;
-  bool causal = false;                     ///< position t reads positions up to t only
-  std::optional<Initializer> weight_init;  ///< weight of in_proj; left out: XavierUniform()
+  bool causal = false;                     ///< query t of T reads keys s <= t + S - T of S only
+  double dropout = 0;                      ///< probability that a weight of attention is zero while training
+  std::optional<std::int64_t> kdim;        ///< width of keys; left out: embed_dim
+  std::optional<std::int64_t> vdim;        ///< width of values; left out: embed_dim
+  std::optional<Initializer> weight_init;  ///< weights of queries, keys and values; left out: XavierUniform()
   std::optional<Initializer> output_init;  ///< weight of out_proj; left out: weight_init
 };
 
-/// What attention must not read: i1, true where a position is left out, as in MindSpore. Undefined masks leave out
-/// nothing. MindSpore's floating masks are not there.
+/// What attention reads less of. A mask of i1 is true where a position is left out, as in MindSpore. A floating one is
+/// added to the scores, before softmax; a row of minus infinity gives NaN, as in PyTorch. Undefined masks do nothing.
 struct AttentionMasks {
   Tensor key_padding_mask;  ///< [N, S]: positions of each sample's keys
   Tensor attn_mask;         ///< [T, S], or [N * num_heads, T, S]: positions of the keys for each query
@@ -101,36 +104,56 @@ struct AttentionMasks {
 
 /// Attention of several heads. On x [N, T, embed_dim] it is self-attention. On query [N, T, embed_dim] with key and
 /// value [N, S, embed_dim] it reads another sequence, with masks where they are given. Both give [N, T, embed_dim]. A
-/// query that may read nothing gives zeros before out_proj.
+/// query that masks of i1 let read nothing gives zeros before out_proj.
 ///
 /// `in_proj` [3 embed_dim, embed_dim] makes queries, keys and values, in that order; a head has embed_dim / num_heads
-/// neighbouring features of each. Biases start at zero. Products and attention are Allow, masks and movement Clear. On
-/// two sequences the products with in_proj have the path of this Cell.
+/// neighbouring features of each. With another kdim or vdim, keys are [N, S, kdim] and values [N, S, vdim]. Then
+/// q_proj_weight [embed_dim, embed_dim], k_proj_weight [embed_dim, kdim] and v_proj_weight [embed_dim, vdim] stand in
+/// place of in_proj.weight, as PyTorch has them. Biases start at zero.
 ///
-/// Samples come first, as with MindSpore's batch_first. Its dropout, add_bias_kv, add_zero_attn, kdim and vdim are not
-/// there, and weights of attention are not returned.
+/// Products and attention are Allow, masks and movement Clear. With a floating mask, and with dropout while training,
+/// scores and weights are values of the graph, of which there are N num_heads T S. Their softmax is Deny, and so f32;
+/// sums and dropout are Infer. On two sequences the products with weights have the path of this Cell.
+///
+/// Samples come first, as with MindSpore's batch_first. Its add_bias_kv and add_zero_attn are not there, and weights of
+/// attention are not returned.
 class MultiHeadAttention : public Cell {
  public:
-  MPC_CELL(MultiHeadAttention, in_proj, out_proj)
+  MPC_CELL(MultiHeadAttention, in_proj, q_proj_weight, k_proj_weight, v_proj_weight, out_proj)
   MultiHeadAttention(std::int64_t embed_dim, std::int64_t num_heads, const MultiHeadAttentionOptions& options = {});
   /// Attention with masks: attention(query, key, value, {.key_padding_mask = padding}).
   Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMasks& masks);
-  /// Takes x, or query, key and value, or these with key_padding_mask and attn_mask. A mask of rank 0 leaves out
-  /// nothing. Errors: shapes that do not fit, masks of another type.
+  /// Takes x, or query, key and value, or these with key_padding_mask and attn_mask. A mask of rank 0 does nothing.
+  /// Errors: shapes that do not fit, masks of another type.
   Tensor Construct(const std::vector<Tensor>& inputs);
-  Dense in_proj;
+  Dense in_proj;            ///< its weight is undefined with another kdim or vdim
+  Parameter q_proj_weight;  ///< undefined without another kdim or vdim, as are the two below
+  Parameter k_proj_weight;
+  Parameter v_proj_weight;
   Dense out_proj;
 
  private:
+  /// Both masks together, which broadcast to [N, num_heads, T, S].
+  struct ScoreMasks {
+    Tensor allowed;  ///< where each query may read; undefined: everywhere
+    Tensor added;    ///< what is added to the scores; undefined: nothing
+  };
+
   Tensor OfOneSequence(const Tensor& x);
   Tensor OfTwoSequences(const std::vector<Tensor>& inputs);
-  /// Where each query may read, broadcast to [N, num_heads, T, S]; undefined: everywhere. Errors: those of Construct.
-  absl::StatusOr<Tensor> Allowed(const std::vector<Tensor>& inputs) const;
+  /// Errors: those of Construct.
+  absl::Status CheckSequences(const std::vector<Tensor>& inputs) const;
+  absl::StatusOr<ScoreMasks> MasksOf(const std::vector<Tensor>& inputs) const;
+  /// Attention of heads [N, num_heads, T or S, embed_dim / num_heads].
+  Tensor Attended(const Tensor& query, const Tensor& key, const Tensor& value, const ScoreMasks& masks);
   /// out_proj of the heads [N, num_heads, T, embed_dim / num_heads].
   Tensor Projected(const Tensor& heads);
 
   std::int64_t embed_dim_;
   std::int64_t num_heads_;
+  std::int64_t kdim_;
+  std::int64_t vdim_;
+  double dropout_;
   bool causal_;
 };
 

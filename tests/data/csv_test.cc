@@ -45,6 +45,18 @@ TEST(CSVDataset, ReadsAHeaderAndNumbers) {
   EXPECT_EQ(rows[1][1].Item<float>(), 4.0f);
 }
 
+TEST(CSVDataset, ReadsFilesThatEndInsideAndAtTheEndOfAChunk) {
+  const TemporaryFolder folder;
+  // The first chunks have 4,096 and 8,192 bytes, the largest ones 262,144.
+  for (const std::int64_t bytes : {4094, 4096, 4098, 12286, 12288, 12290, 520192, 1000000}) {
+    std::string text = "a\n";
+    while (static_cast<std::int64_t>(text.size()) < bytes) text += "7\n";
+    const Dataset dataset = CSVDataset({folder.Write("x.csv", text)});
+    ASSERT_TRUE(dataset.status().ok()) << dataset.status();
+    EXPECT_EQ(*dataset.size(), bytes / 2 - 1) << bytes;
+  }
+}
+
 TEST(CSVDataset, HasATypeAndADefaultForEachColumn) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("x.csv", "9007199254740993;7;true;0.5\n1;;0;\n");

@@ -149,8 +149,9 @@ class Products : public nn::Cell {
   nn::MultiheadAttention attention{4, 2};
 };
 
-TEST(ComposedLayers, ProductsAreInTheClassThatTheirHeadersState) {
-  Products network;
+/// The IR of `network` on [2, 4, 6] at O1 in bf16, after all passes.
+template <typename Network>
+std::string IrAtO1(Network& network) {
   internal::StepOptions options;
   internal::UseDevice("cpu", options);
   options.compile.level = "O1";
@@ -159,14 +160,42 @@ TEST(ComposedLayers, ProductsAreInTheClassThatTheirHeadersState) {
   const auto step = internal::CompileStep(
       &network, [&](const std::vector<Tensor>& inputs) { return std::vector<Tensor>{network(inputs[0])}; },
       {TensorSpec{DType::kF32, {2, 4, 6}}}, options);
-  ASSERT_TRUE(step.ok()) << step.status();
-  const std::string ir = (*step)->compiled().final_ir.Print();
+  EXPECT_TRUE(step.ok()) << step.status();
+  return step.ok() ? (*step)->compiled().final_ir.Print() : "";
+}
+
+TEST(ComposedLayers, ProductsAreInTheClassThatTheirHeadersState) {
+  Products network;
+  const std::string ir = IrAtO1(network);
   for (const auto& [operation, count] :
        {std::pair("mpc.conv2d ", 1), std::pair("mpc.batch_matmul ", 2), std::pair("mpc.attention ", 1)}) {
     const std::vector<std::string> lines = testing::LinesWith(ir, operation);
     EXPECT_EQ(lines.size(), static_cast<std::size_t>(count)) << operation << ir;
     for (const std::string& line : lines) EXPECT_THAT(line, HasSubstr("xbf16>")) << "Allow is low";
   }
+}
+
+/// Attention of [N, 4, L] whose scores are values of the graph.
+class MaskedAttention : public nn::Cell {
+ public:
+  MPC_CELL(MaskedAttention, attention)
+  Tensor Construct(Tensor x) {
+    const Tensor y = transpose(x, {0, 2, 1});
+    return attention(y, y, y, {.attn_mask = Tensor::Zeros({6, 6})});
+  }
+  nn::MultiheadAttention attention{4, 2};
+};
+
+TEST(ComposedLayers, AttentionWithAFloatingMaskHasTheClassesThatItsHeaderStates) {
+  MaskedAttention network;
+  const std::string ir = IrAtO1(network);
+  EXPECT_THAT(testing::LinesWith(ir, "mpc.attention "), ::testing::IsEmpty());
+  const std::vector<std::string> products = testing::LinesWith(ir, "mpc.batch_matmul ");
+  EXPECT_EQ(products.size(), 2u) << ir;
+  for (const std::string& line : products) EXPECT_THAT(line, HasSubstr("xbf16>")) << "Allow is low";
+  const std::vector<std::string> weights = testing::LinesWith(ir, "mpc.softmax ");
+  EXPECT_EQ(weights.size(), 1u) << ir;
+  for (const std::string& line : weights) EXPECT_THAT(line, HasSubstr("xf32>")) << "Deny is f32";
 }
 
 }  // namespace

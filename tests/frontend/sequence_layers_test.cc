@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <string>
 #include <vector>
 
+#include "frontend/graph/composed_ops.h"
 #include "tests/frontend/error_of.h"
 #include "tests/training/training_support.h"
 
@@ -127,6 +130,26 @@ TEST(MultiHeadAttention, RefusesShapesThatDoNotFit) {
 /// An attention of 2 heads over 4 features, and its inputs: 2 samples, 3 queries, 5 keys.
 struct TwoSequences {
   TwoSequences() { SetSeed(3); }
+
+  /// The heads that part `i` of in_proj makes of x: queries, keys or values.
+  Tensor Heads(const Tensor& x, std::int64_t i) {
+    const auto part = [i](const Parameter& parameter) {
+      const Tensor all = *parameter.Value();
+      Shape starts(all.shape().size(), 0), sizes = all.shape();
+      starts[0] = 4 * i;
+      sizes[0] = 4;
+      return slice(all, starts, sizes);
+    };
+    const Tensor y = matmul(reshape(x, {-1, 4}), part(attention.in_proj.weight), part(attention.in_proj.bias),
+                            {.transpose_b = true});
+    return transpose(reshape(y, {2, x.dim(1), 2, 2}), {0, 2, 1, 3});
+  }
+  /// out_proj of heads, whose bias is zero.
+  Tensor Projected(const Tensor& heads) {
+    const Tensor joined = reshape(transpose(heads, {0, 2, 1, 3}), {6, 4});
+    return matmul(joined, *attention.out_proj.weight.Value(), {}, {.transpose_b = true});
+  }
+
   nn::MultiheadAttention attention{4, 2};
   Tensor query = Values({2, 3, 4}, 1);
   Tensor key = Values({2, 5, 4}, 2);
@@ -143,22 +166,9 @@ TEST(MultiheadAttention, OfOneSequenceGivesThatOfThreeEqualOnes) {
 
 TEST(MultiheadAttention, ReadsAnotherSequence) {
   TwoSequences given;
-  const auto part = [](const Parameter& parameter, std::int64_t i) {
-    const Tensor all = *parameter.Value();
-    Shape starts(all.shape().size(), 0), sizes = all.shape();
-    starts[0] = 4 * i;
-    sizes[0] = 4;
-    return slice(all, starts, sizes);
-  };
   ASSERT_TRUE(given.attention.in_proj.bias.SetData(Values({12}, 5)).ok());
-  const auto heads = [&](const Tensor& x, std::int64_t i) {
-    const Tensor y = matmul(reshape(x, {-1, 4}), part(given.attention.in_proj.weight, i),
-                            part(given.attention.in_proj.bias, i), {.transpose_b = true});
-    return transpose(reshape(y, {2, x.dim(1), 2, 2}), {0, 2, 1, 3});
-  };
-  const Tensor read = scaled_dot_product_attention(heads(given.query, 0), heads(given.key, 1), heads(given.value, 2));
-  const Tensor joined = reshape(transpose(read, {0, 2, 1, 3}), {6, 4});
-  const Tensor expected = matmul(joined, *given.attention.out_proj.weight.Value(), {}, {.transpose_b = true});
+  const Tensor expected = given.Projected(scaled_dot_product_attention(
+      given.Heads(given.query, 0), given.Heads(given.key, 1), given.Heads(given.value, 2)));
   const Tensor y = given.attention(given.query, given.key, given.value);
   EXPECT_EQ(y.shape(), Shape({2, 3, 4}));
   EXPECT_THAT(y.ToFloats(), Pointwise(FloatNear(1e-6f), expected.ToFloats()));
@@ -178,25 +188,23 @@ TEST(MultiheadAttention, PaddedKeysAreNotRead) {
             given.attention(given.query, given.key, other).ToFloats());
 }
 
+/// A mask for each of 3 queries and 5 keys: true where the key stands behind the query.
+Tensor LaterKeys() {
+  std::vector<std::int32_t> later;
+  for (std::int32_t i = 0; i < 15; ++i) later.push_back(i % 5 > i / 5);
+  return Tensor::From(later, {3, 5}).To(DType::kBool);
+}
+
 TEST(MultiheadAttention, MasksOfQueriesJoinThoseOfKeys) {
   TwoSequences given;
   const auto masked = [&](const nn::AttentionMasks& masks) {
     return given.attention(given.query, given.key, given.value, masks).ToFloats();
   };
   // A query reads no key behind its own position.
-  std::vector<std::int32_t> later;
-  for (std::int32_t i = 0; i < 15; ++i) later.push_back(i % 5 > i / 5);
-  const Tensor attn_mask = Tensor::From(later, {3, 5}).To(DType::kBool);
+  const Tensor attn_mask = LaterKeys();
   const std::vector<float> y = masked({.attn_mask = attn_mask});
   // The same mask for each of two samples and two heads.
-  const Tensor each = Tensor::From(
-                          [&] {
-                            std::vector<std::int32_t> all;
-                            for (int i = 0; i < 4; ++i) all.insert(all.end(), later.begin(), later.end());
-                            return all;
-                          }(),
-                          {4, 3, 5})
-                          .To(DType::kBool);
+  const Tensor each = tile(reshape(attn_mask, {1, 3, 5}), {4, 1, 1});
   EXPECT_EQ(masked({.attn_mask = each}), y);
   // A padded first key leaves nothing to the first query of the first sample.
   std::vector<std::int32_t> padding(10, 0);
@@ -208,14 +216,107 @@ TEST(MultiheadAttention, MasksOfQueriesJoinThoseOfKeys) {
   EXPECT_EQ(masked({}), given.attention(given.query, given.key, given.value).ToFloats());
 }
 
+TEST(MultiheadAttention, FloatingMasksAreAddedToTheScores) {
+  TwoSequences given;
+  const Tensor attn_mask = Values({4, 3, 5}, 6), key_padding_mask = Values({2, 5}, 7);
+  const Tensor scores = batch_matmul(given.Heads(given.query, 0), given.Heads(given.key, 1), {.transpose_b = true}) *
+                            (1 / std::sqrt(2.0)) +
+                        reshape(attn_mask, {2, 2, 3, 5}) + reshape(key_padding_mask, {2, 1, 1, 5});
+  const Tensor expected = given.Projected(batch_matmul(softmax(scores), given.Heads(given.value, 2)));
+  const Tensor y = given.attention(given.query, given.key, given.value,
+                                   {.key_padding_mask = key_padding_mask, .attn_mask = attn_mask});
+  EXPECT_THAT(y.ToFloats(), Pointwise(FloatNear(1e-6f), expected.ToFloats()));
+}
+
+TEST(MultiheadAttention, AFloatingMaskOfMinusInfinityLeavesOutAsATrueOne) {
+  TwoSequences given;
+  const auto masked = [&](const nn::AttentionMasks& masks) {
+    return given.attention(given.query, given.key, given.value, masks).ToFloats();
+  };
+  const Tensor later =
+      where(LaterKeys(), Tensor::Scalar(-std::numeric_limits<float>::infinity()), Tensor::Scalar(0.0f));
+  EXPECT_THAT(masked({.attn_mask = later}), Pointwise(FloatNear(1e-6f), masked({.attn_mask = LaterKeys()})));
+  // A mask of zeros beside one of truth values changes nothing but the way, and a row without keys is zero on both.
+  const Tensor padding = Tensor::From({true, true, true, true, true, false, false, false, true, true}, {2, 5});
+  const std::vector<float> plain = masked({.key_padding_mask = padding});
+  const std::vector<float> added = masked({.key_padding_mask = padding, .attn_mask = Tensor::Zeros({3, 5})});
+  EXPECT_THAT(added, Pointwise(FloatNear(1e-6f), plain));
+  for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(added[i], 0) << "out_proj of zeros, with a bias of zeros";
+}
+
+TEST(MultiheadAttention, CausalWithAFloatingMaskReadsTheSamePositions) {
+  SetSeed(3);
+  nn::MultiheadAttention causal(4, 2, {.causal = true});
+  // As many queries as keys, and fewer of them.
+  for (const std::int64_t queries : {5, 3}) {
+    const Tensor query = Values({2, queries, 4}, 1), key = Values({2, 5, 4}, 2);
+    const Tensor added = causal(query, key, key, {.attn_mask = Tensor::Zeros({queries, 5})});
+    EXPECT_THAT(added.ToFloats(), Pointwise(FloatNear(1e-6f), causal(query, key, key).ToFloats())) << queries;
+  }
+}
+
+TEST(MultiheadAttention, DropoutZeroesWeightsWhileTrainingAlone) {
+  SetSeed(3);
+  nn::MultiheadAttention attention(4, 1, {.has_bias = false, .dropout = 0.5});
+  std::vector<float> identity(3 * 4 * 4, 0.0f);
+  for (std::size_t i = 0; i < 12; ++i) identity[i * 4 + i % 4] = 1;
+  ASSERT_TRUE(attention.in_proj.weight.SetData(Tensor::From(identity, {12, 4})).ok());
+  identity.resize(16);
+  ASSERT_TRUE(attention.out_proj.weight.SetData(Tensor::From(identity, {4, 4})).ok());
+  // Values are unit vectors, so that the result is the weights.
+  const Tensor query = Values({1, 64, 4}, 1), key = Values({1, 4, 4}, 2), value = Tensor::From(identity, {1, 4, 4});
+  const std::vector<float> weights = attention(query, key, value).ToFloats();
+  attention.SetTrain();
+  const std::vector<float> dropped = attention(query, key, value).ToFloats();
+  std::size_t zeros = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    zeros += dropped[i] == 0;
+    EXPECT_NEAR(dropped[i], dropped[i] == 0 ? 0 : 2 * weights[i], 1e-5) << i;
+  }
+  // Six deviations of 256 draws are 48.
+  EXPECT_NEAR(static_cast<double>(zeros), 128, 48);
+  EXPECT_NE(attention(query, key, value).ToFloats(), dropped) << "each call draws anew";
+}
+
+TEST(MultiheadAttention, TakesKeysAndValuesOfOtherWidths) {
+  TwoSequences given;
+  nn::MultiheadAttention attention(4, 2, {.kdim = 3, .vdim = 5});
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : attention.ParametersAndNames()) names.push_back(name);
+  EXPECT_THAT(names, ElementsAre("in_proj.bias", "q_proj_weight", "k_proj_weight", "v_proj_weight", "out_proj.weight",
+                                 "out_proj.bias"));
+  EXPECT_EQ(attention.k_proj_weight.shape(), Shape({4, 3}));
+  EXPECT_EQ(attention.v_proj_weight.shape(), Shape({4, 5}));
+  // The other attention reads keys and values that are made with the weights before, and keeps them.
+  const Tensor key = Values({2, 5, 3}, 2), value = Values({2, 5, 5}, 3);
+  std::vector<float> in_proj = attention.q_proj_weight.Value()->ToFloats();
+  for (std::size_t i = 0; i < 32; ++i) in_proj.push_back(i % 16 % 5 == 0 ? 1.0f : 0.0f);  // 4x4 identities
+  ASSERT_TRUE(given.attention.in_proj.weight.SetData(Tensor::From(in_proj, {12, 4})).ok());
+  ASSERT_TRUE(given.attention.out_proj.weight.SetData(*attention.out_proj.weight.Value()).ok());
+  const auto made = [](const Tensor& x, const Parameter& weight) {
+    return reshape(matmul(reshape(x, {10, -1}), *weight.Value(), {}, {.transpose_b = true}), {2, 5, 4});
+  };
+  const Tensor expected =
+      given.attention(given.query, made(key, attention.k_proj_weight), made(value, attention.v_proj_weight));
+  EXPECT_THAT(attention(given.query, key, value).ToFloats(), Pointwise(FloatNear(1e-6f), expected.ToFloats()));
+  EXPECT_THAT(ErrorOf(attention(given.query)),
+              HasSubstr("MultiHeadAttention with kdim = 3 and vdim = 5 takes query, key and value, got one tensor"));
+  EXPECT_THAT(ErrorOf(attention(given.query, value, key)),
+              HasSubstr("MultiHeadAttention expects [N, T, 3], got tensor<2x5x5xf32>"));
+  EXPECT_THAT(ErrorOf(attention(given.query, key, Values({2, 4, 5}))),
+              HasSubstr("MultiHeadAttention expects query [N, T, 4] with key [N, S, 3] and value [N, S, 5]"));
+}
+
 TEST(MultiheadAttention, RefusesMasksThatDoNotFit) {
   TwoSequences given;
   const auto error = [&](const nn::AttentionMasks& masks) {
     return ErrorOf(given.attention(given.query, given.key, given.value, masks));
   };
-  EXPECT_THAT(error({.attn_mask = Values({3, 5})}),
-              HasSubstr("MultiHeadAttention takes a mask of i1, true where a position is left out, got attn_mask "
-                        "tensor<3x5xf32>"));
+  EXPECT_THAT(error({.attn_mask = Tensor::Zeros({3, 5}, DType::kI32)}),
+              HasSubstr("MultiHeadAttention takes a mask of i1, true where a position is left out, or a floating one, "
+                        "which is added to the scores, got attn_mask tensor<3x5xi32>"));
+  EXPECT_THAT(error({.attn_mask = Values({5, 3})}),
+              HasSubstr("MultiHeadAttention expects attn_mask of shape 3x5 or 4x3x5, got tensor<5x3xf32>"));
   EXPECT_THAT(error({.attn_mask = Tensor::Zeros({5, 3}, DType::kBool)}),
               HasSubstr("MultiHeadAttention expects attn_mask of shape 3x5 or 4x3x5, got tensor<5x3xi1>"));
   EXPECT_THAT(error({.key_padding_mask = Tensor::Zeros({2, 3}, DType::kBool)}),
@@ -237,11 +338,11 @@ class AttentionStep : public nn::TrainingStep {
   nn::MultiheadAttention attention{4, 2};
 };
 
-TEST(MultiheadAttention, TrainsOnTwoSequences) {
+/// The derivatives beside differences, with a mask of 2 samples of 5 keys.
+void ExpectDerivatives(const Tensor& mask) {
   SetSeed(3);
   AttentionStep step;
   const Tensor query = Values({2, 3, 4}, 1), key = Values({2, 5, 4}, 2);
-  const Tensor mask = Tensor::From({false, true, false, false, false, false, false, false, true, true}, {2, 5});
   const Tensor gradient = step(query, key, mask);
   ASSERT_TRUE(gradient.status().ok()) << gradient.status();
   const Tensor value = key * key;
@@ -258,6 +359,12 @@ TEST(MultiheadAttention, TrainsOnTwoSequences) {
     EXPECT_NEAR(gradient.ToFloats()[i], (loss(i, 0x1p-6f) - loss(i, -0x1p-6f)) / 0x1p-5, 1e-3) << i;
   }
 }
+
+TEST(MultiheadAttention, TrainsOnTwoSequences) {
+  ExpectDerivatives(Tensor::From({false, true, false, false, false, false, false, false, true, true}, {2, 5}));
+}
+
+TEST(MultiheadAttention, TrainsWithAFloatingMask) { ExpectDerivatives(Values({2, 5}, 4)); }
 
 TEST(LstmCell, GatesAreInMindSporesOrder) {
   SetSeed(5);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tools/tool_runner.h"
+#include "tools/support/exit_code.h"
 
 namespace mpc::tools {
 namespace {
@@ -35,6 +36,15 @@ TEST(MpcTrainInspection, DiagnoseOverflowNamesTheFirstValueThatIsNotFinite) {
                     "16777216: backward pass: [a-z_]+ for '[a-z0-9/]+' .f16., [0-9]+ of [0-9]+ elements\n"
                     "largest finite magnitude before it: [0-9.]+"));
   EXPECT_THAT(plain.error, Not(HasSubstr("first value that is not finite")));
+}
+
+TEST(MpcTrainInspection, AsManySkippedStepsInARowAsAreAllowedEndTheRun) {
+  for (const char* skips : {"1", "3"}) {
+    const ToolResult result = Train({"mlp", "--amp-level=O2", "--loss-scale=16777216", "--epochs=1",
+                                     std::string("--max-consecutive-skips=") + skips});
+    EXPECT_EQ(result.exit_code, kFailure);
+    EXPECT_THAT(result.error, HasSubstr(std::string(skips) + " steps in a row were not finite at loss scale 16777216"));
+  }
 }
 
 TEST(MpcTrainInspection, TheSummaryWritesTheLossScaleInFull) {

@@ -27,6 +27,12 @@ TEST(ParameterCounts, EqualThePublishedOnes) {
   EXPECT_EQ(TrainedElements(resnet50), 25557032);
   models::Gpt2 gpt2;
   EXPECT_EQ(TrainedElements(gpt2), 124439808);
+  models::Gpt2 gpt2_medium(models::Gpt2Config::Medium());
+  EXPECT_EQ(TrainedElements(gpt2_medium), 354823168);
+  models::Gpt2 gpt2_large(models::Gpt2Config::Large());
+  EXPECT_EQ(TrainedElements(gpt2_large), 774030080);
+  models::Gpt2 gpt2_xl(models::Gpt2Config::Xl());
+  EXPECT_EQ(TrainedElements(gpt2_xl), 1557611200);
   models::Bert bert;
   EXPECT_EQ(TrainedElements(bert), 109514298);
   models::Vit vit_tiny(models::VitConfig::Tiny());

@@ -85,16 +85,18 @@ void LimitFlags(FlagSet& flags) {
   flags.Limit(kData, kImages, {"shift"});
   flags.Limit(kData, kImages | kPictureData, {"drop-remainder"});
   flags.Limit(kData, kImages | kDcganData | kPictureData, {"data-dir"});
+  flags.Limit(kData, kPictureData, {"normalize", "augment", "skip-damaged", "workers"});
   flags.Limit(kData, kTextData, {"text-file", "validate-every", "sample", "temperature", "prompt"});
   flags.Limit(kData, kImages | kSyntheticData | kTextData | kPictureData,
               {"lr-schedule", "warmup-steps", "accumulation", "momentum", "weight-decay", "clip-norm", "clip-value",
-               "plot", "freeze", "init", "load", "diagnose-overflow", "profile-precision", "timing", "report"});
+               "plot", "freeze", "init", "load", "max-consecutive-skips", "diagnose-overflow", "profile-precision",
+               "timing", "report"});
   flags.Limit(kActions, kTrains,
-              {"accumulation", "plot", "shift", "drop-remainder", "validate-every", "save-every", "keep",
-               "diagnose-overflow", "profile-precision", "trace", "trace-steps"});
+              {"accumulation", "augment", "plot", "shift", "drop-remainder", "validate-every", "save-every", "keep",
+               "max-consecutive-skips", "diagnose-overflow", "profile-precision", "trace", "trace-steps"});
   flags.Limit(kActions, kTrains | kTests,
-              {"data-dir", "sample", "temperature", "prompt", "graph", "steps-per-launch", "init", "load", "save",
-               "resume", "summary", "timing", "report"});
+              {"data-dir", "normalize", "skip-damaged", "workers", "sample", "temperature", "prompt", "graph",
+               "steps-per-launch", "init", "load", "save", "resume", "summary", "timing", "report"});
   flags.Limit(kActions, kTrains | kEmits, {"freeze"});
   flags.Limit(kActions, kEmits, {"emit", "force", "arch"});
 }

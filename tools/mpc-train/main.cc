@@ -33,6 +33,10 @@ void PrintResults(const TrainOptions& options, const Training& training) {
     std::cout << absl::StrFormat("test accuracy %.2f %% (%d of %d%s), test loss %s\n", 100 * training.test().accuracy,
                                  right, training.test_rows(), training.test_note(), FormatLoss(training.test().loss));
   }
+  if (const LeftOutPictures& left_out = training.left_out(); left_out.train + left_out.test > 0) {
+    std::cout << absl::StrFormat("damaged pictures left out: %d of training, %d of the test; the first: %s\n",
+                                 left_out.train, left_out.test, left_out.first_error);
+  }
   if (training.steps() > 0) {
     std::cout << absl::StrFormat("%d steps in %.2f s, %s; %d skipped, loss scale %.10g\n", training.steps(),
                                  training.seconds(), StepRate(training.steps(), training.seconds()),

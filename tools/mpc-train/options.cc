@@ -16,6 +16,7 @@
 #include "models/registry.h"
 #include "mpc/data.h"
 #include "tools/mpc-train/flag_readers.h"
+#include "tools/mpc-train/picture_options.h"
 #include "tools/mpc-train/text_options.h"
 #include "tools/support/amp_flags.h"
 #include "tools/support/digit_data.h"
@@ -82,15 +83,15 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
       "data. The compiled "
       "step holds forward, backward, loss scaling and optimizer; --amp-level chooses its precision.");
   for (const AmpFlag& flag : AmpFlags()) flags.Add(flag, options.amp);
-  flags.Choice("data", {"digits", "mnist", "pictures", "synthetic", "text"},
-               "digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir, and of t10k files alone\n"
-               "it trains on four fifths and tests on the last one; pictures: JPEG, PNG and WebP in the folders\n"
-               "train/CLASS and test/CLASS of --data-dir, for resnet18-cifar, resnet18-imagenet, resnet50, vit-tiny\n"
-               "and vit_*_patch16_224;\n"
-               "synthetic: random batches of the network's shapes, without a test; text: windows of bytes, for gpt2 "
-               "and gpt2-tiny.\n"
-               "Default: digits, synthetic where a network does not take digits.",
-               &given.data);
+  flags.Choice(
+      "data", {"digits", "mnist", "pictures", "synthetic", "text"},
+      absl::StrCat("digits comes with mpc (1,437 + 360 rows); mnist needs --data-dir, and of t10k files alone\n"
+                   "it trains on four fifths and tests on the last one; ",
+                   PicturesHelp(),
+                   ";\nsynthetic: random batches of the network's shapes, without a test; text: windows of bytes, for "
+                   "gpt2 and gpt2-tiny.\n"
+                   "Default: digits, synthetic where a network does not take digits."),
+      &given.data);
   flags.Text("data-dir", "FOLDER",
              "Holds digits.csv.gz, MNIST's IDX files, or train/ and test/ of pictures. Default: MPC_DATA_DIR, then "
              "mpc's own data.",
@@ -106,6 +107,7 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
   flags.Integer("tokens", 1, 1 << 20,
                 "Tokens of a row (bert, gpt2). Default: 128 of bert, else the network's context, 64 for gpt2 on text.",
                 &given.tokens);
+  AddPictureFlags(flags, options);
   AddTextFlags(flags, given.text);
   flags.Integer("batch-size", 1, kNoLimit, "Rows a step; the last batch of an epoch may be smaller.",
                 &options.batch_size);
@@ -185,6 +187,9 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                  const bool known = absl::EndsWith(value, ".svg");
                  return known ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrCat("'", value, "' is no .svg"));
                });
+  flags.Integer("max-consecutive-skips", 0, kNoLimit,
+                "Skipped steps in a row, at a loss scale that cannot shrink, that end the run; 0: none do.",
+                &options.max_consecutive_skips);
   flags.Switch("diagnose-overflow",
                "Replays the first step of a run of overflows and names the first value that is not finite.",
                &options.diagnose_overflow);
@@ -308,26 +313,10 @@ absl::Status CheckEmit(const TrainOptions& options) {
       absl::StrCat("--emit trains nothing and takes no ", flag, " with --arch: mpc-run takes it, on the GPU itself"));
 }
 
-/// Errors: a network that takes no pictures, no folder of them, or nothing to do with them.
-absl::Status CheckPictures(const TrainOptions& options) {
-  if (!models::TakesPictures(options.model)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--data=pictures has images of three channels in the classes of their folders, which ", options.model,
-        " does not take; resnet18-cifar, resnet18-imagenet, resnet50 and the vision transformers do"));
-  }
-  if (!options.emit_path.empty()) {
-    return absl::InvalidArgumentError(
-        "--emit trains nothing and takes no --data=pictures; --image-size and --classes say the shapes");
-  }
-  if (!options.data_directory.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "--data=pictures needs --data-dir=FOLDER, which has train/CLASS and test/CLASS with pictures");
-}
-
-/// Errors: data that the network does not take, with those that it does.
-absl::Status CheckNetworkTakesData(const TrainOptions& options) {
+/// Fills in what pictures need. Errors: data that the network does not take, with those that it does.
+absl::Status CheckNetworkTakesData(TrainOptions& options) {
   if (options.data == kSynthetic) return absl::OkStatus();
-  if (options.data == kPictures) return CheckPictures(options);
+  if (options.data == kPictures) return ResolvePictures(options);
   if (options.data == kText) {
     if (models::PredictsNextToken(options.model)) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("--data=text has windows of bytes, which ", options.model,

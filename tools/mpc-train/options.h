@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -41,7 +42,11 @@ struct TrainOptions : DeviceOptions {
   std::int64_t tokens = 0;                        ///< tokens of a row of text, synthetic or not; 0: the network's
   std::int64_t layers = 0, width = 0, heads = 0;  ///< sizes of a language model; 0: the network's
   std::string data_directory;                     ///< empty: where mpc looks by itself; pictures need it
-  std::int64_t epochs = 0;                        ///< 0: evaluates only; ParseCommandLine sets the default of the data
+  std::vector<float> mean, std;                   ///< values of pictures; ParseCommandLine sets the network's
+  bool augment = false;
+  bool skip_damaged = false;  ///< leaves pictures out that cannot be decoded
+  std::int64_t workers = 0;
+  std::int64_t epochs = 0;  ///< 0: evaluates only; ParseCommandLine sets the default of the data
   std::int64_t batch_size = 32;
   bool drop_remainder = false;    ///< leaves out the rows of an epoch that fill no batch
   std::int64_t shift = 0;         ///< training images move by up to so many pixels
@@ -63,6 +68,8 @@ struct TrainOptions : DeviceOptions {
   double temperature = 1;           ///< for the sample; 0 takes the likeliest byte
   std::string prompt = "\n";        ///< for the sample, which goes on from it
   std::int64_t seed = 1;            ///< seed of initial values, row order, dropout and the sample
+  /// Skipped steps in a row that end the run, at a loss scale that cannot shrink; 0: none do.
+  std::int64_t max_consecutive_skips = 20;
   /// One by default: these networks are small, more threads gain little on an idle machine and wait for each other on a
   /// busy one. 0: OMP_NUM_THREADS, else one a core.
   std::int64_t threads = 1;

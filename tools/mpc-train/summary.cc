@@ -31,6 +31,14 @@ void AddTextOptions(const TrainOptions& options, Json& json) {
   json["prompt"] = Printable(options.prompt);
 }
 
+void AddPictureOptions(const TrainOptions& options, Json& json) {
+  json["mean"] = options.mean;
+  json["std"] = options.std;
+  json["augment"] = options.augment;
+  json["skip_damaged"] = options.skip_damaged;
+  json["workers"] = options.workers;
+}
+
 Json OptionsJson(const TrainOptions& options, const Model& model) {
   const amp::Precision& precision = model.precision();
   Json json;
@@ -60,6 +68,7 @@ Json OptionsJson(const TrainOptions& options, const Model& model) {
   json["warmup_steps"] = options.warmup_steps;
   if (options.data == kSynthetic || options.data == kText) json["steps"] = options.steps;
   if (options.data == kText) AddTextOptions(options, json);
+  if (options.data == kPictures) AddPictureOptions(options, json);
   if (options.device != "cpu") {
     json["graph"] = options.graph != "off";
     json["steps_per_launch"] = options.steps_per_launch;
@@ -97,6 +106,9 @@ Json MakeSummary(const TrainOptions& options, const Training& training) {
           {{"step", validation.step}, {"train_loss", validation.train_loss}, {"loss", validation.loss}});
     }
     summary["sample"] = Printable(training.sample());
+  }
+  if (options.data == kPictures) {
+    summary["left_out"] = {{"train", training.left_out().train}, {"test", training.left_out().test}};
   }
   summary["steps"] = training.steps();
   summary["steps_per_second"] = training.steps() > 0 ? static_cast<double>(training.steps()) / training.seconds()

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "mpc/train.h"
 #include "tools/mpc-train/checkpoints.h"
 #include "tools/mpc-train/epoch_recorder.h"
@@ -52,6 +53,26 @@ TextDataOptions TextOptionsOf(const TrainOptions& options) {
           .batch_size = options.batch_size,
           .steps = options.steps,
           .seed = options.seed};
+}
+
+PictureDataOptions PictureOptionsOf(const TrainOptions& options) {
+  PictureDataOptions pictures{.directory = options.data_directory,
+                              .mean = options.mean,
+                              .std = options.std,
+                              .augment = options.augment,
+                              .workers = options.workers,
+                              .batch_size = options.batch_size,
+                              .seed = options.seed,
+                              .drop_remainder = options.drop_remainder};
+  if (options.skip_damaged) pictures.skipped = std::make_shared<data::SkippedRows>();
+  return pictures;
+}
+
+/// "pictures: mean 0.5 0.5 0.5, deviation 0.5 0.5 0.5; training takes whole pictures".
+std::string PictureNote(const PictureDataOptions& pictures) {
+  return absl::StrCat("pictures: mean ", absl::StrJoin(pictures.mean, " "), ", deviation ",
+                      absl::StrJoin(pictures.std, " "), "; training takes ",
+                      pictures.augment ? "random parts, mirrored half of the time" : "whole pictures");
 }
 
 /// Of a classifier of digits.
@@ -102,6 +123,7 @@ absl::Status Training::MakeModel() {
   ModelOptions model_options{.amp = options_.amp,
                              .device = options_.device,
                              .accumulation_steps = options_.accumulation,
+                             .max_consecutive_skips = options_.max_consecutive_skips,
                              .diagnose_overflow = options_.diagnose_overflow,
                              .clip_global_norm = ClipNorm(options_),
                              .clip_value = ClipValue(options_),
@@ -168,10 +190,7 @@ absl::Status Training::LoadDigits() {
 }
 
 absl::Status Training::LoadPictures() {
-  PictureDataOptions pictures{.directory = options_.data_directory,
-                              .batch_size = options_.batch_size,
-                              .seed = options_.seed,
-                              .drop_remainder = options_.drop_remainder};
+  PictureDataOptions pictures = PictureOptionsOf(options_);
   const absl::StatusOr<std::vector<std::string>> classes = PictureClasses(pictures.directory);
   if (!classes.ok()) return classes.status();
   const auto count = static_cast<std::int64_t>(classes->size());
@@ -187,8 +206,20 @@ absl::Status Training::LoadPictures() {
   absl::StatusOr<data::Dataset> train = LoadPictureBatches(pictures);
   if (!train.ok()) return train.status();
   train_data_ = *std::move(train);
+  const std::shared_ptr<data::SkippedRows> skipped = pictures.skipped;
+  if (skipped != nullptr) pictures.skipped = std::make_shared<data::SkippedRows>();
   const absl::StatusOr<data::Dataset> test = LoadPictureRows(pictures, data::Split::kTest);
-  return test.ok() ? TestOn(*test) : test.status();
+  if (!test.ok()) return test.status();
+  if (skipped != nullptr) NoteLeftOut(*skipped, *pictures.skipped);
+  picture_note_ = PictureNote(pictures);
+  return TestOn(*test);
+}
+
+void Training::NoteLeftOut(const data::SkippedRows& train, const data::SkippedRows& test) {
+  left_out_ = {.train = train.count(), .test = test.count()};
+  for (const data::SkippedRows* part : {&test, &train}) {
+    if (part->count() > 0) left_out_.first_error = part->errors().front();
+  }
 }
 
 absl::Status Training::TestOn(const data::Dataset& rows) {
@@ -258,7 +289,9 @@ absl::Status Training::Train(std::ostream* progress) {
 }
 
 absl::Status Training::Run(std::ostream* progress) {
-  if (progress != nullptr && !resumed_.empty()) *progress << resumed_ << std::endl;
+  for (const std::string& note : {picture_note_, resumed_}) {
+    if (progress != nullptr && !note.empty()) *progress << note << std::endl;
+  }
   if (options_.epochs > 0) {
     if (absl::Status status = Train(progress); !status.ok()) return status;
   } else if (!options_.save_path.empty() && !SavesToFolder(options_)) {

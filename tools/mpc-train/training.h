@@ -28,6 +28,13 @@ struct Validation {
   double loss = 0;        ///< nats a byte
 };
 
+/// Pictures that TrainOptions::skip_damaged leaves out.
+struct LeftOutPictures {
+  std::int64_t train = 0;
+  std::int64_t test = 0;
+  std::string first_error;  ///< names the picture
+};
+
 struct EpochResult {
   double train_loss = 0;  ///< mean over the steps whose loss is finite; NaN if none is
   std::int64_t steps = 0;
@@ -61,6 +68,8 @@ class Training {
   const std::string& test_note() const { return test_note_; }
   /// Number of test rows. 0: synthetic data have no test.
   std::int64_t test_rows() const { return test_rows_; }
+  /// Zeros without TrainOptions::skip_damaged.
+  const LeftOutPictures& left_out() const { return left_out_; }
   /// SIGINT or SIGTERM, which stopped Run at the end of a step; 0: none did.
   int signal() const { return signal_; }
   /// The profile that TrainOptions::profile_precision asks for, after Run.
@@ -79,6 +88,7 @@ class Training {
   absl::Status LoadData();
   absl::Status LoadDigits();
   absl::Status LoadPictures();
+  void NoteLeftOut(const data::SkippedRows& train, const data::SkippedRows& test);
   absl::Status TestOn(const data::Dataset& rows);
   absl::Status LoadText();
   absl::Status MakeWorkload(const models::WorkloadSizes& sizes);
@@ -98,7 +108,9 @@ class Training {
   data::Dataset test_data_{absl::OkStatus()};
   std::int64_t test_rows_ = 0;
   std::string test_note_;
-  std::string resumed_;  ///< a line that says what training goes on from
+  LeftOutPictures left_out_;
+  std::string picture_note_;  ///< a line that says what is made of pictures
+  std::string resumed_;       ///< a line that says what training goes on from
   std::vector<EpochResult> epochs_;
   TestResult test_;
   double data_wait_seconds_ = 0;
