@@ -134,7 +134,7 @@ class DroppingIterator : public ShareIterator {
   std::unique_ptr<DatasetIterator> batches_;  ///< null at the end of the epoch
   std::int64_t batch_rows_;
   ShareOfUpdates share_;
-  std::deque<Row> own_;  ///< of the update that was read last
+  std::deque<Row> own_;  ///< the rank's batches of the update that was read last
   Row ahead_;            ///< the next batch, where it was read to see whether the epoch goes on; else empty
   std::int64_t updates_ = 0;
   std::int64_t dropped_ = 0;

@@ -18,8 +18,8 @@ enum class PartialUpdate : std::uint8_t {
 /// of the epoch. Rank r has batches r * micro_batches / ranks to (r + 1) * micro_batches / ranks - 1 of each update. So
 /// what an update reads does not depend on `ranks`.
 ///
-/// An update is complete where all of its batches are there and the last batch of the epoch, if it is among them, has
-/// as many rows as the others.
+/// An update is complete where all of its batches are there. If the last batch of the epoch is among them, it has as
+/// many rows as the others.
 struct ShareOfUpdates {
   std::int64_t micro_batches = 1;  ///< a power of two, at least `ranks`
   std::int64_t rank = 0;           ///< from 0 to ranks - 1
