@@ -33,8 +33,8 @@ class Metric {
   /// RocAuc. The bits of every number are kept. Errors (UNIMPLEMENTED): the class of a user's own has no SaveState.
   virtual absl::StatusOr<std::string> SaveState() const;
   /// Merge with a metric whose SaveState gave `state`. An error changes nothing. Errors (INVALID_ARGUMENT): bytes of
-  /// something else, of another kind of metric, of other options, of another version. So is a state that is truncated or
-  /// damaged. Errors (UNIMPLEMENTED): the class of a user's own has no MergeState.
+  /// something else, of another kind of metric, of other options, of another version. So is a state that is truncated
+  /// or damaged. Errors (UNIMPLEMENTED): the class of a user's own has no MergeState.
   virtual absl::Status MergeState(std::string_view state);
   /// The kind with its options: "TopK(k = 5)". Errors of Merge name metrics so.
   virtual std::string Description() const { return "a metric"; }

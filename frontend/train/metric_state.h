@@ -34,8 +34,8 @@ class MetricStateWriter {
 };
 
 /// Reads what a MetricStateWriter has written. An error stays: all that follows reads 0 or nothing, and Finish returns
-/// the first one. Errors (INVALID_ARGUMENT) begin with the metric's Description and say what is wrong. There are bytes of
-/// something else, another version, another metric, a damaged or truncated state, a count that is none.
+/// the first one. Errors (INVALID_ARGUMENT) begin with the metric's Description and say what is wrong. There are bytes
+/// of something else, another version, another metric, a damaged or truncated state, a count that is none.
 class MetricStateReader {
  public:
   MetricStateReader(const Metric& metric, std::string_view bytes) : MetricStateReader(metric.Description(), bytes) {}
