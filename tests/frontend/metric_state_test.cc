@@ -116,7 +116,9 @@ TEST(MetricState, MergesToTheBitsOfMerge) {
       const absl::StatusOr<double> expected = by_merge->Eval();
       const absl::StatusOr<double> value = by_state->Eval();
       ASSERT_EQ(value.status(), expected.status());
-      if (expected.ok()) EXPECT_EQ(std::memcmp(&*value, &*expected, sizeof(double)), 0);
+      if (expected.ok()) {
+        EXPECT_EQ(std::memcmp(&*value, &*expected, sizeof(double)), 0);
+      }
     }
   }
 }
@@ -166,7 +168,7 @@ TEST(MetricState, ForgedBytesMayBeRefusedOrMergedButNeverCrash) {
   std::mt19937 random(5);
   for (const Case& tested : Cases()) {
     const std::string state = *Seen(tested, 1, 3)->SaveState();
-    for (int trial = 0; trial < 3000; ++trial) {
+    for (int trial = 0; trial < 500; ++trial) {
       std::string forged = state;
       if (random() % 4 == 0) forged.resize(24 + random() % (forged.size() - 24));
       if (forged.size() < 28) continue;
@@ -176,7 +178,7 @@ TEST(MetricState, ForgedBytesMayBeRefusedOrMergedButNeverCrash) {
       }
       const std::unique_ptr<Metric> metric = Seen(tested, 2, 1);
       const absl::Status status = metric->MergeState(WithChecksum(forged));
-      if (!status.ok()) EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_TRUE(status.ok() || absl::IsInvalidArgument(status)) << status;
       metric->Eval().status().IgnoreError();
     }
   }
