@@ -20,6 +20,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> MpiCommunicator::Open(const MpiOpt
   }
   std::unique_ptr<MpiCommunicator> group(new MpiCommunicator(*std::move(process), *std::move(exchange)));
   if (options.size != 0 && options.size != group->size()) {
+    group->Fail();
     return absl::FailedPreconditionError(absl::StrCat("transport \"mpi\": MPI has started ", group->size(),
                                                       " processes, but ", options.size, " are expected"));
   }
@@ -27,47 +28,55 @@ absl::StatusOr<std::unique_ptr<Communicator>> MpiCommunicator::Open(const MpiOpt
 }
 
 MpiCommunicator::MpiCommunicator(std::shared_ptr<MpiProcess> process, std::unique_ptr<MpiExchange> exchange)
-    : process_(std::move(process)), exchange_(std::move(exchange)), collectives_(exchange_.get()) {}
+    : process_(std::move(process)),
+      exchange_(std::move(exchange)),
+      collectives_(std::make_unique<TreeCollectives>(exchange_.get())) {}
 
 MpiCommunicator::~MpiCommunicator() {
   if (!failed_) {
     exchange_->set_function("leaving the group");
     failed_ = !exchange_->Leave().ok();
   }
+  if (!failed_) return;
   // MPI_Finalize waits for all processes without a limit, and after an error one may not come. MPI_Abort would end this
   // process before it has said what happened. So neither is called: mpirun ends the job when this process exits.
-  if (failed_) process_->LeaveUnfinished();
+  process_->LeaveUnfinished();
+  // A message may still be under way to this memory.
+  static_cast<void>(collectives_.release());
+}
+
+void MpiCommunicator::Fail() {
+  if (failed_) return;
+  failed_ = true;
+  exchange_->Fail();
 }
 
 template <typename Collective>
 absl::Status MpiCommunicator::Call(const char* function, const Collective& collective) {
   exchange_->set_function(function);
   absl::Status status = collective();
-  if (!status.ok() && !failed_) {
-    failed_ = true;
-    exchange_->Fail();
-  }
+  if (!status.ok()) Fail();
   return status;
 }
 
 absl::Status MpiCommunicator::AllReduce(absl::Span<const ReducedPart> parts) {
-  return Call("AllReduce", [&] { return collectives_.AllReduce(parts); });
+  return Call("AllReduce", [&] { return collectives_->AllReduce(parts); });
 }
 
 absl::Status MpiCommunicator::ReduceScatter(const ReducedPart& part) {
-  return Call("ReduceScatter", [&] { return collectives_.ReduceScatter(part); });
+  return Call("ReduceScatter", [&] { return collectives_->ReduceScatter(part); });
 }
 
 absl::Status MpiCommunicator::AllGather(const void* input, void* output, std::size_t bytes) {
-  return Call("AllGather", [&] { return collectives_.AllGather(input, output, bytes); });
+  return Call("AllGather", [&] { return collectives_->AllGather(input, output, bytes); });
 }
 
 absl::Status MpiCommunicator::Broadcast(void* data, std::size_t bytes, int root) {
-  return Call("Broadcast", [&] { return collectives_.Broadcast(data, bytes, root); });
+  return Call("Broadcast", [&] { return collectives_->Broadcast(data, bytes, root); });
 }
 
 absl::Status MpiCommunicator::Barrier() {
-  return Call("Barrier", [&] { return collectives_.Barrier(); });
+  return Call("Barrier", [&] { return collectives_->Barrier(); });
 }
 
 }  // namespace mpc::distributed

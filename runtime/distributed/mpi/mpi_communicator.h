@@ -37,13 +37,14 @@ class MpiCommunicator final : public Communicator {
  private:
   MpiCommunicator(std::shared_ptr<MpiProcess> process, std::unique_ptr<MpiExchange> exchange);
 
+  void Fail();
   /// Calls `collective`, whose messages are those of `function`. The first error is told to all processes.
   template <typename Collective>
   absl::Status Call(const char* function, const Collective& collective);
 
   std::shared_ptr<MpiProcess> process_;
   std::unique_ptr<MpiExchange> exchange_;
-  TreeCollectives collectives_;
+  std::unique_ptr<TreeCollectives> collectives_;
   bool failed_ = false;
 };
 

@@ -70,8 +70,6 @@ absl::Status MpiExchange::Duplicate() {
   return status;
 }
 
-MpiExchange::~MpiExchange() = default;
-
 absl::Status MpiExchange::CheckThread() const {
   if (any_thread_ || std::this_thread::get_id() == thread_) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("transport \"mpi\": ", function_, " was called in another thread",

@@ -26,10 +26,6 @@ class MpiExchange final : public PeerExchange {
   /// Every process calls this. MPI has started. Errors: those of OpenMpiCommunicator about the group.
   static absl::StatusOr<std::unique_ptr<MpiExchange>> Open(std::chrono::milliseconds time_limit);
 
-  ~MpiExchange() override;
-  MpiExchange(const MpiExchange&) = delete;
-  MpiExchange& operator=(const MpiExchange&) = delete;
-
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
@@ -41,7 +37,7 @@ class MpiExchange final : public PeerExchange {
   /// another thread than that of Open, unless MPI allows it.
   absl::Status Exchange(int peer, absl::Span<const std::byte> send, absl::Span<std::byte> receive) override;
 
-  /// Tells all processes that this one leaves, and waits until all do. No function but the destructor follows.
+  /// Tells all processes that this one leaves, and waits until all do. It is the last call.
   absl::Status Leave();
 
   /// Tells all processes that this one has failed, and waits for nobody.

@@ -29,9 +29,10 @@ struct MpiOptions {
 /// After an error keep the operands of the call that failed until the process ends: a message may still be under way.
 ///
 /// Errors: UNAVAILABLE where the build has no MPI transport, or the library cannot be opened (with the loader's
-/// reason). FAILED_PRECONDITION for a library of another version, without a launcher, for another number of processes
-/// than `size`, after MPI was ended, and where MPI gives less than MPI_THREAD_FUNNELED. INVALID_ARGUMENT for a time
-/// limit that is not positive. DEADLINE_EXCEEDED where not all processes have called this within the time limit.
+/// reason). FAILED_PRECONDITION for a library of another version, without a launcher, and after MPI has ended. It is
+/// also the error for another number of processes than `size`, and where MPI gives less than MPI_THREAD_FUNNELED.
+/// INVALID_ARGUMENT for a time limit that is not positive. DEADLINE_EXCEEDED where not all processes have called this
+/// within the time limit.
 absl::StatusOr<std::unique_ptr<Communicator>> OpenMpiCommunicator(const MpiOptions& options = {});
 
 }  // namespace mpc::distributed
