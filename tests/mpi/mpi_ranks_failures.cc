@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,7 +33,23 @@ absl::Status Reduce(Communicator& group, std::size_t elements) {
   return group.AllReduce({&part, 1});
 }
 
-/// Calls `differs` in rank 1. The other ranks reduce until they get an error, and write it.
+/// Says in the folder of the test that this rank has written all it has to write.
+void HaveWritten(int rank) {
+  const char* folder = std::getenv("MPC_TEST_FOLDER");
+  Expect(folder != nullptr, "MPC_TEST_FOLDER names no folder");
+  std::ofstream(std::filesystem::path(folder) / std::to_string(rank)).put('.');
+}
+
+/// mpirun kills the other rank when one exits, so each waits until both have written.
+void ExitTogether(int rank) {
+  HaveWritten(rank);
+  const std::filesystem::path other = std::filesystem::path(std::getenv("MPC_TEST_FOLDER")) / std::to_string(1 - rank);
+  for (int i = 0; i < 2000 && !std::filesystem::exists(other); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+/// Calls `differs` in rank 1. Rank 0 reduces and writes the error that it gets.
 void Run(std::chrono::milliseconds time_limit,
          const std::function<void(std::unique_ptr<Communicator> group)>& differs) {
   std::unique_ptr<Communicator> group = Opened(time_limit);
@@ -39,14 +57,17 @@ void Run(std::chrono::milliseconds time_limit,
   if (group->rank() == 1) {
     differs(std::move(group));
     Say(rank + " has ended");
+    ExitTogether(1);
     return;
   }
   const absl::Status status = Reduce(*group, 100'000);
   Expect(!status.ok(), "no error");
   Expect(group->Barrier() == status && Reduce(*group, 1) == status, "the error does not stay");
   Say(rank + ": " + status.ToString());
+  const int number = group->rank();
   group.reset();
   Say(rank + " has ended");
+  if (number == 0) ExitTogether(0);
 }
 
 }  // namespace
@@ -61,7 +82,10 @@ void RankFails() {
 }
 
 void RankStops() {
-  Run(kShortLimit, [](std::unique_ptr<Communicator>) { ::raise(SIGSTOP); });
+  Run(kShortLimit, [](std::unique_ptr<Communicator>) {
+    HaveWritten(1);
+    ::raise(SIGSTOP);
+  });
 }
 
 void RankSendsLess() {

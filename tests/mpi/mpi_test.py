@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -37,8 +38,10 @@ def run(ranks, *program, limit=300):
     # MPI keeps memory until the process ends.
     environment["ASAN_OPTIONS"] = ":".join(filter(None, [environment.get("ASAN_OPTIONS"), "detect_leaks=0"]))
     start = time.monotonic()
-    job = subprocess.run([part.format(ranks=ranks) for part in launcher()] + list(program), env=environment,
-                         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit)
+    with tempfile.TemporaryDirectory() as folder:
+        environment["MPC_TEST_FOLDER"] = folder
+        job = subprocess.run([part.format(ranks=ranks) for part in launcher()] + list(program), env=environment,
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit)
     return job.returncode, job.stdout, job.stderr, time.monotonic() - start
 
 
@@ -93,6 +96,7 @@ class Failures(unittest.TestCase):
         status, output, errors, seconds = run(ranks, options.ranks, scenario)
         self.assertNotEqual(status, 0, output + errors)
         self.assertLess(seconds, limit)
+        self.assertIn("rank 0 has ended\n", output)
         return output
 
     def test_a_rank_that_leaves_is_named(self):

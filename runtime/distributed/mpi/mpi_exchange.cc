@@ -100,6 +100,8 @@ absl::Status MpiExchange::ExchangeMessage(int peer, absl::Span<const std::byte> 
   absl::Status status =
       code == MPI_SUCCESS ? Wait(peer, absl::MakeSpan(requests), absl::MakeSpan(statuses)) : Failure(peer, code);
   if (status.ok() && !receive.empty()) status = CheckReceived(peer, statuses[0], receive.size());
+  // A process that failed may change what it sent before it is read: shared memory is read by the receiver.
+  if (status.ok()) status = LookForFailure(peer);
   if (!status.ok()) Cancel({&requests[0], 1});
   return status;
 }
@@ -138,21 +140,25 @@ absl::Status MpiExchange::Wait(int peer, absl::Span<MPI_Request> requests, absl:
 }
 
 absl::Status MpiExchange::Look(int peer, Clock::duration waited) const {
+  if (absl::Status status = LookForFailure(peer); !status.ok()) return status;
   int from = 0;
-  if (communicator_ != MPI_COMM_NULL) {
-    if (HasMessage(communicator_, MPI_ANY_SOURCE, kFailed, &from)) {
-      return absl::UnavailableError(absl::StrCat("transport \"mpi\": rank ", from, " has failed; rank ", rank_,
-                                                 " waited for ", Who(peer), " in ", function_));
-    }
-    if (peer != MPI_ANY_SOURCE && HasMessage(communicator_, peer, kLeft, &from)) {
-      return absl::UnavailableError(absl::StrCat("transport \"mpi\": rank ", from, " has left the group; rank ", rank_,
-                                                 " waited for it in ", function_));
-    }
+  if (peer != MPI_ANY_SOURCE && HasMessage(communicator_, peer, kLeft, &from)) {
+    return absl::UnavailableError(absl::StrCat("transport \"mpi\": rank ", from, " has left the group; rank ", rank_,
+                                               " waited for it in ", function_));
   }
   if (waited < time_limit_) return absl::OkStatus();
   const double seconds = std::chrono::duration<double>(waited).count();
   return absl::DeadlineExceededError(
       absl::StrFormat("transport \"mpi\": rank %d waited %.1f s for %s in %s", rank_, seconds, Who(peer), function_));
+}
+
+absl::Status MpiExchange::LookForFailure(int peer) const {
+  int from = 0;
+  if (communicator_ == MPI_COMM_NULL || !HasMessage(communicator_, MPI_ANY_SOURCE, kFailed, &from)) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat("transport \"mpi\": rank ", from, " has failed; rank ", rank_,
+                                             " waited for ", Who(peer), " in ", function_));
 }
 
 absl::Status MpiExchange::Failure(int peer, int code) const {

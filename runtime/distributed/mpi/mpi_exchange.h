@@ -54,8 +54,10 @@ class MpiExchange final : public PeerExchange {
   absl::Status CheckReceived(int peer, const MPI_Status& received, std::size_t expected) const;
   /// Returns when all `requests` are complete, or with the reason to wait no longer. `peer` may be MPI_ANY_SOURCE.
   absl::Status Wait(int peer, absl::Span<MPI_Request> requests, absl::Span<MPI_Status> statuses);
-  /// Whether there is a reason to wait no longer.
+  /// Whether there is a reason to wait for `peer` no longer.
   absl::Status Look(int peer, Clock::duration waited) const;
+  /// Whether a process has said that it failed.
+  absl::Status LookForFailure(int peer) const;
   absl::Status Failure(int peer, int code) const;
   std::string Who(int peer) const;
 
