@@ -61,7 +61,7 @@ TEST(MpiLibrary, ATimeLimitOfNothingIsRefused) {
 #ifndef MPC_TEST_HAS_MPI
   GTEST_SKIP() << "this build has no MPI transport";
 #endif
-  const absl::Status status = OpenMpiCommunicator({.time_limit = std::chrono::milliseconds(0)}).status();
+  const absl::Status status = OpenMpiCommunicator({.timeout = std::chrono::milliseconds(0)}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(), "transport \"mpi\": the time limit is 0 ms; it must be positive");
 }

@@ -2,6 +2,7 @@
 // it.
 #include "tests/mpi/mpi_ranks.h"
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -42,6 +43,7 @@ int main(int count, char** arguments) {
       {"never-opens", RankNeverOpens},
   };
   const auto scenario = scenarios.find(count == 2 ? arguments[1] : "");
+  testing::InitGoogleTest();
   if (scenario == scenarios.end()) {
     std::cerr << "usage: mpi_ranks SCENARIO\n";
     return 2;

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::chrono::seconds kShortLimit{2};
 
-std::unique_ptr<Communicator> Opened(std::chrono::milliseconds time_limit) {
-  absl::StatusOr<std::unique_ptr<Communicator>> group = OpenMpiCommunicator({.time_limit = time_limit});
+std::unique_ptr<Communicator> Opened(std::chrono::milliseconds timeout) {
+  absl::StatusOr<std::unique_ptr<Communicator>> group = OpenMpiCommunicator({.timeout = timeout});
   ExpectOk(group.status(), "OpenMpiCommunicator");
   ExpectOk((*group)->Barrier(), "the first Barrier");
   return *std::move(group);
@@ -50,9 +50,8 @@ void ExitTogether(int rank) {
 }
 
 /// Calls `differs` in rank 1. Rank 0 reduces and writes the error that it gets.
-void Run(std::chrono::milliseconds time_limit,
-         const std::function<void(std::unique_ptr<Communicator> group)>& differs) {
-  std::unique_ptr<Communicator> group = Opened(time_limit);
+void Run(std::chrono::milliseconds timeout, const std::function<void(std::unique_ptr<Communicator> group)>& differs) {
+  std::unique_ptr<Communicator> group = Opened(timeout);
   const std::string rank = "rank " + std::to_string(group->rank());
   if (group->rank() == 1) {
     differs(std::move(group));

@@ -7,13 +7,13 @@
 namespace mpc::distributed {
 
 absl::StatusOr<std::unique_ptr<Communicator>> MpiCommunicator::Open(const MpiOptions& options) {
-  if (options.time_limit.count() <= 0) {
+  if (options.timeout.count() <= 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("transport \"mpi\": the time limit is ", options.time_limit.count(), " ms; it must be positive"));
+        absl::StrCat("transport \"mpi\": the time limit is ", options.timeout.count(), " ms; it must be positive"));
   }
   absl::StatusOr<std::shared_ptr<MpiProcess>> process = MpiProcess::Enter();
   if (!process.ok()) return process.status();
-  absl::StatusOr<std::unique_ptr<MpiExchange>> exchange = MpiExchange::Open(options.time_limit);
+  absl::StatusOr<std::unique_ptr<MpiExchange>> exchange = MpiExchange::Open(options.timeout);
   if (!exchange.ok()) {
     (*process)->LeaveUnfinished();
     return exchange.status();
@@ -51,32 +51,32 @@ void MpiCommunicator::Fail() {
   exchange_->Fail();
 }
 
-template <typename Collective>
-absl::Status MpiCommunicator::Call(const char* function, const Collective& collective) {
-  exchange_->set_function(function);
-  absl::Status status = collective();
+template <typename Exchanges>
+absl::Status MpiCommunicator::Call(Collective function, const Exchanges& exchanges) {
+  exchange_->set_function(CollectiveName(function));
+  absl::Status status = exchanges();
   if (!status.ok()) Fail();
   return status;
 }
 
 absl::Status MpiCommunicator::AllReduce(absl::Span<const ReducedPart> parts) {
-  return Call("AllReduce", [&] { return collectives_->AllReduce(parts); });
+  return Call(Collective::kAllReduce, [&] { return collectives_->AllReduce(parts); });
 }
 
 absl::Status MpiCommunicator::ReduceScatter(const ReducedPart& part) {
-  return Call("ReduceScatter", [&] { return collectives_->ReduceScatter(part); });
+  return Call(Collective::kReduceScatter, [&] { return collectives_->ReduceScatter(part); });
 }
 
 absl::Status MpiCommunicator::AllGather(const void* input, void* output, std::size_t bytes) {
-  return Call("AllGather", [&] { return collectives_->AllGather(input, output, bytes); });
+  return Call(Collective::kAllGather, [&] { return collectives_->AllGather(input, output, bytes); });
 }
 
 absl::Status MpiCommunicator::Broadcast(void* data, std::size_t bytes, int root) {
-  return Call("Broadcast", [&] { return collectives_->Broadcast(data, bytes, root); });
+  return Call(Collective::kBroadcast, [&] { return collectives_->Broadcast(data, bytes, root); });
 }
 
 absl::Status MpiCommunicator::Barrier() {
-  return Call("Barrier", [&] { return collectives_->Barrier(); });
+  return Call(Collective::kBarrier, [&] { return collectives_->Barrier(); });
 }
 
 }  // namespace mpc::distributed

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/communicator.h"
+#include "runtime/distributed/collective_call.h"
 #include "runtime/distributed/mpi/mpi_exchange.h"
 #include "runtime/distributed/mpi/mpi_library.h"
 #include "runtime/distributed/mpi/mpi_process.h"
@@ -38,9 +39,9 @@ class MpiCommunicator final : public Communicator {
   MpiCommunicator(std::shared_ptr<MpiProcess> process, std::unique_ptr<MpiExchange> exchange);
 
   void Fail();
-  /// Calls `collective`, whose messages are those of `function`. The first error is told to all processes.
-  template <typename Collective>
-  absl::Status Call(const char* function, const Collective& collective);
+  /// Calls `exchanges`, whose messages are those of `function`. The first error is told to all processes.
+  template <typename Exchanges>
+  absl::Status Call(Collective function, const Exchanges& exchanges);
 
   std::shared_ptr<MpiProcess> process_;
   std::unique_ptr<MpiExchange> exchange_;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "runtime/distributed/mpi/mpi_process.h"
 
 namespace mpc::distributed {
@@ -45,8 +44,8 @@ bool HasMessage(MPI_Comm communicator, int source, Tag tag, int* from) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MpiExchange>> MpiExchange::Open(std::chrono::milliseconds time_limit) {
-  std::unique_ptr<MpiExchange> exchange(new MpiExchange(time_limit));
+absl::StatusOr<std::unique_ptr<MpiExchange>> MpiExchange::Open(std::chrono::milliseconds timeout) {
+  std::unique_ptr<MpiExchange> exchange(new MpiExchange(timeout));
   if (absl::Status status = exchange->Duplicate(); !status.ok()) return status;
   return exchange;
 }
@@ -146,10 +145,10 @@ absl::Status MpiExchange::Look(int peer, Clock::duration waited) const {
     return absl::UnavailableError(absl::StrCat("transport \"mpi\": rank ", from, " has left the group; rank ", rank_,
                                                " waited for it in ", function_));
   }
-  if (waited < time_limit_) return absl::OkStatus();
-  const double seconds = std::chrono::duration<double>(waited).count();
-  return absl::DeadlineExceededError(
-      absl::StrFormat("transport \"mpi\": rank %d waited %.1f s for %s in %s", rank_, seconds, Who(peer), function_));
+  if (waited < timeout_) return absl::OkStatus();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(waited).count();
+  return absl::DeadlineExceededError(absl::StrCat("transport \"mpi\": rank ", rank_, " has waited ", milliseconds,
+                                                  " ms for ", Who(peer), " in ", function_));
 }
 
 absl::Status MpiExchange::LookForFailure(int peer) const {

@@ -24,7 +24,7 @@ namespace mpc::distributed {
 class MpiExchange final : public PeerExchange {
  public:
   /// Every process calls this. MPI has started. Errors: those of OpenMpiCommunicator about the group.
-  static absl::StatusOr<std::unique_ptr<MpiExchange>> Open(std::chrono::milliseconds time_limit);
+  static absl::StatusOr<std::unique_ptr<MpiExchange>> Open(std::chrono::milliseconds timeout);
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -46,7 +46,7 @@ class MpiExchange final : public PeerExchange {
  private:
   using Clock = std::chrono::steady_clock;
 
-  explicit MpiExchange(std::chrono::milliseconds time_limit) : time_limit_(time_limit) {}
+  explicit MpiExchange(std::chrono::milliseconds timeout) : timeout_(timeout) {}
 
   absl::Status Duplicate();
   absl::Status CheckThread() const;
@@ -61,7 +61,7 @@ class MpiExchange final : public PeerExchange {
   absl::Status Failure(int peer, int code) const;
   std::string Who(int peer) const;
 
-  const std::chrono::milliseconds time_limit_;
+  const std::chrono::milliseconds timeout_;
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;

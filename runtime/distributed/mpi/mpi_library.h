@@ -11,7 +11,7 @@ namespace mpc::distributed {
 
 struct MpiOptions {
   /// How long a call waits for another process before it is DEADLINE_EXCEEDED.
-  std::chrono::milliseconds time_limit = std::chrono::seconds(60);
+  std::chrono::milliseconds timeout = std::chrono::seconds(60);
   /// The processes that the caller expects; 0: any number.
   int size = 0;
 };
@@ -32,7 +32,8 @@ struct MpiOptions {
 /// reason). FAILED_PRECONDITION for a library of another version, without a launcher, and after MPI has ended. It is
 /// also the error for another number of processes than `size`, and where MPI gives less than MPI_THREAD_FUNNELED.
 /// INVALID_ARGUMENT for a time limit that is not positive. DEADLINE_EXCEEDED where not all processes have called this
-/// within the time limit.
+/// within the time limit. Where MPI has not started this waits for all processes to call it, since MPI_Init has no
+/// limit.
 absl::StatusOr<std::unique_ptr<Communicator>> OpenMpiCommunicator(const MpiOptions& options = {});
 
 }  // namespace mpc::distributed
