@@ -21,6 +21,18 @@ find_package(FlatBuffers REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Threads REQUIRED)
 
+# MPI is found or not; nothing but the transport of that name needs it.
+set(MPC_HAVE_MPI FALSE)
+if(NOT MPC_MPI STREQUAL "OFF")
+  find_package(MPI 3.0 QUIET COMPONENTS C)
+  if(MPI_C_FOUND)
+    set(MPC_HAVE_MPI TRUE)
+  elseif(MPC_MPI STREQUAL "ON")
+    message(FATAL_ERROR "MPC_MPI=ON, but MPI 3.0 or later was not found. tools/setup.sh --with-mpi installs it; or use -DMPC_MPI=AUTO or OFF.")
+  endif()
+endif()
+message(STATUS "MPI transport: ${MPC_HAVE_MPI} (MPC_MPI=${MPC_MPI})")
+
 if(MPC_COMPILER)
   set(MPC_LLVM_ROOT "/usr/lib/llvm-22" CACHE PATH "Where LLVM and MLIR 22 are installed")
   find_package(MLIR REQUIRED CONFIG HINTS "${MPC_LLVM_ROOT}/lib/cmake/mlir")

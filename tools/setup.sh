@@ -1,8 +1,17 @@
 #!/usr/bin/env bash
 # Installs what is needed to build and test mpc, from Debian 12's own archives, and only what is missing. It fetches the
 # Python packages of the tests into .deps. Where there is a CUDA toolkit it also fetches the headers of cudnn-frontend;
-# MPC_CUDA=OFF in the environment says not to.
+# MPC_CUDA=OFF in the environment says not to. With --with-mpi it also installs Open MPI, for the transport "mpi".
 set -euo pipefail
+
+with_mpi=false
+for option in "$@"; do
+  [[ "$option" == --with-mpi ]] || {
+    echo "setup: unknown option '$option'; give --with-mpi or nothing" >&2
+    exit 2
+  }
+  with_mpi=true
+done
 
 # LLVM and MLIR 22 come from bookworm-security. llvm-22-dev brings the headers that LLVM's CMake files ask for (libffi,
 # libxml2); llvm-22-tools brings lit and FileCheck; mlir-22-tools brings mlir-tblgen.
@@ -15,6 +24,8 @@ packages=(
 )
 # Without these mpc builds and its tests run. tools/tidy skips.
 optional=(clang-tidy-22)
+# Without these the transport "mpi" is not built, and its tests skip.
+if $with_mpi; then optional+=(libopenmpi-dev openmpi-bin); fi
 python3 -m pip --version > /dev/null 2>&1 || packages+=(python3-pip)
 
 has_cuda=false
@@ -43,7 +54,8 @@ setup: this system has no apt. Building mpc needs:
   libjpeg-turbo 2.1, libpng 1.6, libwebp 1.2
   optional: ccache, lld 22; clang-tidy 22 for tools/tidy; for tests that need them clang-format 14, and numpy and
   safetensors for Python (tools/fetch_python_packages.sh); for the CUDA backend a CUDA toolkit 12.8 or later, cuDNN 9.8
-  or later and the headers of cudnn-frontend (tools/fetch_cudnn_frontend.sh)
+  or later and the headers of cudnn-frontend (tools/fetch_cudnn_frontend.sh); for the transport "mpi" an MPI that
+  follows the standard 3.0 or later
 Where LLVM is not in /usr/lib/llvm-22, say so with -DMPC_LLVM_ROOT=<folder>.
 LIST
   exit 1

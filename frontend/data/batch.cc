@@ -16,9 +16,11 @@ absl::StatusOr<std::int64_t> BatchesOf(std::int64_t rows, std::int64_t batch_siz
 
 class BatchIterator : public DatasetIterator {
  public:
-  BatchIterator(std::unique_ptr<DatasetIterator> input, ColumnNames column_names, std::int64_t batch_size,
-                bool drop_remainder, std::vector<ColumnPadding> padding)
+  /// `place_of`: null where the batches are all of an epoch.
+  BatchIterator(std::unique_ptr<DatasetIterator> input, PlaceOf place_of, ColumnNames column_names,
+                std::int64_t batch_size, bool drop_remainder, std::vector<ColumnPadding> padding)
       : input_(std::move(input)),
+        place_of_(std::move(place_of)),
         column_names_(std::move(column_names)),
         batch_size_(batch_size),
         drop_remainder_(drop_remainder),
@@ -35,10 +37,11 @@ class BatchIterator : public DatasetIterator {
       if (!more.ok()) return more.status();
       if (!*more) break;
       gathered.rows.push_back(std::move(next));
-      gathered.places.push_back(rows_read_++);
+      gathered.places.push_back(place_of_ ? place_of_(rows_read_) : rows_read_);
+      ++rows_read_;
     }
     const bool full = static_cast<std::int64_t>(gathered.rows.size()) == batch_size_;
-    if (drop_remainder_ && rows_read_ < batch_size_) return BatchTooLarge(batch_size_, rows_read_);
+    if (drop_remainder_ && !place_of_ && rows_read_ < batch_size_) return BatchTooLarge(batch_size_, rows_read_);
     if (gathered.rows.empty() || (drop_remainder_ && !full)) return false;
     absl::StatusOr<Row> batch = PadAndStack(gathered, column_names_, padding_);
     if (!batch.ok()) return batch.status();
@@ -49,6 +52,7 @@ class BatchIterator : public DatasetIterator {
 
  private:
   std::unique_ptr<DatasetIterator> input_;
+  PlaceOf place_of_;
   ColumnNames column_names_;
   std::int64_t batch_size_;
   bool drop_remainder_;
@@ -66,7 +70,25 @@ absl::Status BatchTooLarge(std::int64_t batch_size, std::int64_t rows) {
 absl::StatusOr<std::unique_ptr<DatasetIterator>> BatchNode::NewIterator(std::int64_t epoch) const {
   absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewIterator(epoch);
   if (!input.ok()) return input.status();
-  return std::make_unique<BatchIterator>(*std::move(input), column_names(), batch_size_, drop_remainder_, padding_);
+  return std::make_unique<BatchIterator>(*std::move(input), nullptr, column_names(), batch_size_, drop_remainder_,
+                                         padding_);
+}
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> BatchNode::NewPartIterator(std::int64_t epoch,
+                                                                            const Places& places) const {
+  absl::StatusOr<std::int64_t> rows = input_->size();
+  if (!rows.ok()) return rows.status();
+  const Places of_rows = places.OfRows(batch_size_, *rows);
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewPartIterator(epoch, of_rows);
+  if (!input.ok()) return input.status();
+  return std::make_unique<BatchIterator>(*std::move(input), of_rows.Function(), column_names(), batch_size_,
+                                         drop_remainder_, padding_);
+}
+
+absl::StatusOr<bool> BatchNode::IsShort(std::int64_t place) const {
+  absl::StatusOr<std::int64_t> rows = input_->size();
+  if (!rows.ok()) return rows.status();
+  return (place + 1) * batch_size_ > *rows;
 }
 
 absl::StatusOr<std::int64_t> BatchNode::size() const {

@@ -51,6 +51,11 @@ class BatchNode : public DatasetNode {
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
   absl::StatusOr<std::int64_t> size() const override;
   bool size_is_known() const override { return input_->size_is_known(); }
+  bool reads_parts() const override { return input_->reads_parts(); }
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewPartIterator(std::int64_t epoch,
+                                                                   const Places& places) const override;
+  absl::StatusOr<bool> IsShort(std::int64_t place) const override;
+  std::int64_t batch_rows() const override { return batch_size_; }
 
  private:
   NodePointer input_;
@@ -77,6 +82,7 @@ class BucketBatchNode : public CountedNode {
   /// The bucket of row `place` of the epoch.
   absl::StatusOr<std::size_t> BucketOf(const Row& row, std::int64_t place) const;
   const Buckets& buckets() const { return buckets_; }
+  std::int64_t batch_rows() const override;
 
  private:
   absl::StatusOr<std::int64_t> LengthOf(const Row& row) const;

@@ -83,6 +83,12 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> BucketBatchNode::NewIterator(st
                                                *std::move(input));
 }
 
+std::int64_t BucketBatchNode::batch_rows() const {
+  const std::vector<std::int64_t>& sizes = buckets_.batch_sizes;
+  const bool equal = std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t size) { return size == sizes[0]; });
+  return equal ? sizes[0] : 0;
+}
+
 absl::StatusOr<std::int64_t> BucketBatchNode::LengthOf(const Row& row) const {
   Row given;
   for (std::size_t column : buckets_.columns) given.push_back(row[column]);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 namespace mpc::data::internal {
@@ -35,12 +36,14 @@ class ZipIterator : public DatasetIterator {
 
 class ConcatIterator : public DatasetIterator {
  public:
-  ConcatIterator(std::vector<NodePointer> inputs, std::int64_t epoch) : inputs_(std::move(inputs)), epoch_(epoch) {}
+  /// All rows, or those at `places`.
+  ConcatIterator(std::vector<NodePointer> inputs, std::int64_t epoch, std::optional<Places> places = std::nullopt)
+      : inputs_(std::move(inputs)), epoch_(epoch), places_(places) {}
 
   absl::StatusOr<bool> Next(Row* row) override {
     while (next_ < inputs_.size() || current_ != nullptr) {
       if (current_ == nullptr) {
-        absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator = inputs_[next_++]->NewIterator(epoch_);
+        absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator = Open(*inputs_[next_++]);
         if (!iterator.ok()) return Stop(iterator.status());
         current_ = *std::move(iterator);
       }
@@ -53,6 +56,15 @@ class ConcatIterator : public DatasetIterator {
   }
 
  private:
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> Open(const DatasetNode& input) {
+    if (!places_) return input.NewIterator(epoch_);
+    absl::StatusOr<std::int64_t> rows = input.size();
+    if (!rows.ok()) return rows.status();
+    const Places places = places_->Within(*rows);
+    places_ = places_->Moved(-*rows);
+    return input.NewPartIterator(epoch_, places);
+  }
+
   absl::Status Stop(absl::Status status) {
     next_ = inputs_.size();
     current_ = nullptr;
@@ -61,12 +73,17 @@ class ConcatIterator : public DatasetIterator {
 
   std::vector<NodePointer> inputs_;
   std::int64_t epoch_;
+  std::optional<Places> places_;  ///< from the beginning of the next input
   std::size_t next_ = 0;
   std::unique_ptr<DatasetIterator> current_;
 };
 
 bool AllSizesKnown(const std::vector<NodePointer>& inputs) {
   return std::all_of(inputs.begin(), inputs.end(), [](const NodePointer& input) { return input->size_is_known(); });
+}
+
+bool AllReadParts(const std::vector<NodePointer>& inputs) {
+  return std::all_of(inputs.begin(), inputs.end(), [](const NodePointer& input) { return input->reads_parts(); });
 }
 
 bool AllRandomAccess(const std::vector<NodePointer>& inputs) {
@@ -96,6 +113,29 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> ZipNode::NewOrderedIterator(std
   return std::make_unique<ZipIterator>(std::move(iterators));
 }
 
+absl::StatusOr<std::unique_ptr<DatasetIterator>> ZipNode::NewPartIterator(std::int64_t epoch,
+                                                                          const Places& places) const {
+  Iterators iterators;
+  for (const NodePointer& input : inputs_) {
+    absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator = input->NewPartIterator(epoch, places);
+    if (!iterator.ok()) return iterator.status();
+    iterators.push_back(*std::move(iterator));
+  }
+  return std::make_unique<ZipIterator>(std::move(iterators));
+}
+
+bool ZipNode::reads_parts() const { return AllReadParts(inputs_); }
+
+absl::StatusOr<bool> ZipNode::IsShort(std::int64_t place) const {
+  for (const NodePointer& input : inputs_) {
+    absl::StatusOr<bool> is_short = input->IsShort(place);
+    if (!is_short.ok() || *is_short) return is_short;
+  }
+  return false;
+}
+
+std::int64_t ZipNode::batch_rows() const { return inputs_[0]->batch_rows(); }
+
 absl::StatusOr<std::int64_t> ZipNode::size() const {
   std::int64_t least = 0;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -122,6 +162,29 @@ absl::StatusOr<Row> ZipNode::Get(std::int64_t index) const {
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> ConcatNode::NewIterator(std::int64_t epoch) const {
   return std::make_unique<ConcatIterator>(inputs_, epoch);
+}
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> ConcatNode::NewPartIterator(std::int64_t epoch,
+                                                                             const Places& places) const {
+  return std::make_unique<ConcatIterator>(inputs_, epoch, places);
+}
+
+bool ConcatNode::reads_parts() const { return AllReadParts(inputs_); }
+
+absl::StatusOr<bool> ConcatNode::IsShort(std::int64_t place) const {
+  for (const NodePointer& input : inputs_) {
+    absl::StatusOr<std::int64_t> rows = input->size();
+    if (!rows.ok()) return rows.status();
+    if (place < *rows) return input->IsShort(place);
+    place -= *rows;
+  }
+  return false;
+}
+
+std::int64_t ConcatNode::batch_rows() const {
+  const std::int64_t rows = inputs_[0]->batch_rows();
+  const auto same = [rows](const NodePointer& input) { return input->batch_rows() == rows; };
+  return std::all_of(inputs_.begin(), inputs_.end(), same) ? rows : 0;
 }
 
 absl::StatusOr<std::int64_t> ConcatNode::size() const {

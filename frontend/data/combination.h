@@ -20,6 +20,11 @@ class ZipNode : public DatasetNode {
   absl::StatusOr<Row> Get(std::int64_t index) const override;
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewOrderedIterator(std::int64_t epoch,
                                                                       std::vector<std::int64_t> order) const override;
+  bool reads_parts() const override;
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewPartIterator(std::int64_t epoch,
+                                                                   const Places& places) const override;
+  absl::StatusOr<bool> IsShort(std::int64_t place) const override;
+  std::int64_t batch_rows() const override;
 
  private:
   std::vector<NodePointer> inputs_;
@@ -34,6 +39,11 @@ class ConcatNode : public DatasetNode {
   bool size_is_known() const override;
   bool random_access() const override;
   absl::StatusOr<Row> Get(std::int64_t index) const override;
+  bool reads_parts() const override;
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewPartIterator(std::int64_t epoch,
+                                                                   const Places& places) const override;
+  absl::StatusOr<bool> IsShort(std::int64_t place) const override;
+  std::int64_t batch_rows() const override;
 
  private:
   std::vector<NodePointer> inputs_;

@@ -20,6 +20,7 @@
 #include "frontend/data/named_rows.h"
 #include "frontend/data/pad_info.h"
 #include "frontend/data/sampler.h"
+#include "frontend/data/share.h"
 #include "frontend/graph/tensor.h"
 
 namespace mpc::data {
@@ -106,6 +107,16 @@ class Dataset {
 
   /// The rows of epoch `epoch` (from 0).
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const;
+
+  /// The batches of epoch `epoch` that are a rank's: see ShareOfUpdates. The batches of all ranks are those that one
+  /// rank reads. Where the pipeline has sizes without a run, and random access below a Shuffle, the rows of other ranks
+  /// are not made. That holds for all but Filter, generator functions, BucketBatchByLength, a Map that skips rows, and
+  /// a Shuffle that holds rows in memory. There all rows are read, and those of other ranks are dropped.
+  ///
+  /// Errors (INVALID_ARGUMENT): those of CheckShare. Errors (FAILED_PRECONDITION), here or at the end of the epoch: the
+  /// epoch has fewer updates than `first_update`.
+  absl::StatusOr<std::unique_ptr<ShareIterator>> NewShareIterator(std::int64_t epoch,
+                                                                  const ShareOfUpdates& share) const;
 
   /// The rows of the next epoch by column name; the first call on this data set (and its copies) gives epoch 0.
   NamedRows CreateDictIterator() const;

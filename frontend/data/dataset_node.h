@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "frontend/data/places.h"
 #include "frontend/graph/tensor.h"
 
 namespace mpc::data {
@@ -53,6 +54,18 @@ class DatasetNode : public std::enable_shared_from_this<DatasetNode> {
   /// Rows order[0], order[1], ... of epoch `epoch`, for nodes with ordered access.
   virtual absl::StatusOr<std::unique_ptr<DatasetIterator>> NewOrderedIterator(std::int64_t epoch,
                                                                               std::vector<std::int64_t> order) const;
+
+  /// True if every epoch has size() rows, known without a run, and NewPartIterator reads the rows asked for alone.
+  virtual bool reads_parts() const { return false; }
+  /// The rows of epoch `epoch` at `places`, of which none is beyond size(). For nodes that read parts.
+  virtual absl::StatusOr<std::unique_ptr<DatasetIterator>> NewPartIterator(std::int64_t epoch,
+                                                                           const Places& places) const {
+    return absl::UnimplementedError("this data set does not read parts of an epoch");
+  }
+  /// True if row `place` is a batch with fewer rows than the batches before it. For nodes that read parts.
+  virtual absl::StatusOr<bool> IsShort(std::int64_t place) const { return false; }
+  /// Rows of a complete batch. 0: the rows are no batches, or batches of several sizes.
+  virtual std::int64_t batch_rows() const { return 0; }
 
  private:
   ColumnNames column_names_;

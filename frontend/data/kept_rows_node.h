@@ -15,6 +15,7 @@ class KeptRowsNode : public CountedNode {
  public:
   explicit KeptRowsNode(NodePointer input) : CountedNode(input->column_names()), input_(std::move(input)) {}
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
+  std::int64_t batch_rows() const override { return input_->batch_rows(); }
 
  private:
   NodePointer input_;

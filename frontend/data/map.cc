@@ -59,22 +59,26 @@ MapNode::MapNode(NodePointer input, MapOperations operations, std::vector<std::s
 }
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> MapNode::NewIterator(std::int64_t epoch) const {
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewIterator(epoch);
-  if (!input.ok()) return input.status();
-  return Iterate(*std::move(input), epoch, std::nullopt);
+  return Iterate(input_->NewIterator(epoch), epoch, nullptr);
 }
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> MapNode::NewOrderedIterator(std::int64_t epoch,
                                                                              std::vector<std::int64_t> order) const {
   absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewOrderedIterator(epoch, order);
-  if (!input.ok()) return input.status();
-  return Iterate(*std::move(input), epoch, std::move(order));
+  return Iterate(std::move(input), epoch,
+                 [order = std::move(order)](std::int64_t n) { return order[static_cast<std::size_t>(n)]; });
+}
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> MapNode::NewPartIterator(std::int64_t epoch,
+                                                                          const Places& places) const {
+  return Iterate(input_->NewPartIterator(epoch, places), epoch, places.Function());
 }
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> MapNode::Iterate(
-    std::unique_ptr<DatasetIterator> input, std::int64_t epoch, std::optional<std::vector<std::int64_t>> order) const {
+    absl::StatusOr<std::unique_ptr<DatasetIterator>> input, std::int64_t epoch, PlaceOf place_of) const {
+  if (!input.ok()) return input.status();
   auto node = std::static_pointer_cast<const MapNode>(shared_from_this());
-  PositionedRows rows(std::move(input), epoch, std::move(order));
+  PositionedRows rows(*std::move(input), epoch, std::move(place_of));
   if (options_.num_parallel_workers > 0) {
     return NewParallelMap(std::move(node), std::move(rows), options_.num_parallel_workers);
   }

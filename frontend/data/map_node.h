@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,14 +39,19 @@ class MapNode : public DatasetNode {
   absl::StatusOr<Row> Get(std::int64_t index) const override;
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewOrderedIterator(std::int64_t epoch,
                                                                       std::vector<std::int64_t> order) const override;
+  bool reads_parts() const override { return input_->reads_parts(); }
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewPartIterator(std::int64_t epoch,
+                                                                   const Places& places) const override;
+  absl::StatusOr<bool> IsShort(std::int64_t place) const override { return input_->IsShort(place); }
+  std::int64_t batch_rows() const override { return input_->batch_rows(); }
 
   /// Maps the row at `position` in place. A row that is skipped has no columns afterwards.
   absl::Status Apply(const RowPosition& position, Row* row) const;
 
  private:
   absl::StatusOr<Row> ApplyOperations(const RowPosition& position, Row given) const;
-  absl::StatusOr<std::unique_ptr<DatasetIterator>> Iterate(std::unique_ptr<DatasetIterator> input, std::int64_t epoch,
-                                                           std::optional<std::vector<std::int64_t>> order) const;
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> Iterate(absl::StatusOr<std::unique_ptr<DatasetIterator>> input,
+                                                           std::int64_t epoch, PlaceOf place_of) const;
 
   NodePointer input_;
   std::vector<MapOperation> operations_;
@@ -60,16 +64,14 @@ class MapNode : public DatasetNode {
 /// Where the rows of a Map come from: an iterator, and the position of each row that it gives.
 class PositionedRows {
  public:
-  /// Row n has position n, or order[n].
-  PositionedRows(std::unique_ptr<DatasetIterator> input, std::int64_t epoch,
-                 std::optional<std::vector<std::int64_t>> order)
-      : input_(std::move(input)), order_(std::move(order)), epoch_(epoch) {}
+  PositionedRows(std::unique_ptr<DatasetIterator> input, std::int64_t epoch, PlaceOf place_of)
+      : input_(std::move(input)), place_of_(std::move(place_of)), epoch_(epoch) {}
 
   /// As DatasetIterator::Next, with the row's position.
   absl::StatusOr<bool> Next(Row* row, RowPosition* position) {
     absl::StatusOr<bool> more = input_->Next(row);
     if (more.ok() && *more) {
-      *position = {.epoch = epoch_, .row = order_ ? (*order_)[static_cast<std::size_t>(next_)] : next_};
+      *position = {.epoch = epoch_, .row = place_of_ ? place_of_(next_) : next_};
       ++next_;
     }
     return more;
@@ -77,7 +79,7 @@ class PositionedRows {
 
  private:
   std::unique_ptr<DatasetIterator> input_;
-  std::optional<std::vector<std::int64_t>> order_;
+  PlaceOf place_of_;
   std::int64_t epoch_;
   std::int64_t next_ = 0;
 };

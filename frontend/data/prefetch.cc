@@ -1,6 +1,8 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -10,12 +12,15 @@
 namespace mpc::data::internal {
 namespace {
 
+using Opening = std::function<absl::StatusOr<std::unique_ptr<DatasetIterator>>()>;
+
 /// A thread fills a ring of at most `depth` rows, the consumer empties it. The thread's input iterator is made, used
 /// and destroyed on that thread alone; everything else that both touch is guarded by mutex_.
 class PrefetchIterator : public DatasetIterator {
  public:
-  PrefetchIterator(NodePointer input, std::int64_t epoch, std::size_t depth)
-      : depth_(depth), producer_([this, input = std::move(input), epoch] { Produce(*input, epoch); }) {}
+  /// `open` makes the iterator of the rows.
+  PrefetchIterator(Opening open, std::size_t depth)
+      : depth_(depth), producer_([this, open = std::move(open)] { Produce(open); }) {}
 
   /// The producer notices at its next row; what it has made is dropped.
   ~PrefetchIterator() override {
@@ -43,11 +48,11 @@ class PrefetchIterator : public DatasetIterator {
   }
 
  private:
-  void Produce(const DatasetNode& input, std::int64_t epoch) {
+  void Produce(const Opening& open) {
     absl::Status status;
     std::exception_ptr exception;
     try {
-      status = ProduceRows(input, epoch);
+      status = ProduceRows(open);
     } catch (...) {
       exception = std::current_exception();
     }
@@ -60,8 +65,8 @@ class PrefetchIterator : public DatasetIterator {
     changed_.notify_all();
   }
 
-  absl::Status ProduceRows(const DatasetNode& input, std::int64_t epoch) {
-    absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator = input.NewIterator(epoch);
+  absl::Status ProduceRows(const Opening& open) {
+    absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator = open();
     if (!iterator.ok()) return iterator.status();
     for (;;) {
       Row row;
@@ -91,7 +96,13 @@ class PrefetchIterator : public DatasetIterator {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> PrefetchNode::NewIterator(std::int64_t epoch) const {
-  return std::make_unique<PrefetchIterator>(input_, epoch, depth_);
+  return std::make_unique<PrefetchIterator>([input = input_, epoch] { return input->NewIterator(epoch); }, depth_);
+}
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> PrefetchNode::NewPartIterator(std::int64_t epoch,
+                                                                               const Places& places) const {
+  return std::make_unique<PrefetchIterator>(
+      [input = input_, epoch, places] { return input->NewPartIterator(epoch, places); }, depth_);
 }
 
 }  // namespace mpc::data::internal

@@ -1,3 +1,4 @@
+#include <optional>
 #include <utility>
 
 #include "frontend/data/stages.h"
@@ -7,9 +8,10 @@ namespace {
 
 class RepeatIterator : public DatasetIterator {
  public:
-  /// Reads epochs `begin` to `end` - 1 of `input`.
-  RepeatIterator(NodePointer input, std::int64_t begin, std::int64_t end)
-      : input_(std::move(input)), epoch_(begin), end_(end) {}
+  /// Reads epochs `begin` to `end` - 1 of `input`: all rows, or those at `places` of these epochs of `rows` rows each.
+  RepeatIterator(NodePointer input, std::int64_t begin, std::int64_t end, std::optional<Places> places = std::nullopt,
+                 std::int64_t rows = 0)
+      : input_(std::move(input)), epoch_(begin), end_(end), places_(places), rows_(rows) {}
 
   absl::StatusOr<bool> Next(Row* row) override {
     while (epoch_ < end_) {
@@ -18,6 +20,7 @@ class RepeatIterator : public DatasetIterator {
       if (!more.ok() || *more) return more;
       current_ = nullptr;
       ++epoch_;
+      if (places_) places_ = places_->Moved(-rows_);
     }
     return false;
   }
@@ -25,7 +28,10 @@ class RepeatIterator : public DatasetIterator {
  private:
   absl::StatusOr<bool> NextOfEpoch(Row* row) {
     if (current_ == nullptr) {
-      absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator = input_->NewIterator(epoch_);
+      const std::optional<Places> part = places_ ? std::optional<Places>(places_->Within(rows_)) : std::nullopt;
+      if (part && part->size() == 0) return false;
+      absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator =
+          part ? input_->NewPartIterator(epoch_, *part) : input_->NewIterator(epoch_);
       if (!iterator.ok()) return iterator.status();
       current_ = *std::move(iterator);
     }
@@ -35,6 +41,8 @@ class RepeatIterator : public DatasetIterator {
   NodePointer input_;
   std::int64_t epoch_;
   std::int64_t end_;
+  std::optional<Places> places_;  ///< from the beginning of epoch_
+  std::int64_t rows_;
   std::unique_ptr<DatasetIterator> current_;
 };
 
@@ -42,6 +50,19 @@ class RepeatIterator : public DatasetIterator {
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> RepeatNode::NewIterator(std::int64_t epoch) const {
   return std::make_unique<RepeatIterator>(input_, epoch * count_, (epoch + 1) * count_);
+}
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> RepeatNode::NewPartIterator(std::int64_t epoch,
+                                                                             const Places& places) const {
+  absl::StatusOr<std::int64_t> rows = input_->size();
+  if (!rows.ok()) return rows.status();
+  return std::make_unique<RepeatIterator>(input_, epoch * count_, (epoch + 1) * count_, places, *rows);
+}
+
+absl::StatusOr<bool> RepeatNode::IsShort(std::int64_t place) const {
+  absl::StatusOr<std::int64_t> rows = input_->size();
+  if (!rows.ok()) return rows.status();
+  return input_->IsShort(place % *rows);
 }
 
 absl::StatusOr<std::int64_t> RepeatNode::size() const {

@@ -110,6 +110,16 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> RangeNode::NewOrderedIterator(s
   return input_->NewOrderedIterator(epoch, std::move(order));
 }
 
+absl::StatusOr<std::unique_ptr<DatasetIterator>> RangeNode::NewPartIterator(std::int64_t epoch,
+                                                                            const Places& places) const {
+  return input_->NewPartIterator(epoch, places.Moved(begin_));
+}
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> SubsetNode::NewPartIterator(std::int64_t epoch,
+                                                                             const Places& places) const {
+  return NewOrderedIterator(epoch, places.ToVector());
+}
+
 absl::StatusOr<std::unique_ptr<DatasetIterator>> SubsetNode::NewOrderedIterator(std::int64_t epoch,
                                                                                 std::vector<std::int64_t> order) const {
   for (std::int64_t& index : order) index = indices_[static_cast<std::size_t>(index)];
@@ -124,6 +134,17 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> SampledNode::NewIterator(std::i
   return input_->NewOrderedIterator(epoch, *std::move(indices));
 }
 
+absl::StatusOr<std::unique_ptr<DatasetIterator>> SampledNode::NewPartIterator(std::int64_t epoch,
+                                                                              const Places& places) const {
+  absl::StatusOr<std::int64_t> rows = input_->size();
+  if (!rows.ok()) return rows.status();
+  absl::StatusOr<std::vector<std::int64_t>> indices = sampler_.Indices(*rows, epoch);
+  if (!indices.ok()) return indices.status();
+  std::vector<std::int64_t> order = places.ToVector();
+  for (std::int64_t& index : order) index = (*indices)[static_cast<std::size_t>(index)];
+  return input_->NewOrderedIterator(epoch, std::move(order));
+}
+
 FilterNode::FilterNode(NodePointer input, RowPredicate predicate, std::vector<std::size_t> columns)
     : CountedNode(input->column_names()),
       input_(std::move(input)),
@@ -136,7 +157,7 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> FilterNode::NewIterator(std::in
   absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewIterator(epoch);
   if (!input.ok()) return input.status();
   return std::make_unique<FilterIterator>(std::static_pointer_cast<const FilterNode>(shared_from_this()),
-                                          PositionedRows(*std::move(input), epoch, std::nullopt));
+                                          PositionedRows(*std::move(input), epoch, nullptr));
 }
 
 absl::StatusOr<bool> FilterNode::Keeps(const RowPosition& position, const Row& row) const {

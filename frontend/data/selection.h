@@ -29,6 +29,11 @@ class RangeNode : public DatasetNode {
   absl::StatusOr<Row> Get(std::int64_t index) const override { return input_->Get(begin_ + index); }
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewOrderedIterator(std::int64_t epoch,
                                                                       std::vector<std::int64_t> order) const override;
+  bool reads_parts() const override { return input_->reads_parts(); }
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewPartIterator(std::int64_t epoch,
+                                                                   const Places& places) const override;
+  absl::StatusOr<bool> IsShort(std::int64_t place) const override { return input_->IsShort(begin_ + place); }
+  std::int64_t batch_rows() const override { return input_->batch_rows(); }
 
  private:
   NodePointer input_;
@@ -56,6 +61,9 @@ class SubsetNode : public DatasetNode {
   }
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewOrderedIterator(std::int64_t epoch,
                                                                       std::vector<std::int64_t> order) const override;
+  bool reads_parts() const override { return true; }
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewPartIterator(std::int64_t epoch,
+                                                                   const Places& places) const override;
 
  private:
   NodePointer input_;
@@ -71,6 +79,9 @@ class SampledNode : public DatasetNode {
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
   absl::StatusOr<std::int64_t> size() const override { return samples_; }
   bool size_is_known() const override { return true; }
+  bool reads_parts() const override { return true; }
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewPartIterator(std::int64_t epoch,
+                                                                   const Places& places) const override;
 
  private:
   NodePointer input_;
@@ -84,6 +95,7 @@ class FilterNode : public CountedNode {
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
 
   absl::StatusOr<bool> Keeps(const RowPosition& position, const Row& row) const;
+  std::int64_t batch_rows() const override { return input_->batch_rows(); }
 
  private:
   NodePointer input_;

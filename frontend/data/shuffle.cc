@@ -46,4 +46,14 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> ShuffleNode::NewIterator(std::i
   return std::make_unique<HeldRowsIterator>(std::move(rows), std::move(order));
 }
 
+absl::StatusOr<std::unique_ptr<DatasetIterator>> ShuffleNode::NewPartIterator(std::int64_t epoch,
+                                                                              const Places& places) const {
+  absl::StatusOr<std::int64_t> size = input_->size();
+  if (!size.ok()) return size.status();
+  const std::vector<std::int64_t> permutation = Permutation(*size, seed_, epoch);
+  std::vector<std::int64_t> order = places.ToVector();
+  for (std::int64_t& index : order) index = permutation[static_cast<std::size_t>(index)];
+  return input_->NewOrderedIterator(epoch, std::move(order));
+}
+
 }  // namespace mpc::data::internal

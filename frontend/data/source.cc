@@ -76,6 +76,11 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> RandomAccessNode::NewIterator(s
   return std::make_unique<IndexedIterator>(shared_from_this(), size_);
 }
 
+absl::StatusOr<std::unique_ptr<DatasetIterator>> RandomAccessNode::NewPartIterator(std::int64_t epoch,
+                                                                                   const Places& places) const {
+  return NewOrderedIterator(epoch, places.ToVector());
+}
+
 absl::StatusOr<Row> RandomAccessNode::Get(std::int64_t index) const {
   absl::StatusOr<Row> row = get_(index);
   if (!row.ok()) return row.status();

@@ -38,6 +38,9 @@ class RandomAccessNode : public DatasetNode {
   bool size_is_known() const override { return true; }
   bool random_access() const override { return true; }
   absl::StatusOr<Row> Get(std::int64_t index) const override;
+  bool reads_parts() const override { return true; }
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewPartIterator(std::int64_t epoch,
+                                                                   const Places& places) const override;
 
  private:
   std::int64_t size_;
@@ -74,6 +77,10 @@ class ShuffleNode : public DatasetNode {
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
   absl::StatusOr<std::int64_t> size() const override { return input_->size(); }
   bool size_is_known() const override { return input_->size_is_known(); }
+  bool reads_parts() const override { return input_->random_access(); }
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewPartIterator(std::int64_t epoch,
+                                                                   const Places& places) const override;
+  std::int64_t batch_rows() const override { return input_->batch_rows(); }
 
  private:
   NodePointer input_;
@@ -87,6 +94,11 @@ class RepeatNode : public DatasetNode {
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
   absl::StatusOr<std::int64_t> size() const override;
   bool size_is_known() const override { return input_->size_is_known(); }
+  bool reads_parts() const override { return input_->reads_parts(); }
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewPartIterator(std::int64_t epoch,
+                                                                   const Places& places) const override;
+  absl::StatusOr<bool> IsShort(std::int64_t place) const override;
+  std::int64_t batch_rows() const override { return input_->batch_rows(); }
 
  private:
   NodePointer input_;
@@ -100,6 +112,11 @@ class PrefetchNode : public DatasetNode {
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
   absl::StatusOr<std::int64_t> size() const override { return input_->size(); }
   bool size_is_known() const override { return input_->size_is_known(); }
+  bool reads_parts() const override { return input_->reads_parts(); }
+  absl::StatusOr<std::unique_ptr<DatasetIterator>> NewPartIterator(std::int64_t epoch,
+                                                                   const Places& places) const override;
+  absl::StatusOr<bool> IsShort(std::int64_t place) const override { return input_->IsShort(place); }
+  std::int64_t batch_rows() const override { return input_->batch_rows(); }
 
  private:
   NodePointer input_;

@@ -98,6 +98,36 @@ absl::Status ConfusionCounts::Merge(const ConfusionCounts& other) {
   return absl::OkStatus();
 }
 
+void ConfusionCounts::Save(MetricStateWriter& writer) const {
+  writer.AddInteger(classes_);
+  writer.AddIntegers(counts_);
+}
+
+ConfusionCounts ConfusionCounts::Read(MetricStateReader& reader) {
+  ConfusionCounts read;
+  read.classes_ = reader.Count();
+  read.counts_ = reader.Counts();
+  const auto counts = static_cast<std::int64_t>(read.counts_.size());
+  if (read.classes_ > counts || read.classes_ * (read.classes_ + 1) != counts) {
+    reader.Refuse(absl::StrCat("the state has ", counts, " counts of ", read.classes_, " classes"));
+    read.Clear();
+  }
+  return read;
+}
+
+absl::StatusOr<std::string> CountingMetric::SaveState() const {
+  MetricStateWriter writer(*this);
+  counts_.Save(writer);
+  return writer.Finish();
+}
+
+absl::Status CountingMetric::MergeState(std::string_view state) {
+  MetricStateReader reader(*this, state);
+  const ConfusionCounts read = ConfusionCounts::Read(reader);
+  if (absl::Status status = reader.Finish(); !status.ok()) return status;
+  return counts_.Merge(read);
+}
+
 std::int64_t ConfusionCounts::total() const { return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}); }
 
 std::int64_t ConfusionCounts::At(std::int64_t label, std::int64_t predicted) const {

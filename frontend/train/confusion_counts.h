@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/train/metric.h"
 #include "frontend/train/metric_inputs.h"
+#include "frontend/train/metric_state.h"
 
 namespace mpc::internal {
 
@@ -19,6 +21,9 @@ class ConfusionCounts {
   absl::Status Update(const Tensor& predictions, const Tensor& labels, std::optional<std::int64_t> ignore_label);
   /// Errors (INVALID_ARGUMENT): both have counts, of different numbers of classes.
   absl::Status Merge(const ConfusionCounts& other);
+  void Save(MetricStateWriter& writer) const;
+  /// What Save has written. Counts that cannot be are refused by the reader.
+  static ConfusionCounts Read(MetricStateReader& reader);
 
   std::int64_t classes() const { return classes_; }
   /// Positions that were counted.
@@ -46,6 +51,8 @@ class CountingMetric : public Metric {
   absl::Status Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) override {
     return counts_.Update(predictions, labels, ignore_label_);
   }
+  absl::StatusOr<std::string> SaveState() const override;
+  absl::Status MergeState(std::string_view state) override;
 
  protected:
   explicit CountingMetric(std::optional<std::int64_t> ignore_label) : ignore_label_(ignore_label) {}

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/train/metric_inputs.h"
+#include "frontend/train/metric_state.h"
 
 namespace mpc {
 
@@ -40,6 +41,23 @@ absl::Status ErrorMetric::Merge(const Metric& other) {
   }
   sum_ += same->sum_;
   count_ += same->count_;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ErrorMetric::SaveState() const {
+  internal::MetricStateWriter writer(*this);
+  writer.AddNumber(sum_);
+  writer.AddNumber(count_);
+  return writer.Finish();
+}
+
+absl::Status ErrorMetric::MergeState(std::string_view state) {
+  internal::MetricStateReader reader(*this, state);
+  const double sum = reader.Number();
+  const double count = reader.WholeNumber();
+  if (absl::Status status = reader.Finish(); !status.ok()) return status;
+  sum_ += sum;
+  count_ += count;
   return absl::OkStatus();
 }
 

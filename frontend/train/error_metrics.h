@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "frontend/train/metric.h"
@@ -24,6 +25,8 @@ class ErrorMetric : public Metric {
   absl::Status Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) override;
   absl::StatusOr<double> Eval() const override;
   absl::Status Merge(const Metric& other) override;
+  absl::StatusOr<std::string> SaveState() const override;
+  absl::Status MergeState(std::string_view state) override;
   std::string Description() const override;
 
  protected:

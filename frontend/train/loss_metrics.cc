@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "frontend/graph/class_labels.h"
 #include "frontend/train/metric_inputs.h"
+#include "frontend/train/metric_state.h"
 
 namespace mpc {
 namespace {
@@ -54,6 +55,23 @@ absl::Status Loss::Merge(const Metric& other) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> Loss::SaveState() const {
+  internal::MetricStateWriter writer(*this);
+  writer.AddNumber(sum_);
+  writer.AddNumber(rows_);
+  return writer.Finish();
+}
+
+absl::Status Loss::MergeState(std::string_view state) {
+  internal::MetricStateReader reader(*this, state);
+  const double sum = reader.Number();
+  const double rows = reader.WholeNumber();
+  if (absl::Status status = reader.Finish(); !status.ok()) return status;
+  sum_ += sum;
+  rows_ += rows;
+  return absl::OkStatus();
+}
+
 void Perplexity::Clear() { sum_ = rows_ = 0; }
 
 absl::Status Perplexity::Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) {
@@ -95,6 +113,23 @@ absl::Status Perplexity::Merge(const Metric& other) {
   if (same == nullptr || same->options_ != options_) return internal::CannotMerge(*this, other);
   sum_ += same->sum_;
   rows_ += same->rows_;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Perplexity::SaveState() const {
+  internal::MetricStateWriter writer(*this);
+  writer.AddNumber(sum_);
+  writer.AddInteger(rows_);
+  return writer.Finish();
+}
+
+absl::Status Perplexity::MergeState(std::string_view state) {
+  internal::MetricStateReader reader(*this, state);
+  const double sum = reader.Number();
+  const std::int64_t rows = reader.Count();
+  if (absl::Status status = reader.Finish(); !status.ok()) return status;
+  sum_ += sum;
+  rows_ += rows;
   return absl::OkStatus();
 }
 

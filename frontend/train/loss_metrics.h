@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "frontend/train/metric.h"
 
@@ -17,6 +18,8 @@ class Loss : public Metric {
   absl::Status Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) override;
   absl::StatusOr<double> Eval() const override;
   absl::Status Merge(const Metric& other) override;
+  absl::StatusOr<std::string> SaveState() const override;
+  absl::Status MergeState(std::string_view state) override;
   std::string Description() const override { return "Loss"; }
 
  private:
@@ -43,6 +46,8 @@ class Perplexity : public Metric {
   absl::Status Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) override;
   absl::StatusOr<double> Eval() const override;
   absl::Status Merge(const Metric& other) override;
+  absl::StatusOr<std::string> SaveState() const override;
+  absl::Status MergeState(std::string_view state) override;
   std::string Description() const override;
 
  private:

@@ -12,6 +12,7 @@
 #include "frontend/train/error_metrics.h"
 #include "frontend/train/loss_metrics.h"
 #include "frontend/train/mean_iou.h"
+#include "frontend/train/metric_state.h"
 #include "frontend/train/roc_auc.h"
 #include "frontend/train/top_k.h"
 
@@ -67,6 +68,14 @@ std::string Names(const std::vector<MetricList::Entry>& entries) {
 
 absl::Status Metric::Merge(const Metric&) {
   return absl::UnimplementedError(absl::StrCat(Description(), " has no Merge"));
+}
+
+absl::StatusOr<std::string> Metric::SaveState() const {
+  return absl::UnimplementedError(absl::StrCat(Description(), " has no SaveState"));
+}
+
+absl::Status Metric::MergeState(std::string_view) {
+  return absl::UnimplementedError(absl::StrCat(Description(), " has no MergeState"));
 }
 
 absl::StatusOr<std::unique_ptr<Metric>> MakeMetric(std::string_view name) {
@@ -143,6 +152,30 @@ absl::Status MetricList::Merge(const MetricList& other) const {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const auto& [name, metric] = entries_[i];
     if (absl::Status status = metric->Merge(*other.entries_[i].second); !status.ok()) return WithName(name, status);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> MetricList::SaveState() const {
+  if (!status_.ok()) return status_;
+  internal::MetricStateWriter writer(absl::StrCat("metrics ", Names(entries_)));
+  for (const auto& [name, metric] : entries_) {
+    absl::StatusOr<std::string> state = metric->SaveState();
+    if (!state.ok()) return WithName(name, state.status());
+    writer.AddText(*state);
+  }
+  return writer.Finish();
+}
+
+absl::Status MetricList::MergeState(std::string_view state) const {
+  if (!status_.ok()) return status_;
+  internal::MetricStateReader reader(absl::StrCat("metrics ", Names(entries_)), state);
+  std::vector<std::string_view> states;
+  for (std::size_t i = 0; i < entries_.size(); ++i) states.push_back(reader.Text());
+  if (absl::Status status = reader.Finish(); !status.ok()) return status;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const auto& [name, metric] = entries_[i];
+    if (absl::Status status = metric->MergeState(states[i]); !status.ok()) return WithName(name, status);
   }
   return absl::OkStatus();
 }

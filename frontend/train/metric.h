@@ -29,6 +29,13 @@ class Metric {
   /// the batches each, and their metrics are merged. An error changes nothing. Errors (INVALID_ARGUMENT): `other` is
   /// another kind of metric or has other options. Errors (UNIMPLEMENTED): the class of a user's own has no Merge.
   virtual absl::Status Merge(const Metric& other);
+  /// What this metric has seen, as bytes that MergeState of another process reads: counts, sums as f64, the scores of
+  /// RocAuc. The bits of every number are kept. Errors (UNIMPLEMENTED): the class of a user's own has no SaveState.
+  virtual absl::StatusOr<std::string> SaveState() const;
+  /// Merge with a metric whose SaveState gave `state`. An error changes nothing. Errors (INVALID_ARGUMENT): bytes of
+  /// something else, of another kind of metric, of other options, of another version. So is a state that is truncated
+  /// or damaged. Errors (UNIMPLEMENTED): the class of a user's own has no MergeState.
+  virtual absl::Status MergeState(std::string_view state);
   /// The kind with its options: "TopK(k = 5)". Errors of Merge name metrics so.
   virtual std::string Description() const { return "a metric"; }
 };
@@ -80,6 +87,10 @@ class MetricList {
   /// Merges each metric with the one of `other` in the same place. Errors carry the metric's name. Errors
   /// (INVALID_ARGUMENT): the lists have other names; then nothing is merged.
   absl::Status Merge(const MetricList& other) const;
+  /// The states of all metrics in one. Errors carry the metric's name.
+  absl::StatusOr<std::string> SaveState() const;
+  /// Merge with a list whose SaveState gave `state`. Errors are those of Merge and of Metric::MergeState.
+  absl::Status MergeState(std::string_view state) const;
 
  private:
   void Add(const MetricRef& metric);

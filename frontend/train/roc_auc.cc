@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/class_labels.h"
 #include "frontend/train/metric_inputs.h"
+#include "frontend/train/metric_state.h"
 
 namespace mpc {
 namespace {
@@ -78,6 +79,23 @@ absl::Status RocAuc::Merge(const Metric& other) {
   if (same == nullptr) return internal::CannotMerge(*this, other);
   Append(positive_, same->positive_);
   Append(negative_, same->negative_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> RocAuc::SaveState() const {
+  internal::MetricStateWriter writer(*this);
+  writer.AddFloats(positive_);
+  writer.AddFloats(negative_);
+  return writer.Finish();
+}
+
+absl::Status RocAuc::MergeState(std::string_view state) {
+  internal::MetricStateReader reader(*this, state);
+  const std::vector<float> positive = reader.Floats();
+  const std::vector<float> negative = reader.Floats();
+  if (absl::Status status = reader.Finish(); !status.ok()) return status;
+  Append(positive_, positive);
+  Append(negative_, negative);
   return absl::OkStatus();
 }
 

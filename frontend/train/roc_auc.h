@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/train/metric.h"
@@ -23,6 +24,8 @@ class RocAuc : public Metric {
   absl::Status Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) override;
   absl::StatusOr<double> Eval() const override;
   absl::Status Merge(const Metric& other) override;
+  absl::StatusOr<std::string> SaveState() const override;
+  absl::Status MergeState(std::string_view state) override;
   std::string Description() const override { return "RocAuc"; }
 
  private:

@@ -7,6 +7,7 @@
 #include "absl/types/span.h"
 #include "frontend/graph/class_labels.h"
 #include "frontend/train/metric_inputs.h"
+#include "frontend/train/metric_state.h"
 
 namespace mpc {
 namespace {
@@ -63,6 +64,24 @@ absl::Status TopK::Merge(const Metric& other) {
   if (same == nullptr || same->k_ != k_) return internal::CannotMerge(*this, other);
   right_ += same->right_;
   rows_ += same->rows_;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> TopK::SaveState() const {
+  internal::MetricStateWriter writer(*this);
+  writer.AddInteger(right_);
+  writer.AddInteger(rows_);
+  return writer.Finish();
+}
+
+absl::Status TopK::MergeState(std::string_view state) {
+  internal::MetricStateReader reader(*this, state);
+  const std::int64_t right = reader.Count();
+  const std::int64_t rows = reader.Count();
+  if (right > rows) reader.Refuse(absl::StrCat("the state has ", right, " right rows of ", rows));
+  if (absl::Status status = reader.Finish(); !status.ok()) return status;
+  right_ += right;
+  rows_ += rows;
   return absl::OkStatus();
 }
 

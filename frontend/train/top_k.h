@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "frontend/train/metric.h"
 
@@ -21,6 +22,8 @@ class TopK : public Metric {
   absl::Status Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) override;
   absl::StatusOr<double> Eval() const override;
   absl::Status Merge(const Metric& other) override;
+  absl::StatusOr<std::string> SaveState() const override;
+  absl::Status MergeState(std::string_view state) override;
   std::string Description() const override;
 
  private:

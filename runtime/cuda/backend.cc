@@ -38,8 +38,8 @@ absl::StatusOr<const Device*> OpenDevice() { return Open(""); }
 }  // namespace
 }  // namespace mpc::runtime
 
-extern "C" __attribute__((visibility("default"))) const mpc::runtime::CudaBackend* mpc_cuda_backend() {
-  static const mpc::runtime::CudaBackend backend = {mpc::runtime::kCudaBackendBuild, mpc::runtime::OpenDevice,
-                                                    mpc::runtime::Open};
+extern "C" __attribute__((visibility("default"))) const mpc::runtime::PluginTable* mpc_cuda_backend() {
+  static const mpc::runtime::CudaBackend backend = {
+      {mpc::runtime::kCudaBackendBuild}, mpc::runtime::OpenDevice, mpc::runtime::Open};
   return &backend;
 }

@@ -1,18 +1,17 @@
-// The border between a program and libmpc_cuda.so. Both sides have a copy of the runtime's plain functions. Objects
-// cross the border: Program, StateEntry, Device, Executable, absl::Status. Global variables do not cross it. So
-// functions that count or register are virtual and run in the code that made the object.
+// The border between a program and libmpc_cuda.so: see PluginTable. The objects that cross it are Program, StateEntry,
+// Device, Executable and absl::Status.
 #pragma once
 
 #include <string_view>
 
 #include "absl/status/statusor.h"
 #include "runtime/executable.h"
+#include "runtime/plugin_library.h"
 #include "runtime/version.h"
 
 namespace mpc::runtime {
 
-struct CudaBackend {
-  const char* build;  ///< must equal the program's kCudaBackendBuild, else the two do not fit
+struct CudaBackend : PluginTable {
   absl::StatusOr<const Device*> (*open_device)();
   absl::StatusOr<const Device*> (*open_target)(std::string_view arch);
 };
@@ -20,8 +19,7 @@ struct CudaBackend {
 /// Names the layout of everything that crosses the border; changed with it.
 inline constexpr char kCudaBackendBuild[] = "mpc " MPC_VERSION " border 4";
 
-/// What libmpc_cuda.so exports: `extern "C" const CudaBackend* mpc_cuda_backend()`.
-using CudaBackendFunction = const CudaBackend* (*)();
+/// What libmpc_cuda.so exports: a PluginFunction, which returns a CudaBackend.
 inline constexpr char kCudaBackendFunction[] = "mpc_cuda_backend";
 
 }  // namespace mpc::runtime

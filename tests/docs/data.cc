@@ -23,7 +23,14 @@ absl::Status Run() {
   const data::Dataset small_digits =
       parts[0].Filter(is_small, "label").Map({swap, swap}, {"image", "label"}, {.num_parallel_workers = 4}).Batch(32);
   if (absl::Status status = small_digits.size().status(); !status.ok()) return status;
+  if (absl::Status status = RunShare(small_digits); !status.ok()) return status;
   return RunSources();
+}
+
+absl::Status RunShare(const data::Dataset& train_set) {
+  const data::ShareOfUpdates share{.micro_batches = 4, .rank = 1, .ranks = 2};
+  absl::StatusOr<std::unique_ptr<data::ShareIterator>> batches = train_set.NewShareIterator(/*epoch=*/0, share);
+  return batches.status();
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ class Scripts(unittest.TestCase):
         self.refuses(["tools/fuzz.sh", "npy", "--runs=5", "--seconds=5"], "--runs and --seconds are given")
         self.refuses(["tools/fuzz.sh", "npy", "--jobs=5"], "'--jobs=5' is unknown")
         self.refuses(["tools/tidy", "nowhere"], "'nowhere' is neither a file nor a folder")
+        self.refuses(["tools/setup.sh", "--with-mpl"], "unknown option '--with-mpl'; give --with-mpi or nothing")
 
     def test_every_stage_has_a_function_and_a_duration(self):
         script = text(".ci/long")

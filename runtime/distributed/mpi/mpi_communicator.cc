@@ -1,0 +1,82 @@
+#include "runtime/distributed/mpi/mpi_communicator.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace mpc::distributed {
+
+absl::StatusOr<std::unique_ptr<Communicator>> MpiCommunicator::Open(const MpiOptions& options) {
+  if (options.timeout.count() <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("transport \"mpi\": the time limit is ", options.timeout.count(), " ms; it must be positive"));
+  }
+  absl::StatusOr<std::shared_ptr<MpiProcess>> process = MpiProcess::Enter();
+  if (!process.ok()) return process.status();
+  absl::StatusOr<std::unique_ptr<MpiExchange>> exchange = MpiExchange::Open(options.timeout);
+  if (!exchange.ok()) {
+    (*process)->LeaveUnfinished();
+    return exchange.status();
+  }
+  std::unique_ptr<MpiCommunicator> group(new MpiCommunicator(*std::move(process), *std::move(exchange)));
+  if (options.size != 0 && options.size != group->size()) {
+    group->Fail();
+    return absl::FailedPreconditionError(absl::StrCat("transport \"mpi\": MPI has started ", group->size(),
+                                                      " processes, but ", options.size, " are expected"));
+  }
+  return group;
+}
+
+MpiCommunicator::MpiCommunicator(std::shared_ptr<MpiProcess> process, std::unique_ptr<MpiExchange> exchange)
+    : process_(std::move(process)),
+      exchange_(std::move(exchange)),
+      collectives_(std::make_unique<TreeCollectives>(exchange_.get())) {}
+
+MpiCommunicator::~MpiCommunicator() {
+  if (!failed_) {
+    exchange_->set_function("leaving the group");
+    failed_ = !exchange_->Leave().ok();
+  }
+  if (!failed_) return;
+  // MPI_Finalize waits for all processes without a limit, and after an error one may not come. MPI_Abort would end this
+  // process before it has said what happened. So neither is called: mpirun ends the job when this process exits.
+  process_->LeaveUnfinished();
+  // A message may still be under way to this memory.
+  static_cast<void>(collectives_.release());
+}
+
+void MpiCommunicator::Fail() {
+  if (failed_) return;
+  failed_ = true;
+  exchange_->Fail();
+}
+
+template <typename Exchanges>
+absl::Status MpiCommunicator::Call(Collective function, const Exchanges& exchanges) {
+  exchange_->set_function(CollectiveName(function));
+  absl::Status status = exchanges();
+  if (!status.ok()) Fail();
+  return status;
+}
+
+absl::Status MpiCommunicator::AllReduce(absl::Span<const ReducedPart> parts) {
+  return Call(Collective::kAllReduce, [&] { return collectives_->AllReduce(parts); });
+}
+
+absl::Status MpiCommunicator::ReduceScatter(const ReducedPart& part) {
+  return Call(Collective::kReduceScatter, [&] { return collectives_->ReduceScatter(part); });
+}
+
+absl::Status MpiCommunicator::AllGather(const void* input, void* output, std::size_t bytes) {
+  return Call(Collective::kAllGather, [&] { return collectives_->AllGather(input, output, bytes); });
+}
+
+absl::Status MpiCommunicator::Broadcast(void* data, std::size_t bytes, int root) {
+  return Call(Collective::kBroadcast, [&] { return collectives_->Broadcast(data, bytes, root); });
+}
+
+absl::Status MpiCommunicator::Barrier() {
+  return Call(Collective::kBarrier, [&] { return collectives_->Barrier(); });
+}
+
+}  // namespace mpc::distributed

@@ -1,0 +1,52 @@
+// A group of processes that MPI has started.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/communicator.h"
+#include "runtime/distributed/collective_call.h"
+#include "runtime/distributed/mpi/mpi_exchange.h"
+#include "runtime/distributed/mpi/mpi_library.h"
+#include "runtime/distributed/mpi/mpi_process.h"
+#include "runtime/distributed/tree_reduction.h"
+
+namespace mpc::distributed {
+
+/// Sums are those of the tree over ranks, and not MPI_Allreduce's, whose order is MPI's own. It has no thread.
+class MpiCommunicator final : public Communicator {
+ public:
+  /// OpenMpiCommunicator inside libmpc_mpi.so.
+  static absl::StatusOr<std::unique_ptr<Communicator>> Open(const MpiOptions& options);
+
+  ~MpiCommunicator() override;
+
+  std::string_view transport() const override { return "mpi"; }
+  int rank() const override { return exchange_->rank(); }
+  int size() const override { return exchange_->size(); }
+
+  absl::Status AllReduce(absl::Span<const ReducedPart> parts) override;
+  absl::Status ReduceScatter(const ReducedPart& part) override;
+  absl::Status AllGather(const void* input, void* output, std::size_t bytes) override;
+  absl::Status Broadcast(void* data, std::size_t bytes, int root) override;
+  absl::Status Barrier() override;
+
+ private:
+  MpiCommunicator(std::shared_ptr<MpiProcess> process, std::unique_ptr<MpiExchange> exchange);
+
+  void Fail();
+  /// Calls `exchanges`, whose messages are those of `function`. The first error is told to all processes.
+  template <typename Exchanges>
+  absl::Status Call(Collective function, const Exchanges& exchanges);
+
+  std::shared_ptr<MpiProcess> process_;
+  std::unique_ptr<MpiExchange> exchange_;
+  std::unique_ptr<TreeCollectives> collectives_;
+  bool failed_ = false;
+};
+
+}  // namespace mpc::distributed

@@ -1,0 +1,218 @@
+#include "runtime/distributed/mpi/mpi_exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/distributed/mpi/mpi_process.h"
+
+namespace mpc::distributed {
+namespace {
+
+// MPI counts in int. The time limit is for one message, so a message is not longer than it must be.
+constexpr std::size_t kMessageBytes = std::size_t{64} << 20;
+static_assert(kMessageBytes < std::size_t{1} << 30);
+
+constexpr std::chrono::milliseconds kLookEvery{1};
+constexpr std::chrono::milliseconds kFarewell{100};  // what small messages get to leave a process that has failed
+
+enum Tag : int { kData, kLeft, kFailed };
+
+/// The part of `bytes` that message number begin / kMessageBytes holds.
+template <typename Byte>
+absl::Span<Byte> Message(absl::Span<Byte> bytes, std::size_t begin) {
+  return begin < bytes.size() ? bytes.subspan(begin, kMessageBytes) : absl::Span<Byte>();
+}
+
+/// Takes back receives that no message has met yet. A message that is under way cannot be taken back: nobody waits.
+void Cancel(absl::Span<MPI_Request> receives) {
+  for (MPI_Request& request : receives) {
+    if (request == MPI_REQUEST_NULL) continue;
+    int complete = 0;
+    if (MPI_Cancel(&request) == MPI_SUCCESS) MPI_Test(&request, &complete, MPI_STATUS_IGNORE);
+  }
+}
+
+bool HasMessage(MPI_Comm communicator, int source, Tag tag, int* from) {
+  int found = 0;
+  MPI_Status status;
+  if (MPI_Iprobe(source, tag, communicator, &found, &status) != MPI_SUCCESS || found == 0) return false;
+  *from = status.MPI_SOURCE;
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MpiExchange>> MpiExchange::Open(std::chrono::milliseconds timeout) {
+  std::unique_ptr<MpiExchange> exchange(new MpiExchange(timeout));
+  if (absl::Status status = exchange->Duplicate(); !status.ok()) return status;
+  return exchange;
+}
+
+absl::Status MpiExchange::Duplicate() {
+  int level = MPI_THREAD_SINGLE;
+  if (absl::Status status = StatusOfMpi(MPI_Query_thread(&level), "MPI_Query_thread"); !status.ok()) return status;
+  any_thread_ = level >= MPI_THREAD_SERIALIZED;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  // MPI_Comm_dup would wait for the others without a limit.
+  MPI_Comm duplicate = MPI_COMM_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Status received;
+  absl::Status status = StatusOfMpi(MPI_Comm_idup(MPI_COMM_WORLD, &duplicate, &request), "MPI_Comm_idup");
+  if (status.ok()) status = Wait(MPI_ANY_SOURCE, {&request, 1}, {&received, 1});
+  if (status.ok()) {
+    communicator_ = duplicate;
+    status = StatusOfMpi(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  }
+  return status;
+}
+
+absl::Status MpiExchange::CheckThread() const {
+  if (any_thread_ || std::this_thread::get_id() == thread_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("transport \"mpi\": ", function_, " was called in another thread",
+                                                    " than the one that opened the group"));
+}
+
+absl::Status MpiExchange::Exchange(int peer, absl::Span<const std::byte> send, absl::Span<std::byte> receive) {
+  if (absl::Status status = CheckThread(); !status.ok()) return status;
+  const std::size_t most = std::max(send.size(), receive.size());
+  for (std::size_t begin = 0; begin < most; begin += kMessageBytes) {
+    absl::Status status = ExchangeMessage(peer, Message(send, begin), Message(receive, begin));
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MpiExchange::ExchangeMessage(int peer, absl::Span<const std::byte> send, absl::Span<std::byte> receive) {
+  std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  std::array<MPI_Status, 2> statuses;
+  int code = MPI_SUCCESS;
+  if (!receive.empty()) {
+    code =
+        MPI_Irecv(receive.data(), static_cast<int>(receive.size()), MPI_BYTE, peer, kData, communicator_, &requests[0]);
+  }
+  if (code == MPI_SUCCESS && !send.empty()) {
+    code = MPI_Isend(send.data(), static_cast<int>(send.size()), MPI_BYTE, peer, kData, communicator_, &requests[1]);
+  }
+  absl::Status status =
+      code == MPI_SUCCESS ? Wait(peer, absl::MakeSpan(requests), absl::MakeSpan(statuses)) : Failure(peer, code);
+  if (status.ok() && !receive.empty()) status = CheckReceived(peer, statuses[0], receive.size());
+  // A process that failed may change what it sent before it is read: shared memory is read by the receiver.
+  if (status.ok()) status = LookForFailure(peer);
+  if (!status.ok()) Cancel({&requests[0], 1});
+  return status;
+}
+
+absl::Status MpiExchange::CheckReceived(int peer, const MPI_Status& received, std::size_t expected) const {
+  int bytes = 0;
+  if (const int code = MPI_Get_count(&received, MPI_BYTE, &bytes); code != MPI_SUCCESS) return Failure(peer, code);
+  if (static_cast<std::size_t>(bytes) == expected) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("transport \"mpi\": rank ", rank_, " expected ", expected,
+                                                 " bytes of rank ", peer, " in ", function_, " and got ", bytes,
+                                                 "; all ranks must call the same functions with the same sizes"));
+}
+
+absl::Status MpiExchange::Wait(int peer, absl::Span<MPI_Request> requests, absl::Span<MPI_Status> statuses) {
+  const Clock::time_point start = Clock::now();
+  Clock::time_point next_look = start + kLookEvery;
+  absl::Status reason;
+  for (;;) {
+    bool done = true;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      if (requests[i] == MPI_REQUEST_NULL) continue;  // a test would forget what was received
+      int complete = 0;
+      const int code = MPI_Test(&requests[i], &complete, &statuses[i]);
+      if (code != MPI_SUCCESS) return Failure(peer, code);
+      done = done && complete != 0;
+    }
+    if (done) return absl::OkStatus();
+    // The last test comes after the look: what a process sent before it left has arrived.
+    if (!reason.ok()) return reason;
+    if (const Clock::time_point now = Clock::now(); now >= next_look) {
+      reason = Look(peer, now - start);
+      next_look = now + kLookEvery;
+    }
+    std::this_thread::yield();
+  }
+}
+
+absl::Status MpiExchange::Look(int peer, Clock::duration waited) const {
+  if (absl::Status status = LookForFailure(peer); !status.ok()) return status;
+  int from = 0;
+  if (peer != MPI_ANY_SOURCE && HasMessage(communicator_, peer, kLeft, &from)) {
+    return absl::UnavailableError(absl::StrCat("transport \"mpi\": rank ", from, " has left the group; rank ", rank_,
+                                               " waited for it in ", function_));
+  }
+  if (waited < timeout_) return absl::OkStatus();
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(waited).count();
+  return absl::DeadlineExceededError(absl::StrCat("transport \"mpi\": rank ", rank_, " has waited ", milliseconds,
+                                                  " ms for ", Who(peer), " in ", function_));
+}
+
+absl::Status MpiExchange::LookForFailure(int peer) const {
+  int from = 0;
+  if (communicator_ == MPI_COMM_NULL || !HasMessage(communicator_, MPI_ANY_SOURCE, kFailed, &from)) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat("transport \"mpi\": rank ", from, " has failed; rank ", rank_,
+                                             " waited for ", Who(peer), " in ", function_));
+}
+
+absl::Status MpiExchange::Failure(int peer, int code) const {
+  int error_class = MPI_ERR_OTHER;
+  MPI_Error_class(code, &error_class);
+  if (error_class == MPI_ERR_TRUNCATE) {
+    return absl::InvalidArgumentError(absl::StrCat("transport \"mpi\": rank ", rank_, " got more bytes of ", Who(peer),
+                                                   " in ", function_, " than it expected; all ranks must call the same",
+                                                   " functions with the same sizes"));
+  }
+  return StatusOfMpi(code, absl::StrCat("rank ", rank_, " lost ", Who(peer), " in ", function_));
+}
+
+std::string MpiExchange::Who(int peer) const {
+  return peer == MPI_ANY_SOURCE ? std::string("the other ranks") : absl::StrCat("rank ", peer);
+}
+
+absl::Status MpiExchange::Leave() {
+  if (absl::Status status = CheckThread(); !status.ok()) return status;
+  const auto others = static_cast<std::size_t>(size_ - 1);
+  std::vector<MPI_Request> requests(2 * others, MPI_REQUEST_NULL);
+  std::vector<MPI_Status> statuses(requests.size());
+  const absl::Span<MPI_Request> receives(requests.data(), others);
+  absl::Status status;
+  for (std::size_t i = 0; i < others && status.ok(); ++i) {
+    const int peer = (rank_ + 1 + static_cast<int>(i)) % size_;
+    // Messages without bytes need no memory that outlives them.
+    int code = MPI_Irecv(nullptr, 0, MPI_BYTE, peer, kLeft, communicator_, &receives[i]);
+    if (code == MPI_SUCCESS) {
+      code = MPI_Isend(nullptr, 0, MPI_BYTE, peer, kLeft, communicator_, &requests[others + i]);
+    }
+    if (code != MPI_SUCCESS) status = Failure(peer, code);
+  }
+  if (status.ok()) status = Wait(MPI_ANY_SOURCE, absl::MakeSpan(requests), absl::MakeSpan(statuses));
+  if (!status.ok()) {
+    Cancel(receives);
+    return status;
+  }
+  return StatusOfMpi(MPI_Comm_free(&communicator_), "MPI_Comm_free");
+}
+
+void MpiExchange::Fail() {
+  if (!CheckThread().ok()) return;
+  std::vector<MPI_Request> sends;
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer == rank_) continue;
+    MPI_Request send = MPI_REQUEST_NULL;
+    if (MPI_Isend(nullptr, 0, MPI_BYTE, peer, kFailed, communicator_, &send) == MPI_SUCCESS) sends.push_back(send);
+  }
+  const Clock::time_point end = Clock::now() + kFarewell;
+  int complete = 0;
+  while (complete == 0 && Clock::now() < end) {
+    if (MPI_Testall(static_cast<int>(sends.size()), sends.data(), &complete, MPI_STATUSES_IGNORE) != MPI_SUCCESS) break;
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace mpc::distributed

@@ -1,0 +1,111 @@
+// How the processes of a job come together, agree, and hear of each other's end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/distributed/heartbeats.h"
+#include "runtime/distributed/launch_environment.h"
+#include "runtime/distributed/rank_info.h"
+#include "runtime/distributed/store.h"
+#include "runtime/distributed/store_server.h"
+
+namespace mpc::runtime {
+
+struct JoinOptions {
+  LaunchEnvironment environment;
+  std::string listen_address;       ///< of rank 0; empty: the environment's address
+  int threads = 1;                  ///< that this rank computes with; only told to the others
+  std::string version;              ///< empty: mpc's
+  NamedHashes hashes;               ///< what must be equal on all ranks before anything starts
+  Milliseconds time_limit{300000};  ///< for joining, and then for each exchange and barrier
+  Milliseconds leave_limit{10000};  ///< how long rank 0 keeps the store for others when it leaves
+  std::string host;                 ///< empty: the system's name of this machine
+};
+
+/// The group of processes of a job: control, not data. It needs the store of rank 0, which lives as long as the group
+/// object of rank 0. One thread calls a group at a time, save SetPlace and failure.
+///
+/// Errors of every call, beside its own: a rank is lost (UNAVAILABLE, naming it and its place where Watch is on), ranks
+/// have not come within the time limit (DEADLINE_EXCEEDED, naming them and the limit). Who has joined must call Leave,
+/// or the others take it for lost.
+class ProcessGroup {
+ public:
+  /// Joins and waits for all ranks. Rank 0 starts the store. Errors, which reach all ranks that wait: another size,
+  /// version or hash on some rank (INVALID_ARGUMENT), a rank that comes twice (ALREADY_EXISTS); both name two ranks
+  /// with their hosts and processes. Others: as of StoreServer::Start and Store::Connect; a rank not below its size; an
+  /// address that is loopback on rank 0 while ranks are on other machines (INVALID_ARGUMENT).
+  static absl::StatusOr<std::unique_ptr<ProcessGroup>> Join(const JoinOptions& options);
+  /// Closes the connections. Without Leave the others take this rank for lost.
+  ~ProcessGroup();
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(ranks_.size()); }
+  /// All ranks in order, with local ranks by machine.
+  const std::vector<RankInfo>& ranks() const { return ranks_; }
+  /// The same number on all ranks, and another one in another job: the nonce of rank 0.
+  std::uint64_t job_nonce() const { return ranks_[0].nonce; }
+  /// Where rank 0 listens.
+  int port() const { return store_->options().port; }
+  /// The store of rank 0; null on others.
+  const StoreServer* server() const { return server_.get(); }
+
+  /// Every rank's bytes, in the order of ranks. All call it with the same key, as often as they like. At most 16 MiB a
+  /// rank; keys have at most 200 bytes.
+  absl::StatusOr<std::vector<std::string>> ExchangeBytes(const std::string& key, std::string_view bytes);
+  /// Error (INVALID_ARGUMENT, the same text on all ranks): some entry differs or is missing. It says which, and who has
+  /// what. All call it with the same key.
+  absl::Status CompareHashes(const std::string& key, const NamedHashes& hashes);
+  /// Returns when all ranks have called it with this name.
+  absl::Status Barrier(const std::string& name);
+
+  /// Starts heartbeats. From now on the loss of a rank ends calls that wait, shows in failure(), and is told to
+  /// `on_failure`, on another thread. May be called once. A silent rank is noticed where it and rank 0 have called
+  /// Watch.
+  absl::Status Watch(const WatchOptions& options, Heartbeats::Callback on_failure = nullptr);
+  /// Says where this rank is, for heartbeats. Cheap. Without Watch it does nothing.
+  void SetPlace(std::int64_t step, std::string_view what);
+  /// OK, or what Watch has heard: UNAVAILABLE, with the rank and its place.
+  absl::Status failure() const;
+  /// Tells the others that this rank ends for a reason, which they then name.
+  absl::Status ReportFailure(const std::string& why);
+
+  /// Says goodbye. Rank 0 then waits until the others have closed their connections, for leave_limit at most. Nothing
+  /// else may be called behind it.
+  void Leave();
+
+ private:
+  ProcessGroup(const JoinOptions& options, RankInfo self);
+  absl::Status StartServer();
+  absl::Status ConnectAndAgree();
+  absl::Status Introduce();
+  absl::Status ClaimVerdict(const Verdict& verdict);
+  absl::StatusOr<Verdict> WaitForVerdict(const Deadline& deadline);
+  absl::StatusOr<Verdict> Judge();
+  absl::StatusOr<std::vector<int>> RanksWithout(const std::string& prefix);
+  absl::Status Late(const std::string& what, const std::vector<int>& late);
+  Loss LossOfSelf(const std::string& why) const;
+  absl::Status Explain(const absl::Status& status) const;
+
+  const JoinOptions options_;
+  const RankInfo self_;
+  const int rank_;
+  std::unique_ptr<StoreServer> server_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Heartbeats> heartbeats_;
+  std::vector<RankInfo> ranks_;
+  std::map<std::string, std::int64_t> rounds_;  ///< how often each key was exchanged
+  bool left_ = false;
+};
+
+}  // namespace mpc::runtime

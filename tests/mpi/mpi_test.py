@@ -1,0 +1,164 @@
+"""Groups of processes that mpirun starts: mpi_test.py --mpirun=PROGRAM --ranks=PROGRAM --own-start=PROGRAM
+
+--ranks is mpi_ranks, whose scenarios tests/mpi/mpi_ranks.h lists; --own-start is mpi_own_start. Exit status 77: skipped,
+with the reason.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SKIPPED = 77
+# What a job may take that mpirun ends: starting it, a second or two until mpirun kills, and a machine with other work. It
+# is less than the time limit of the groups, which is 60 s.
+ENDS_WITHIN = 40
+
+options = argparse.Namespace()
+
+
+def launcher():
+    """The command in front of a program; "{ranks}" is the number of processes."""
+    command = [options.mpirun, "-n", "{ranks}"]
+    version = subprocess.run([options.mpirun, "--version"], capture_output=True, text=True).stdout
+    if "Open MPI" in version:
+        command += ["--oversubscribe", "--bind-to", "none"]
+        if os.geteuid() == 0:
+            command.append("--allow-run-as-root")
+    return command
+
+
+def run(ranks, *program, limit=300):
+    """Runs a job: (exit status, standard output, standard error, seconds)."""
+    environment = dict(os.environ)
+    # MPI keeps memory until the process ends.
+    environment["ASAN_OPTIONS"] = ":".join(filter(None, [environment.get("ASAN_OPTIONS"), "detect_leaks=0"]))
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        environment["MPC_TEST_FOLDER"] = folder
+        job = subprocess.run([part.format(ranks=ranks) for part in launcher()] + list(program), env=environment,
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit)
+    return job.returncode, job.stdout, job.stderr, time.monotonic() - start
+
+
+class Results(unittest.TestCase):
+    def expect_lines(self, ranks, scenario, line):
+        status, output, errors, _ = run(ranks, options.ranks, scenario)
+        self.assertEqual(status, 0, output + errors)
+        self.assertEqual(sorted(output.splitlines()), [line.format(rank=rank) for rank in range(ranks)])
+
+    def test_two_ranks_give_the_bits_of_the_tree(self):
+        self.expect_lines(2, "results", "rank {rank} of 2 has all results")
+
+    def test_four_ranks_give_the_bits_of_the_tree(self):
+        self.expect_lines(4, "results", "rank {rank} of 4 has all results")
+
+    def test_a_group_of_one(self):
+        self.expect_lines(1, "results", "rank {rank} of 1 has all results")
+
+    def test_copies_and_barriers_of_three_ranks(self):
+        self.expect_lines(3, "results", "rank {rank} of 3 has all results")
+
+    def test_messages_that_are_longer_than_one_of_mpi(self):
+        self.expect_lines(2, "long-messages", "rank {rank} has long messages")
+
+    def test_groups_open_twice_at_once_but_not_after_mpi_has_ended(self):
+        self.expect_lines(2, "opening", 'again: FAILED_PRECONDITION: transport "mpi": MPI has ended in this process, as '
+                          "when its last group was destroyed, and cannot start again")
+
+    def test_another_number_of_processes_than_expected(self):
+        status, _, errors, _ = run(3, options.ranks, "opening")
+        self.assertNotEqual(status, 0)
+        self.assertIn('FAILED_PRECONDITION: transport "mpi": MPI has started 3 processes, but 2 are expected', errors)
+
+
+class ProgramsThatStartMpi(unittest.TestCase):
+    def test_their_mpi_is_used_and_left_to_them(self):
+        status, output, errors, _ = run(2, options.own_start, "funneled")
+        self.assertEqual(status, 0, output + errors)
+        self.assertEqual(sorted(output.splitlines()), ["group: OK"] * 2 + ["own sum: 2"] * 2)
+
+    def test_less_than_funneled_is_refused(self):
+        status, output, errors, _ = run(2, options.own_start, "single")
+        self.assertEqual(status, 0, output + errors)
+        self.assertEqual(sorted(output.splitlines()), [
+            'group: FAILED_PRECONDITION: transport "mpi": MPI gives less than MPI_THREAD_FUNNELED, and mpc computes '
+            "with threads"] * 2 + ["own sum: 2"] * 2)
+
+
+class Failures(unittest.TestCase):
+    def ended(self, scenario, ranks=2, limit=ENDS_WITHIN):
+        """What a job wrote that did not end well, but in time."""
+        status, output, errors, seconds = run(ranks, options.ranks, scenario)
+        self.assertNotEqual(status, 0, output + errors)
+        self.assertLess(seconds, limit)
+        self.assertIn("rank 0 has ended\n", output)
+        return output
+
+    def test_a_rank_that_leaves_is_named(self):
+        self.assertIn('rank 0: UNAVAILABLE: transport "mpi": rank 1 has left the group; rank 0 waited for it in all-reduce\n',
+                      self.ended("leaves"))
+
+    def test_a_rank_that_failed_is_named(self):
+        output = self.ended("fails")
+        self.assertIn("rank 1: INVALID_ARGUMENT: ", output)
+        self.assertIn('rank 0: UNAVAILABLE: transport "mpi": rank 1 has failed; rank 0 waited for rank 1 in all-reduce\n',
+                      output)
+
+    def test_a_rank_that_does_not_come_is_named_after_the_time_limit(self):
+        self.assertRegex(self.ended("stops"), r'rank 0: DEADLINE_EXCEEDED: transport "mpi": rank 0 has waited 2\d\d\d ms for '
+                         "rank 1 in all-reduce\n")
+
+    def test_fewer_bytes_than_expected(self):
+        self.assertRegex(self.ended("sends-less"), r"rank [01]: INVALID_ARGUMENT: transport \"mpi\": rank [01] (expected "
+                         r"\d+ bytes of rank [01] in all-reduce and got \d+|got more bytes of rank [01] in all-reduce than "
+                         "it expected); all ranks must call the same functions with the same sizes\n")
+
+    def test_more_bytes_than_expected(self):
+        self.assertRegex(self.ended("sends-more"), r"rank [01]: INVALID_ARGUMENT: .*; all ranks must call the same "
+                         "functions with the same sizes\n")
+
+    def test_another_thread_is_refused(self):
+        self.assertIn('rank 1: FAILED_PRECONDITION: transport "mpi": all-reduce was called in another thread than the one '
+                      "that opened the group\n", self.ended("another-thread"))
+
+    def test_mpirun_ends_the_others_where_a_rank_exits(self):
+        self.assertEqual(self.unfinished("exits"), 3)
+
+    def test_mpirun_ends_the_others_where_a_rank_is_killed(self):
+        self.assertEqual(self.unfinished("is-killed"), 128 + 9)
+
+    def test_mpirun_ends_the_others_where_a_rank_never_opens_the_group(self):
+        self.unfinished("never-opens")
+
+    def unfinished(self, scenario, ranks=4):
+        """The exit status of a job that mpirun has ended in time."""
+        status, output, errors, seconds = run(ranks, options.ranks, scenario)
+        self.assertNotEqual(status, 0, output + errors)
+        self.assertLess(seconds, ENDS_WITHIN)
+        self.assertFalse(re.search("results|OK", output), output)
+        return status
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mpirun")
+    parser.add_argument("--ranks")
+    parser.add_argument("--own-start")
+    parser.parse_known_args(namespace=options)
+    if not options.ranks:
+        print("skipped: this build has no MPI transport")
+        return SKIPPED
+    if not options.mpirun or not shutil.which(options.mpirun):
+        print("skipped: mpirun is not installed")
+        return SKIPPED
+    rest = [argument for argument in sys.argv if not argument.startswith(("--mpirun", "--ranks", "--own-start"))]
+    return 0 if unittest.main(argv=rest, exit=False, verbosity=2).result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
