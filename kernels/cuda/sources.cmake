@@ -5,6 +5,7 @@ set(MPC_CUDA_KERNEL_SOURCES
   attention_grad.cu
   batch_norm.cu
   binary.cu
+  collectives.cu
   convolution.cu
   convolution_grad_weight.cu
   convolution_statistics.cu

@@ -46,6 +46,7 @@ class SharedCommunicator : public Communicator {
   std::string_view transport() const override { return "shared"; }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  absl::Status status() const override { return error_; }
 
   absl::Status AllReduce(absl::Span<const ReducedPart> parts) override {
     if (!error_.ok()) return error_;

@@ -42,6 +42,9 @@ class TreeCollectives {
   TreeCollectives(const TreeCollectives&) = delete;
   TreeCollectives& operator=(const TreeCollectives&) = delete;
 
+  /// The first error, which every later call returns.
+  const absl::Status& status() const { return error_; }
+
   absl::Status AllReduce(absl::Span<const ReducedPart> parts);
   absl::Status ReduceScatter(const ReducedPart& part);
   /// `input` may be where it belongs in `output`.

@@ -115,6 +115,7 @@ class ThreadCommunicator : public Communicator {
   std::string_view transport() const override { return "threads"; }
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(group_->ranks_.size()); }
+  absl::Status status() const override { return failed_; }
 
   absl::Status AllReduce(absl::Span<const ReducedPart> parts) override {
     std::string call = "AllReduce";

@@ -88,6 +88,7 @@ class PeerCommunicator : public Communicator {
   std::string_view transport() const override { return "sockets"; }
   int rank() const override { return exchange_.rank(); }
   int size() const override { return exchange_.size(); }
+  absl::Status status() const override { return collectives_.status(); }
   absl::Status AllReduce(absl::Span<const ReducedPart> parts) override { return collectives_.AllReduce(parts); }
   absl::Status ReduceScatter(const ReducedPart& part) override { return collectives_.ReduceScatter(part); }
   absl::Status AllGather(const void* input, void* output, std::size_t bytes) override {

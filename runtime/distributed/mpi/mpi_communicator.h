@@ -28,6 +28,7 @@ class MpiCommunicator final : public Communicator {
   std::string_view transport() const override { return "mpi"; }
   int rank() const override { return exchange_->rank(); }
   int size() const override { return exchange_->size(); }
+  absl::Status status() const override { return collectives_->status(); }
 
   absl::Status AllReduce(absl::Span<const ReducedPart> parts) override;
   absl::Status ReduceScatter(const ReducedPart& part) override;
