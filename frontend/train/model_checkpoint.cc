@@ -56,11 +56,12 @@ TextMap DescribeScaling(const std::vector<const LossScaler*>& scalers) {
   return map;
 }
 
-TextMap DescribeStep(const ModelOptions& options) {
+/// `micro_batches`: batches that make one update, in all processes.
+TextMap DescribeStep(const ModelOptions& options, std::int64_t micro_batches) {
   const auto number = [](const std::optional<double>& value) {
     return value.has_value() ? absl::StrCat(*value) : std::string();
   };
-  return {{"accumulation_steps", absl::StrCat(options.accumulation_steps)},
+  return {{"accumulation_steps", absl::StrCat(micro_batches)},
           {"clip_global_norm", number(options.clip_global_norm)},
           {"clip_value", number(options.clip_value)}};
 }
@@ -78,10 +79,13 @@ CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) cons
     absl::StrAppend(&metadata.optimizer, metadata.optimizer.empty() ? "" : ",", trainer->TypeName());
   }
   metadata.global_step = global_step;
+  // A file counts the batches of all processes, so that another number of them can go on.
   metadata.position = position;
+  metadata.position.step_in_epoch *= processes.size();
+  if (batches_per_epoch > 0) metadata.position.steps_per_epoch = batches_per_epoch;
   metadata.amp = DescribePrecision(precision);
   metadata.loss_scale = DescribeScaling(ActiveScalers());
-  metadata.step = DescribeStep(options);
+  metadata.step = DescribeStep(options, options.accumulation_steps * processes.size());
   metadata.environment = internal::DescribeEnvironment(device());
   for (const Parameter& entry : state) metadata.roles[entry.name()] = entry.entry()->role();
   // What has not been compiled again is as the last checkpoint says.
@@ -165,6 +169,15 @@ absl::Status Model::Impl::BeginRun(std::int64_t epochs, const data::Dataset& dat
 }
 
 absl::StatusOr<std::unique_ptr<data::DatasetIterator>> Model::Impl::OpenEpoch(const data::Dataset& dataset) const {
+  if (processes.size() > 1) {
+    absl::StatusOr<std::unique_ptr<data::ShareIterator>> share =
+        dataset.NewShareIterator(position.data_epoch, {.micro_batches = processes.size(),
+                                                       .rank = processes.rank(),
+                                                       .ranks = processes.size(),
+                                                       .first_update = position.step_in_epoch});
+    if (!share.ok()) return share.status();
+    return *std::move(share);
+  }
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(position.data_epoch);
   if (!rows.ok()) return rows.status();
   data::Row row;
@@ -179,8 +192,33 @@ absl::StatusOr<std::unique_ptr<data::DatasetIterator>> Model::Impl::OpenEpoch(co
   return rows;
 }
 
+absl::Status Model::Impl::ShareStart(const Model& model) {
+  if (processes.size() == 1) return absl::OkStatus();
+  const std::vector<Parameter> state = model.AllState();
+  if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
+  const CheckpointMetadata own = Describe(state);
+  std::vector<std::string> settings = {
+      absl::StrCat("batches of an epoch: ", batches_per_epoch), absl::StrCat("model: ", own.model),
+      absl::StrCat("optimizer: ", own.optimizer), absl::StrCat("version: ", own.environment.at("mpc"))};
+  for (const auto& [name, map] :
+       {std::pair("amp ", &own.amp), std::pair("loss scale ", &own.loss_scale), std::pair("", &own.step)}) {
+    for (const auto& [key, value] : *map) settings.push_back(absl::StrCat(name, key, ": ", value));
+  }
+  for (const Parameter& entry : state) {
+    settings.push_back(absl::StrCat(entry.name(), ": ", entry.traced_spec().ToString()));
+  }
+  if (absl::Status status = processes.CompareSettings(settings); !status.ok()) return status;
+  if (absl::Status status = processes.SendState(state); !status.ok()) return status;
+  for (std::int64_t* number : {&global_step, &position.data_epoch, &position.run_epoch, &position.step_in_epoch}) {
+    if (absl::Status status = processes.SendNumber(*number); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Model::SaveCheckpoint(const std::string& path) const {
   if (!impl_->status.ok()) return impl_->status;
+  // All processes have the same state, and rank 0 writes it.
+  if (!impl_->processes.is_first()) return absl::OkStatus();
   const std::vector<Parameter> state = AllState();
   if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
   Safetensors content;
@@ -214,6 +252,8 @@ absl::Status Model::Impl::CheckFit(const std::string& path, const CheckpointMeta
 void Model::Impl::ContinueFrom(CheckpointMetadata metadata, bool same_level, bool continue_run) {
   global_step = metadata.global_step;
   position = metadata.position;
+  position.step_in_epoch /= processes.size();
+  position.steps_per_epoch /= processes.size();
   continues = continue_run;
   class_names = metadata.class_names;
   resumed = std::move(metadata);
@@ -243,6 +283,11 @@ absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, cons
   }
   absl::StatusOr<CheckpointMetadata> metadata = internal::ParseMetadata(content->metadata, path);
   if (!metadata.ok()) return metadata.status();
+  if (metadata->position.step_in_epoch % self.processes.size() != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " was saved behind batch ", metadata->position.step_in_epoch, " of an epoch; ",
+                     self.processes.size(), " processes take that many batches a step, and begin behind a multiple"));
+  }
   self.TraceState(*metadata);
   const std::vector<Parameter> state = AllState();
   const CheckpointMetadata own = self.Describe(state);

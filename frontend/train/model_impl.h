@@ -12,7 +12,9 @@
 #include "frontend/graph/context.h"
 #include "frontend/state/checkpoint_fit.h"
 #include "frontend/state/checkpoint_metadata.h"
+#include "frontend/graph/training_processes.h"
 #include "frontend/train/model.h"
+#include "frontend/train/process_training.h"
 
 namespace mpc {
 namespace internal {
@@ -85,6 +87,8 @@ struct Model::Impl {
   std::shared_ptr<LossScaler> scaler;
   std::vector<std::shared_ptr<LossScaler>> more_scalers;  ///< scalers of losses 1, 2, ... where there are several
   internal::RngState rng;
+  /// Those that were there when the Model was made.
+  internal::ProcessTraining processes{internal::TrainingProcesses()};
   /// What passes add to this Model's Programs: low copies of parameters, accumulators.
   std::shared_ptr<internal::PassState> pass_state = std::make_shared<internal::PassState>();
   std::vector<const nn::Cell*> networks;
@@ -105,7 +109,8 @@ struct Model::Impl {
   bool assignment_is_trained = false;
   int assignment_version = 0;  ///< counts changes of `assignment`: part of the key of a Program
   std::int64_t global_step = 0;
-  TrainPosition position;
+  TrainPosition position;              ///< in steps of this process
+  std::int64_t batches_per_epoch = 0;  ///< of the data set of the last Train, for all processes; 0: there was none
   bool continues = false;   ///< the next Train goes on at `position`
   bool may_resume = false;  ///< OnTrainBegin runs: a callback may choose where the run begins
   /// What the last checkpoint says; compiling compares its choices.
@@ -183,8 +188,10 @@ struct Model::Impl {
   absl::Status CheckColumns(const data::Dataset& dataset, int arity, const char* what) const;
   /// Moves the position to where a call of Train begins. Errors: it would continue an epoch of another size.
   absl::Status BeginRun(std::int64_t epochs, const data::Dataset& dataset, std::int64_t steps_per_epoch);
-  /// The rows of the present epoch from the present step on.
+  /// The rows of the present epoch from the present step on. With several processes, those of this rank.
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> OpenEpoch(const data::Dataset& dataset) const;
+  /// Compares the settings of the processes that train together, and gives all of them the state of rank 0.
+  absl::Status ShareStart(const Model& model);
   /// What a checkpoint says of this Model.
   internal::CheckpointMetadata Describe(absl::Span<const Parameter> state) const;
   /// Learns the state and the scalers of a step of the user's own by tracing it on the inputs that a checkpoint names.

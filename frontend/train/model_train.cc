@@ -115,6 +115,7 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
   callbacks_.OnEpochBegin(context_);
   absl::Status status = context_.failure();
   bool complete = false;
+  status.Update(model_.processes.AgreeOnStop(context_));
   while (status.ok() && !context_.stop_requested()) {
     Step step;
     step.timing.data_begin = std::chrono::steady_clock::now();
@@ -124,6 +125,7 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
       const std::chrono::duration<double> waited = step.timing.data_end - step.timing.data_begin;
       context_.data_wait_seconds += waited.count();
       status = Begin(std::move(step));
+      if (status.ok()) status = model_.processes.AgreeOnStop(context_);
       continue;
     }
     status = Flush();
@@ -139,6 +141,8 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
   if (status.ok() && validates) status = model_.Validate(*validation_, callbacks_, context_);
   if (status.ok()) callbacks_.OnEpochEnd(context_);
   status.Update(context_.failure());
+  if (status.ok()) status = model_.processes.SendLearningRates(*context_.trained());
+  if (status.ok()) status = model_.processes.AgreeOnStop(context_);
   return status;
 }
 
@@ -359,10 +363,17 @@ absl::Status Model::Impl::CheckTraining(std::int64_t epochs, const data::Dataset
 }
 
 absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::Dataset& dataset,
-                                const Validation* validation, const CallbackList& callbacks) {
+                                const Validation* validation, const CallbackList& given) {
+  const CallbackList callbacks = processes.is_first() ? given : CallbackList();
   if (absl::Status checked = CheckTraining(epochs, dataset); !checked.ok()) return checked;
   absl::StatusOr<std::int64_t> steps = dataset.size();
   if (!steps.ok()) return steps.status();
+  batches_per_epoch = *steps;
+  *steps /= processes.size();
+  if (*steps == 0 && batches_per_epoch > 0) {
+    return absl::InvalidArgumentError(absl::StrCat("an epoch has ", batches_per_epoch, " batches, and ",
+                                                   processes.size(), " processes take one each a step"));
+  }
   if (absl::Status begun = BeginRun(epochs, dataset, *steps); !begun.ok()) return begun;
   step.cell()->SetTrain(true);
 
@@ -379,6 +390,8 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   callbacks.OnTrainBegin(context);
   may_resume = false;
   absl::Status failure = context.failure();
+  // A callback may have resumed a run.
+  if (failure.ok()) failure = ShareStart(model);
   TrainingRun run(*this, dataset, validation, callbacks, context);
   while (position.run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();
   if (failure.ok() && run.micro_steps_left() > 0) {

@@ -1,0 +1,45 @@
+// Model::Train in several processes: what they agree on before, between and after steps. Not part of the public API.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "frontend/graph/parameter.h"
+#include "frontend/train/run_context.h"
+#include "kernels/communicator.h"
+
+namespace mpc::internal {
+
+/// The processes that train together, as Train sees them. Of one process alone every function does nothing.
+///
+/// All processes call the same functions in the same order. Rank 0 has the callbacks. What they decide and change is
+/// sent to the other ranks at the ends of steps and epochs. Errors: those of the communicator.
+class ProcessTraining {
+ public:
+  ProcessTraining() = default;
+  explicit ProcessTraining(std::shared_ptr<Communicator> processes) : processes_(std::move(processes)) {}
+
+  int size() const { return processes_ == nullptr ? 1 : processes_->size(); }
+  int rank() const { return processes_ == nullptr ? 0 : processes_->rank(); }
+  bool is_first() const { return rank() == 0; }
+  const std::shared_ptr<Communicator>& communicator() const { return processes_; }
+
+  /// Errors (INVALID_ARGUMENT): a line of `settings` that differs between ranks. It is named with both texts.
+  absl::Status CompareSettings(const std::vector<std::string>& settings) const;
+  /// Gives every rank the values of rank 0. The entries have been compared: names, types and shapes agree.
+  absl::Status SendState(const std::vector<Parameter>& state) const;
+  /// Gives every rank the number of rank 0.
+  absl::Status SendNumber(std::int64_t& number) const;
+  /// Lets the run end everywhere where any rank asks for it.
+  absl::Status AgreeOnStop(RunContext& context) const;
+  /// Gives every rank the learning rates of rank 0, where callbacks may have changed them.
+  absl::Status SendLearningRates(TrainedModel& model) const;
+
+ private:
+  std::shared_ptr<Communicator> processes_;  ///< null: this one alone
+};
+
+}  // namespace mpc::internal

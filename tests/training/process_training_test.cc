@@ -1,0 +1,231 @@
+// Training in several processes: the state of all has the bits of one process that accumulates, whatever happens.
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/graph/training_processes.h"
+#include "runtime/distributed/shared_communicator.h"
+#include "tests/runtime/processes.h"
+#include "tests/training/training_support.h"
+
+namespace mpc::testing {
+namespace {
+
+using test::RunProcesses;
+
+const Shape kImage = {2, 6, 6};
+
+std::string TestName() {
+  const ::testing::TestInfo& info = *::testing::UnitTest::GetInstance()->current_test_info();
+  std::string name = absl::StrCat(info.test_suite_name(), ".", info.name());
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+}
+
+std::string FilePath(const std::string& name) {
+  return (std::filesystem::temp_directory_path() / absl::StrCat(TestName(), ".", name)).string();
+}
+
+void Write(const std::string& path, const Snapshot& snapshot) {
+  std::ofstream file(path, std::ios::binary);
+  for (const auto& [name, bytes] : snapshot) {
+    file << name << '\n' << bytes.size() << '\n';
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+}
+
+Snapshot Read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.good()) << path;
+  Snapshot snapshot;
+  std::string name, size;
+  while (std::getline(file, name) && std::getline(file, size)) {
+    std::vector<std::uint8_t>& bytes = snapshot[name];
+    bytes.resize(std::stoul(size));
+    file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  std::filesystem::remove(path);
+  return snapshot;
+}
+
+/// What sums over micro-steps is not there with one micro-step.
+Snapshot WithoutAccumulators(Snapshot snapshot) {
+  std::erase_if(snapshot, [](const auto& entry) { return entry.first.rfind("accumulator.", 0) == 0; });
+  return snapshot;
+}
+
+enum class Rule { kMomentum, kLamb };
+
+struct Setting {
+  Level level;
+  Rule rule = Rule::kMomentum;
+  std::int64_t micro_batches = 4;
+  std::optional<double> clip_global_norm = 0.5;
+};
+
+/// The Model of one process of `processes`, one of which accumulates all micro-batches.
+struct Trained {
+  Trained(const Setting& setting, int processes)
+      : model(network, loss, optimizer(setting.rule),
+              {.amp_level = setting.level.level,
+               .loss_scale_manager = DynamicLossScaleManager({.init_loss_scale = 1024, .scale_window = 3}),
+               .amp_dtype = setting.level.dtype,
+               .accumulation_steps = processes == 1 ? setting.micro_batches : 1,
+               .clip_global_norm = setting.clip_global_norm}) {}
+
+  nn::Optimizer& optimizer(Rule rule) {
+    return rule == Rule::kLamb ? static_cast<nn::Optimizer&>(lamb) : static_cast<nn::Optimizer&>(momentum);
+  }
+
+  ConvNorm network;
+  nn::SoftmaxCrossEntropyWithLogits loss;
+  nn::Momentum momentum{network.TrainableParams(), {.learning_rate = 0.05, .momentum = 0.9}};
+  nn::Lamb lamb{network.TrainableParams(), {.learning_rate = 0.01}};
+  Model model;
+};
+
+/// 24 batches. One has an infinity, so that the updates which read it are skipped.
+data::Dataset Rows() {
+  std::vector<data::Row> batches;
+  for (std::int64_t i = 0; i < 24; ++i) batches.push_back(MakeBatch(kImage, 8, i));
+  batches[9] = WithBadValue(batches[9], kInfinity);
+  return Batches(std::move(batches));
+}
+
+/// Makes this process rank `rank` of `size`, which one thread computes.
+absl::Status Join(int rank, int size) {
+  if (absl::Status status = SetContext({.num_threads = 1}); !status.ok()) return status;
+  SetSeed(7);
+  if (size == 1) return absl::OkStatus();
+  distributed::SharedGroup group;
+  group.name = absl::StrCat("mpc_", TestName(), "_", ::getppid(), "_", size);
+  group.rank = rank;
+  group.size = size;
+  group.timeout = std::chrono::seconds(60);
+  absl::StatusOr<std::unique_ptr<Communicator>> joined = distributed::CreateSharedCommunicator(group);
+  if (!joined.ok()) return joined.status();
+  internal::SetTrainingProcesses(*std::move(joined));
+  return absl::OkStatus();
+}
+
+/// The state of every process after training, which is the same.
+Snapshot TrainIn(int processes, const Setting& setting) {
+  EXPECT_TRUE(RunProcesses(processes, [&](int rank) {
+    MPC_EXPECT_OK(Join(rank, processes));
+    Trained trained(setting, processes);
+    MPC_EXPECT_OK(trained.model.Train(2, Rows()));
+    EXPECT_GT(trained.model.skipped_steps(), 0);
+    Write(FilePath(absl::StrCat(rank)), StateOf(trained.model));
+    return 0;
+  }));
+  Snapshot first = Read(FilePath("0"));
+  for (int rank = 1; rank < processes; ++rank) {
+    EXPECT_EQ(Differences(first, Read(FilePath(absl::StrCat(rank)))), std::vector<std::string>{}) << rank;
+  }
+  EXPECT_GT(first.size(), 10U);
+  return WithoutAccumulators(std::move(first));
+}
+
+class ProcessTraining : public ::testing::TestWithParam<Level> {};
+
+TEST_P(ProcessTraining, HasTheBitsOfOneProcessThatAccumulates) {
+  for (const Rule rule : {Rule::kMomentum, Rule::kLamb}) {
+    for (const int processes : {2, 4}) {
+      const Setting setting{GetParam(), rule, processes};
+      const Snapshot alone = TrainIn(1, setting);
+      EXPECT_EQ(Differences(alone, TrainIn(processes, setting)), std::vector<std::string>{}) << processes;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, ProcessTraining,
+                         ::testing::Values(Level{"O0", DType::kF32}, Level{"O2", DType::kF16}), LevelName);
+
+const Setting kSetting{{"O2", DType::kF16}};
+
+TEST(ProcessTraining, ARunContinuesInAnotherNumberOfProcesses) {
+  const std::string file = FilePath("checkpoint");
+  const auto train = [&](int processes, std::int64_t epochs, bool resumes) {
+    return RunProcesses(processes, [&](int rank) {
+      MPC_EXPECT_OK(Join(rank, processes));
+      Trained trained(kSetting, processes);
+      if (resumes) MPC_EXPECT_OK(trained.model.LoadCheckpoint(file).status());
+      MPC_EXPECT_OK(trained.model.Train(epochs, Rows()));
+      MPC_EXPECT_OK(trained.model.SaveCheckpoint(file));
+      if (rank == 0) Write(FilePath("state"), StateOf(trained.model));
+      return 0;
+    });
+  };
+  ASSERT_TRUE(train(4, 2, false));
+  const Snapshot whole = WithoutAccumulators(Read(FilePath("state")));
+  for (const auto& [first, then] : {std::pair(1, 4), std::pair(4, 1)}) {
+    ASSERT_TRUE(train(first, 1, false));
+    ASSERT_TRUE(train(then, 2, true));
+    EXPECT_EQ(Differences(whole, WithoutAccumulators(Read(FilePath("state")))), std::vector<std::string>{})
+        << first << " then " << then;
+  }
+  std::filesystem::remove(file);
+}
+
+TEST(ProcessTraining, NamesWhatDiffersBetweenProcesses) {
+  EXPECT_TRUE(RunProcesses(2, [&](int rank) {
+    MPC_EXPECT_OK(Join(rank, 2));
+    Setting setting = kSetting;
+    if (rank == 1) setting.clip_global_norm = 0.25;
+    Trained trained(setting, 2);
+    const absl::Status status = trained.model.Train(1, Rows());
+    EXPECT_EQ(status.message(),
+              "processes that train together differ: rank 0 has \"clip_global_norm: 0.5\", rank 1 has "
+              "\"clip_global_norm: 0.25\"");
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    return 0;
+  }));
+}
+
+TEST(ProcessTraining, RefusesAnEpochWithFewerBatchesThanProcesses) {
+  EXPECT_TRUE(RunProcesses(2, [&](int rank) {
+    MPC_EXPECT_OK(Join(rank, 2));
+    Trained trained(kSetting, 2);
+    const absl::Status status = trained.model.Train(1, GoodBatches(kImage, 1));
+    EXPECT_EQ(status.message(), "an epoch has 1 batches, and 2 processes take one each a step");
+    return 0;
+  }));
+}
+
+/// Rank 0 alone has callbacks: what they ask for ends the run in all processes.
+TEST(ProcessTraining, AStopOfRankZeroEndsTheRunOfAll) {
+  EXPECT_TRUE(RunProcesses(2, [&](int rank) {
+    MPC_EXPECT_OK(Join(rank, 2));
+    Trained trained(kSetting, 2);
+    LambdaCallback stop({.on_step_end = [&](RunContext& context) {
+      EXPECT_EQ(rank, 0);
+      if (context.global_step == 5) context.RequestStop();
+    }});
+    MPC_EXPECT_OK(trained.model.Train(2, Rows(), {stop}));
+    EXPECT_EQ(trained.model.global_step(), 5);
+    return 0;
+  }));
+}
+
+TEST(ProcessTraining, AProcessThatIsKilledEndsTheOthersWithItsRank) {
+  EXPECT_TRUE(RunProcesses(
+      2,
+      [&](int rank) {
+        MPC_EXPECT_OK(Join(rank, 2));
+        Trained trained(kSetting, 2);
+        LambdaCallback end({.on_step_end = [&](RunContext& context) {
+          if (context.global_step == 3) ::raise(SIGKILL);
+        }});
+        const absl::Status status = trained.model.Train(2, Rows(), {end});
+        EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+        EXPECT_NE(status.message().find("rank 0"), std::string::npos) << status;
+        return 0;
+      },
+      /*killed=*/{0}));
+}
+
+}  // namespace
+}  // namespace mpc::testing
