@@ -41,10 +41,10 @@ class ProcessGroup {
  public:
   /// Joins and waits for all ranks. Rank 0 starts the store.
   ///
-  /// Errors that reach all ranks that wait, and name those at fault:
-  /// * INVALID_ARGUMENT: another size, version or hash on some rank;
-  /// * ALREADY_EXISTS: a rank that comes twice;
-  /// * UNAVAILABLE: a rank that ends meanwhile;
+  /// Errors that reach all ranks that wait, and name those at fault.
+  /// * INVALID_ARGUMENT: another size, version or hash on some rank.
+  /// * ALREADY_EXISTS: a rank that comes twice.
+  /// * UNAVAILABLE: a rank that ends meanwhile.
   /// * DEADLINE_EXCEEDED: ranks that do not come.
   ///
   /// Errors of one rank are those of StoreServer::Start and Store::Connect, and a rank not below its size. An address
