@@ -113,7 +113,7 @@ void RankIsKilled() {
 
 void RankNeverOpens() {
   const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
-  if (rank != nullptr && std::string(rank) == "1") return;
+  if (rank != nullptr && std::string(rank) == "1") ::_exit(4);
   Opened(std::chrono::seconds(60));
 }
 

@@ -51,9 +51,14 @@ class MpiExchange final : public PeerExchange {
   absl::Status Duplicate();
   absl::Status CheckThread() const;
   absl::Status ExchangeMessage(int peer, absl::Span<const std::byte> send, absl::Span<std::byte> receive);
-  absl::Status CheckReceived(int peer, const MPI_Status& received, std::size_t expected) const;
-  /// Returns when all `requests` are complete, or with the reason to wait no longer. `peer` may be MPI_ANY_SOURCE.
-  absl::Status Wait(int peer, absl::Span<MPI_Request> requests, absl::Span<MPI_Status> statuses);
+  /// Waits for a message of the size of `receive`, and begins to receive it.
+  absl::Status StartReceive(int peer, absl::Span<std::byte> receive, Clock::time_point start, MPI_Request* request);
+  /// Calls `test(&done)`, which returns a code of MPI, until it is done or there is a reason to wait no longer. The
+  /// time limit begins at `start`. `peer` may be MPI_ANY_SOURCE.
+  template <typename Test>
+  absl::Status Until(int peer, Clock::time_point start, const Test& test);
+  /// Waits until all `requests` are complete.
+  absl::Status Wait(int peer, absl::Span<MPI_Request> requests, Clock::time_point start);
   /// Whether there is a reason to wait for `peer` no longer.
   absl::Status Look(int peer, Clock::duration waited) const;
   /// Whether a process has said that it failed.
