@@ -3,5 +3,6 @@
 
 #include "mpc/amp.h"
 #include "mpc/data.h"
+#include "mpc/distributed.h"
 #include "mpc/nn.h"
 #include "mpc/train.h"

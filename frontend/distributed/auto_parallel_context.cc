@@ -1,0 +1,57 @@
+#include "frontend/distributed/auto_parallel_context.h"
+
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+
+namespace mpc {
+namespace {
+
+AutoParallelOptions& Context() {
+  static auto* const context = new AutoParallelOptions;
+  return *context;
+}
+
+absl::string_view Name(ParallelMode mode) {
+  switch (mode) {
+    case ParallelMode::kStandAlone:
+      return "kStandAlone";
+    case ParallelMode::kDataParallel:
+      return "kDataParallel";
+    case ParallelMode::kHybridParallel:
+      return "kHybridParallel";
+    case ParallelMode::kSemiAutoParallel:
+      return "kSemiAutoParallel";
+    case ParallelMode::kAutoParallel:
+      return "kAutoParallel";
+  }
+  return "no ParallelMode";
+}
+
+absl::Status Refused(absl::string_view field, absl::string_view given, absl::string_view accepted) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("SetAutoParallelContext: ", field, " is ", given, "; accepted ", accepted));
+}
+
+}  // namespace
+
+absl::Status SetAutoParallelContext(const AutoParallelOptions& options) {
+  const ParallelMode mode = options.parallel_mode;
+  if (mode != ParallelMode::kStandAlone && mode != ParallelMode::kDataParallel) {
+    return Refused("parallel_mode", Name(mode), "are kStandAlone and kDataParallel");
+  }
+  if (options.communication_dtype != DType::kF32) {
+    const std::string_view name = DTypeName(options.communication_dtype);
+    return Refused("communication_dtype", {name.data(), name.size()}, "is f32");
+  }
+  if (options.reduction != GradientReduction::kOrdered) return Refused("reduction", "kFast", "is kOrdered");
+  if (options.loss_weight != LossWeight::kRows) return Refused("loss_weight", "kElements", "is kRows");
+  Context() = options;
+  return absl::OkStatus();
+}
+
+void ResetAutoParallelContext() { Context() = {}; }
+
+const AutoParallelOptions& GetAutoParallelContext() { return Context(); }
+
+}  // namespace mpc

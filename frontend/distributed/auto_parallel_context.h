@@ -1,0 +1,54 @@
+// How training is spread over processes: MindSpore's auto parallel context.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "kernels/dtype.h"
+
+namespace mpc {
+
+/// What of a training step each process has. The last three are MindSpore's and are refused.
+enum class ParallelMode : std::uint8_t {
+  kStandAlone,        ///< all of it, and processes know nothing of each other
+  kDataParallel,      ///< the whole network, and a share of the batches
+  kHybridParallel,    ///< what the program says for each operation
+  kSemiAutoParallel,  ///< a part of the network that the program names
+  kAutoParallel,      ///< a part of the network that is searched for
+};
+
+/// In which order gradients are added.
+enum class GradientReduction : std::uint8_t {
+  kOrdered,  ///< a balanced tree over the micro-batches of an update: the same bits with any number of ranks
+  kFast,     ///< the order of the transport: the same bits in all ranks, and others with another number of them
+};
+
+/// What the weight of a micro-batch's loss in an update is.
+enum class LossWeight : std::uint8_t {
+  kRows,      ///< its share of rows, so that equal batches count the same
+  kElements,  ///< its share of the elements that count, which `ignore_index` leaves out of the mean
+};
+
+/// MindSpore's names. `gradients_mean` is true by default: the update is that of the mean loss over all ranks. So a
+/// learning rate keeps its meaning with any number of ranks. MindSpore's default is false, which adds the ranks'
+/// gradients.
+struct AutoParallelOptions {
+  ParallelMode parallel_mode = ParallelMode::kStandAlone;
+  bool gradients_mean = true;               ///< divides the sum of gradients by the micro-batches of an update
+  DType communication_dtype = DType::kF32;  ///< the type of gradients on the wire
+  GradientReduction reduction = GradientReduction::kOrdered;
+  LossWeight loss_weight = LossWeight::kRows;
+  friend bool operator==(const AutoParallelOptions&, const AutoParallelOptions&) = default;
+};
+
+/// Sets how Models and steps that are made from now on train. It may be called before or after distributed::Init. An
+/// error leaves the context as it was. Errors (INVALID_ARGUMENT), with what was given and what is accepted: a mode but
+/// kStandAlone and kDataParallel. Further errors: another communication_dtype than f32, kFast and kElements, which are
+/// not followed yet.
+absl::Status SetAutoParallelContext(const AutoParallelOptions& options);
+/// The defaults again.
+void ResetAutoParallelContext();
+/// MindSpore's get_auto_parallel_context.
+const AutoParallelOptions& GetAutoParallelContext();
+
+}  // namespace mpc

@@ -1,0 +1,130 @@
+#include "frontend/distributed/join_group.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/distributed/mpi/mpi_library.h"
+#include "runtime/distributed/shared_communicator.h"
+
+namespace mpc::distributed::internal {
+namespace {
+
+using runtime::LaunchEnvironment;
+using runtime::ProcessGroup;
+using runtime::RankInfo;
+
+constexpr int kMostPort = 65535;
+
+absl::Status Refused(const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat("distributed::Init: ", what));
+}
+
+/// Takes `text`, "host:port" or "[host]:port", apart.
+absl::Status SetAddress(const std::string& text, LaunchEnvironment& place) {
+  const std::size_t colon = text.rfind(':');
+  std::string host = text.substr(0, colon == std::string::npos ? 0 : colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  int port = 0;
+  const bool valid = !host.empty() && absl::SimpleAtoi(text.substr(colon + 1), &port) && port > 0 && port <= kMostPort;
+  if (!valid)
+    return Refused(absl::StrCat("address is '", text, "'; accepted is host:port with a port from 1 to 65535"));
+  place.address = std::move(host);
+  place.port = port;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LaunchEnvironment> PlaceThatOptionsSay(const Options& options) {
+  if (!options.rank || !options.size) return Refused("rank and size must be given together");
+  if (*options.size < 1 || *options.size > runtime::kMostRanks) {
+    return Refused(absl::StrCat("size is ", *options.size, "; accepted are 1 to ", runtime::kMostRanks));
+  }
+  if (*options.rank < 0 || *options.rank >= *options.size) {
+    return Refused(absl::StrCat("rank is ", *options.rank, "; accepted are 0 to ", *options.size - 1));
+  }
+  if (*options.size > 1 && options.address.empty()) {
+    return Refused(absl::StrCat("size is ", *options.size, ", and several processes need the address of rank 0"));
+  }
+  LaunchEnvironment place;
+  place.rank = *options.rank;
+  place.size = *options.size;
+  return place;
+}
+
+absl::string_view Name(Transport transport) {
+  switch (transport) {
+    case Transport::kAuto:
+      return "auto";
+    case Transport::kShared:
+      return "shared";
+    case Transport::kMpi:
+      return "mpi";
+  }
+  return "unknown";
+}
+
+/// A group of one machine shares a mapping, and other groups need MPI.
+absl::StatusOr<Transport> Choose(Transport asked, const ProcessGroup& control) {
+  const RankInfo& first = control.ranks().front();
+  const bool one_machine = first.local_size == control.size();
+  if (asked == Transport::kAuto) return one_machine ? Transport::kShared : Transport::kMpi;
+  if (asked == Transport::kMpi || one_machine) return asked;
+  const auto other = std::ranges::find_if(
+      control.ranks(), [&](const RankInfo& rank) { return rank.host != first.host || rank.machine != first.machine; });
+  return Refused(absl::StrCat("transport shared is for one machine, but ", RankText(first), " and ", RankText(*other),
+                              " are on two; accepted is mpi"));
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> Connect(Transport transport, const Options& options,
+                                                      const ProcessGroup& control) {
+  if (transport == Transport::kMpi) {
+    return OpenMpiCommunicator({.timeout = options.timeout, .size = control.size()});
+  }
+  return CreateSharedCommunicator({.name = absl::StrCat("mpc-", absl::Hex(control.job_nonce(), absl::kZeroPad16)),
+                                   .rank = control.rank(),
+                                   .size = control.size(),
+                                   .timeout = options.timeout});
+}
+
+}  // namespace
+
+absl::StatusOr<LaunchEnvironment> PlaceOf(const Options& options, const std::function<const char*(const char*)>& get) {
+  if (options.timeout.count() <= 0) {
+    return Refused(absl::StrCat("timeout is ", options.timeout.count(), " ms; accepted is above 0"));
+  }
+  const bool told = options.rank || options.size;
+  absl::StatusOr<LaunchEnvironment> place = told ? PlaceThatOptionsSay(options) : runtime::ReadLaunchEnvironment(get);
+  if (!place.ok() || options.address.empty()) return place;
+  if (absl::Status status = SetAddress(options.address, *place); !status.ok()) return status;
+  return place;
+}
+
+absl::StatusOr<JoinedGroup> JoinGroup(const Options& options, const std::function<const char*(const char*)>& get) {
+  absl::StatusOr<LaunchEnvironment> place = PlaceOf(options, get);
+  if (!place.ok()) return place.status();
+  JoinedGroup group{.place = *std::move(place), .control = nullptr, .communicator = nullptr};
+  if (group.place.size == 1) return group;
+  const std::string transport_asked(Name(options.transport));
+  absl::StatusOr<std::unique_ptr<ProcessGroup>> control = ProcessGroup::Join(
+      {.environment = group.place, .hashes = {{"transport", transport_asked}}, .time_limit = options.timeout});
+  if (!control.ok()) return control.status();
+  group.control = *std::move(control);
+  const RankInfo& own = group.control->ranks()[static_cast<std::size_t>(group.place.rank)];
+  group.place.local_rank = own.local_rank;
+  group.place.local_size = own.local_size;
+  absl::StatusOr<Transport> transport = Choose(options.transport, *group.control);
+  if (!transport.ok()) {
+    group.control->Leave();
+    return transport.status();
+  }
+  absl::StatusOr<std::unique_ptr<Communicator>> communicator = Connect(*transport, options, *group.control);
+  if (!communicator.ok()) {
+    group.control->ReportFailure(std::string(communicator.status().message())).IgnoreError();
+    return communicator.status();
+  }
+  group.communicator = *std::move(communicator);
+  return group;
+}
+
+}  // namespace mpc::distributed::internal

@@ -1,0 +1,30 @@
+// How a process finds the others: behind distributed::Init. Not part of the public API.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "frontend/distributed/distributed.h"
+#include "kernels/communicator.h"
+#include "runtime/distributed/launch_environment.h"
+#include "runtime/distributed/rendezvous.h"
+
+namespace mpc::distributed::internal {
+
+/// What Init keeps. Members are destroyed from the last one up.
+struct JoinedGroup {
+  runtime::LaunchEnvironment place;
+  std::unique_ptr<runtime::ProcessGroup> control;  ///< null where there is one process
+  std::unique_ptr<Communicator> communicator;      ///< as above
+};
+
+/// The environment with what `options` say in place of it. `get` reads a variable. Errors (INVALID_ARGUMENT): options
+/// that are out of range, or given without others that they need.
+absl::StatusOr<runtime::LaunchEnvironment> PlaceOf(const Options& options,
+                                                   const std::function<const char*(const char*)>& get);
+
+/// Errors are those of Init.
+absl::StatusOr<JoinedGroup> JoinGroup(const Options& options, const std::function<const char*(const char*)>& get);
+
+}  // namespace mpc::distributed::internal
