@@ -40,6 +40,7 @@ absl::Status SetAutoParallelContext(const AutoParallelOptions& options) {
   if (mode != ParallelMode::kStandAlone && mode != ParallelMode::kDataParallel) {
     return Refused("parallel_mode", Name(mode), "are kStandAlone and kDataParallel");
   }
+  if (!options.gradients_mean) return Refused("gradients_mean", "false", "is true");
   if (options.communication_dtype != DType::kF32) {
     const std::string_view name = DTypeName(options.communication_dtype);
     return Refused("communication_dtype", {name.data(), name.size()}, "is f32");

@@ -43,8 +43,8 @@ struct AutoParallelOptions {
 
 /// Sets how Models and steps that are made from now on train. It may be called before or after distributed::Init. An
 /// error leaves the context as it was. Errors (INVALID_ARGUMENT), with what was given and what is accepted: a mode but
-/// kStandAlone and kDataParallel. Further errors: another communication_dtype than f32, kFast and kElements, which are
-/// not followed yet.
+/// kStandAlone and kDataParallel. Further errors: gradients_mean = false, another communication_dtype than f32, kFast
+/// and kElements, which are not followed yet.
 absl::Status SetAutoParallelContext(const AutoParallelOptions& options);
 /// The defaults again.
 void ResetAutoParallelContext();

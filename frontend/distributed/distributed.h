@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -10,9 +11,8 @@
 
 namespace mpc {
 class Communicator;
-}
 
-namespace mpc::distributed {
+namespace distributed {
 
 /// What carries numbers between processes.
 enum class Transport : std::uint8_t {
@@ -56,7 +56,8 @@ int GetLocalRank();
 
 namespace internal {
 /// Null without Init and where there is one process.
-Communicator* GetCommunicator();
+std::shared_ptr<Communicator> GetCommunicator();
 }  // namespace internal
 
-}  // namespace mpc::distributed
+}  // namespace distributed
+}  // namespace mpc

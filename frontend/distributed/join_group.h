@@ -16,7 +16,7 @@ namespace mpc::distributed::internal {
 struct JoinedGroup {
   runtime::LaunchEnvironment place;
   std::unique_ptr<runtime::ProcessGroup> control;  ///< null where there is one process
-  std::unique_ptr<Communicator> communicator;      ///< as above
+  std::shared_ptr<Communicator> communicator;      ///< as above; Models that train hold it too
 };
 
 /// The environment with what `options` say in place of it. `get` reads a variable. Errors (INVALID_ARGUMENT): options

@@ -168,15 +168,23 @@ absl::Status Model::Impl::BeginRun(std::int64_t epochs, const data::Dataset& dat
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<data::DatasetIterator>> Model::Impl::OpenShare(const data::Dataset& dataset,
+                                                                              std::int64_t epoch,
+                                                                              std::int64_t first_update,
+                                                                              data::PartialUpdate partial) const {
+  absl::StatusOr<std::unique_ptr<data::ShareIterator>> share =
+      dataset.NewShareIterator(epoch, {.micro_batches = processes.size(),
+                                       .rank = processes.rank(),
+                                       .ranks = processes.size(),
+                                       .first_update = first_update,
+                                       .partial = partial});
+  if (!share.ok()) return share.status();
+  return *std::move(share);
+}
+
 absl::StatusOr<std::unique_ptr<data::DatasetIterator>> Model::Impl::OpenEpoch(const data::Dataset& dataset) const {
   if (processes.size() > 1) {
-    absl::StatusOr<std::unique_ptr<data::ShareIterator>> share =
-        dataset.NewShareIterator(position.data_epoch, {.micro_batches = processes.size(),
-                                                       .rank = processes.rank(),
-                                                       .ranks = processes.size(),
-                                                       .first_update = position.step_in_epoch});
-    if (!share.ok()) return share.status();
-    return *std::move(share);
+    return OpenShare(dataset, position.data_epoch, position.step_in_epoch, data::PartialUpdate::kDrop);
   }
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(position.data_epoch);
   if (!rows.ok()) return rows.status();

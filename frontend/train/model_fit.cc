@@ -49,7 +49,10 @@ absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::
   step_options.input_names = dataset.column_names();
   step_options.output_names = {"loss", "predictions"};
   metrics.Clear();
-  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(0);
+  // A metric of the user's own may have no state that travels. Every process then evaluates all rows.
+  const bool shares = processes.size() > 1 && metrics.SaveState().ok();
+  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows =
+      shares ? OpenShare(dataset, 0, 0, data::PartialUpdate::kKeep) : dataset.NewIterator(0);
   if (!rows.ok()) return rows.status();
   data::Row row;
   for (;;) {
@@ -61,6 +64,9 @@ absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::
     if (absl::Status ran = (*program)->Run(row); !ran.ok()) return ran;
     absl::Status updated = metrics.Update((*program)->Output(0), (*program)->Output(1), row.back());
     if (!updated.ok()) return updated;
+  }
+  if (shares) {
+    if (absl::Status merged = processes.MergeMetrics(metrics); !merged.ok()) return merged;
   }
   absl::StatusOr<std::vector<std::pair<std::string, double>>> values = metrics.Eval();
   if (!values.ok()) return values.status();

@@ -12,7 +12,6 @@
 #include "frontend/graph/context.h"
 #include "frontend/state/checkpoint_fit.h"
 #include "frontend/state/checkpoint_metadata.h"
-#include "frontend/graph/training_processes.h"
 #include "frontend/train/model.h"
 #include "frontend/train/process_training.h"
 
@@ -88,7 +87,7 @@ struct Model::Impl {
   std::vector<std::shared_ptr<LossScaler>> more_scalers;  ///< scalers of losses 1, 2, ... where there are several
   internal::RngState rng;
   /// Those that were there when the Model was made.
-  internal::ProcessTraining processes{internal::TrainingProcesses()};
+  internal::ProcessTraining processes = internal::ProcessTraining::FromContext();
   /// What passes add to this Model's Programs: low copies of parameters, accumulators.
   std::shared_ptr<internal::PassState> pass_state = std::make_shared<internal::PassState>();
   std::vector<const nn::Cell*> networks;
@@ -190,6 +189,10 @@ struct Model::Impl {
   absl::Status BeginRun(std::int64_t epochs, const data::Dataset& dataset, std::int64_t steps_per_epoch);
   /// The rows of the present epoch from the present step on. With several processes, those of this rank.
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> OpenEpoch(const data::Dataset& dataset) const;
+  /// The batches of this rank, of which every process takes one an update.
+  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> OpenShare(const data::Dataset& dataset, std::int64_t epoch,
+                                                                   std::int64_t first_update,
+                                                                   data::PartialUpdate partial) const;
   /// Compares the settings of the processes that train together, and gives all of them the state of rank 0.
   absl::Status ShareStart(const Model& model);
   /// What a checkpoint says of this Model.

@@ -4,8 +4,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "frontend/distributed/auto_parallel_context.h"
+#include "frontend/distributed/distributed.h"
+#include "frontend/distributed/exchange.h"
 
 namespace mpc::internal {
+
+ProcessTraining ProcessTraining::FromContext() {
+  const bool shares = GetAutoParallelContext().parallel_mode == ParallelMode::kDataParallel;
+  return ProcessTraining(shares ? distributed::internal::GetCommunicator() : nullptr);
+}
 
 absl::Status ProcessTraining::SendNumber(std::int64_t& number) const {
   return size() == 1 ? absl::OkStatus() : processes_->Broadcast(&number, sizeof(number), 0);
@@ -13,32 +22,12 @@ absl::Status ProcessTraining::SendNumber(std::int64_t& number) const {
 
 absl::Status ProcessTraining::CompareSettings(const std::vector<std::string>& settings) const {
   if (size() == 1) return absl::OkStatus();
-  const auto ranks = static_cast<std::size_t>(size());
-  // Texts of all ranks have the length of the longest.
-  std::string own = absl::StrJoin(settings, "\n");
-  std::vector<std::int64_t> lengths(ranks);
-  const auto length = static_cast<std::int64_t>(own.size());
-  if (absl::Status status = processes_->AllGather(&length, lengths.data(), sizeof(length)); !status.ok()) return status;
-  own.resize(static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end())), '\n');
-  std::string all(own.size() * ranks, '\0');
-  if (absl::Status status = processes_->AllGather(own.data(), all.data(), own.size()); !status.ok()) return status;
-  const auto lines = [&](std::size_t rank) {
-    std::vector<std::string> text;
-    std::string line;
-    for (char character : all.substr(rank * own.size(), own.size())) {
-      if (character != '\n') {
-        line += character;
-        continue;
-      }
-      text.push_back(line);
-      line.clear();
-    }
-    text.push_back(line);
-    return text;
-  };
-  const std::vector<std::string> first = lines(0);
-  for (std::size_t rank = 1; rank < ranks; ++rank) {
-    const std::vector<std::string> other = lines(rank);
+  const absl::StatusOr<std::vector<std::string>> all =
+      distributed::GatherBytes(*processes_, absl::StrJoin(settings, "\n"));
+  if (!all.ok()) return all.status();
+  const std::vector<std::string> first = absl::StrSplit(all->front(), '\n');
+  for (std::size_t rank = 1; rank < all->size(); ++rank) {
+    const std::vector<std::string> other = absl::StrSplit((*all)[rank], '\n');
     for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
       const std::string of_first = i < first.size() ? first[i] : "";
       const std::string of_other = i < other.size() ? other[i] : "";
@@ -66,15 +55,24 @@ absl::Status ProcessTraining::SendState(const std::vector<Parameter>& state) con
 
 absl::Status ProcessTraining::AgreeOnStop(RunContext& context) const {
   if (size() == 1) return absl::OkStatus();
-  std::int32_t wish = context.interrupted() ? 2 : context.stop_requested() ? 1 : 0;
-  ReducedPart part;
-  part.input = part.output = &wish;
-  part.elements = 1;
-  part.dtype = DType::kI32;
-  part.reduction = Reduction::kMax;
-  if (absl::Status status = processes_->AllReduce({&part, 1}); !status.ok()) return status;
-  if (wish >= 1) context.RequestStop();
-  if (wish >= 2) context.Interrupt();
+  const absl::StatusOr<std::int64_t> wish =
+      distributed::AgreeOnMaximum(*processes_, context.interrupted() ? 2 : context.stop_requested() ? 1 : 0);
+  if (!wish.ok()) return wish.status();
+  if (*wish >= 1) context.RequestStop();
+  if (*wish >= 2) context.Interrupt();
+  return absl::OkStatus();
+}
+
+absl::Status ProcessTraining::MergeMetrics(const MetricList& metrics) const {
+  if (size() == 1) return absl::OkStatus();
+  const absl::StatusOr<std::string> own = metrics.SaveState();
+  if (!own.ok()) return own.status();
+  const absl::StatusOr<std::vector<std::string>> all = distributed::GatherBytes(*processes_, *own);
+  if (!all.ok()) return all.status();
+  metrics.Clear();
+  for (const std::string& state : *all) {
+    if (absl::Status status = metrics.MergeState(state); !status.ok()) return status;
+  }
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "frontend/graph/parameter.h"
+#include "frontend/train/metric.h"
 #include "frontend/train/run_context.h"
 #include "kernels/communicator.h"
 
@@ -19,8 +20,9 @@ namespace mpc::internal {
 /// sent to the other ranks at the ends of steps and epochs. Errors: those of the communicator.
 class ProcessTraining {
  public:
-  ProcessTraining() = default;
   explicit ProcessTraining(std::shared_ptr<Communicator> processes) : processes_(std::move(processes)) {}
+  /// The group of distributed::Init where SetAutoParallelContext asks for kDataParallel, else this process alone.
+  static ProcessTraining FromContext();
 
   int size() const { return processes_ == nullptr ? 1 : processes_->size(); }
   int rank() const { return processes_ == nullptr ? 0 : processes_->rank(); }
@@ -35,6 +37,8 @@ class ProcessTraining {
   absl::Status SendNumber(std::int64_t& number) const;
   /// Lets the run end everywhere where any rank asks for it.
   absl::Status AgreeOnStop(RunContext& context) const;
+  /// Gives every rank the metrics over the batches of all ranks, in their order.
+  absl::Status MergeMetrics(const MetricList& metrics) const;
   /// Gives every rank the learning rates of rank 0, where callbacks may have changed them.
   absl::Status SendLearningRates(TrainedModel& model) const;
 

@@ -93,9 +93,8 @@ TEST(Exchange, MetricsOfAllRanksAreMergedInTheirOrder) {
 TEST(AutoParallelContext, DividesByDefaultAndIsReset) {
   EXPECT_EQ(GetAutoParallelContext(), AutoParallelOptions{});
   EXPECT_TRUE(GetAutoParallelContext().gradients_mean);
-  ASSERT_TRUE(SetAutoParallelContext({.parallel_mode = ParallelMode::kDataParallel, .gradients_mean = false}).ok());
+  ASSERT_TRUE(SetAutoParallelContext({.parallel_mode = ParallelMode::kDataParallel}).ok());
   EXPECT_EQ(GetAutoParallelContext().parallel_mode, ParallelMode::kDataParallel);
-  EXPECT_FALSE(GetAutoParallelContext().gradients_mean);
   ResetAutoParallelContext();
   EXPECT_EQ(GetAutoParallelContext(), AutoParallelOptions{});
 }
@@ -103,6 +102,8 @@ TEST(AutoParallelContext, DividesByDefaultAndIsReset) {
 TEST(AutoParallelContext, RefusesByNameWhatIsNotFollowed) {
   EXPECT_EQ(ErrorOf(SetAutoParallelContext({.parallel_mode = ParallelMode::kSemiAutoParallel})),
             "SetAutoParallelContext: parallel_mode is kSemiAutoParallel; accepted are kStandAlone and kDataParallel");
+  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.gradients_mean = false})),
+            "SetAutoParallelContext: gradients_mean is false; accepted is true");
   EXPECT_EQ(ErrorOf(SetAutoParallelContext({.communication_dtype = DType::kBF16})),
             "SetAutoParallelContext: communication_dtype is bf16; accepted is f32");
   EXPECT_EQ(ErrorOf(SetAutoParallelContext({.reduction = GradientReduction::kFast})),

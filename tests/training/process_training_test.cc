@@ -1,13 +1,15 @@
 // Training in several processes: the state of all has the bits of one process that accumulates, whatever happens.
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/graph/training_processes.h"
-#include "runtime/distributed/shared_communicator.h"
+#include "mpc/distributed.h"
 #include "tests/runtime/processes.h"
 #include "tests/training/training_support.h"
 
@@ -95,31 +97,55 @@ data::Dataset Rows() {
   return Batches(std::move(batches));
 }
 
+/// A port of this machine that nothing listens on.
+int FreePort() {
+  const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  EXPECT_EQ(::bind(descriptor, reinterpret_cast<sockaddr*>(&address), length), 0);
+  EXPECT_EQ(::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  ::close(descriptor);
+  return ntohs(address.sin_port);
+}
+
 /// Makes this process rank `rank` of `size`, which one thread computes.
-absl::Status Join(int rank, int size) {
+absl::Status Join(int rank, int size, int port) {
   if (absl::Status status = SetContext({.num_threads = 1}); !status.ok()) return status;
   SetSeed(7);
-  if (size == 1) return absl::OkStatus();
-  distributed::SharedGroup group;
-  group.name = absl::StrCat("mpc_", TestName(), "_", ::getppid(), "_", size);
-  group.rank = rank;
-  group.size = size;
-  group.timeout = std::chrono::seconds(60);
-  absl::StatusOr<std::unique_ptr<Communicator>> joined = distributed::CreateSharedCommunicator(group);
-  if (!joined.ok()) return joined.status();
-  internal::SetTrainingProcesses(*std::move(joined));
-  return absl::OkStatus();
+  if (absl::Status status = SetAutoParallelContext({.parallel_mode = ParallelMode::kDataParallel}); !status.ok()) {
+    return status;
+  }
+  distributed::Options options;
+  options.rank = rank;
+  options.size = size;
+  options.address = absl::StrCat("127.0.0.1:", port);
+  return distributed::Init(options);
+}
+
+/// Runs `body` in `size` processes that have joined.
+::testing::AssertionResult RunGroup(int size, const std::function<void(int rank)>& body,
+                                    const std::vector<int>& killed = {}) {
+  const int port = FreePort();
+  return RunProcesses(
+      size,
+      [&](int rank) {
+        MPC_EXPECT_OK(Join(rank, size, port));
+        if (!::testing::Test::HasFailure()) body(rank);
+        distributed::Finalize();
+        return 0;
+      },
+      killed);
 }
 
 /// The state of every process after training, which is the same.
 Snapshot TrainIn(int processes, const Setting& setting) {
-  EXPECT_TRUE(RunProcesses(processes, [&](int rank) {
-    MPC_EXPECT_OK(Join(rank, processes));
+  EXPECT_TRUE(RunGroup(processes, [&](int rank) {
     Trained trained(setting, processes);
     MPC_EXPECT_OK(trained.model.Train(2, Rows()));
     EXPECT_GT(trained.model.skipped_steps(), 0);
     Write(FilePath(absl::StrCat(rank)), StateOf(trained.model));
-    return 0;
   }));
   Snapshot first = Read(FilePath("0"));
   for (int rank = 1; rank < processes; ++rank) {
@@ -149,14 +175,12 @@ const Setting kSetting{{"O2", DType::kF16}};
 TEST(ProcessTraining, ARunContinuesInAnotherNumberOfProcesses) {
   const std::string file = FilePath("checkpoint");
   const auto train = [&](int processes, std::int64_t epochs, bool resumes) {
-    return RunProcesses(processes, [&](int rank) {
-      MPC_EXPECT_OK(Join(rank, processes));
+    return RunGroup(processes, [&](int rank) {
       Trained trained(kSetting, processes);
       if (resumes) MPC_EXPECT_OK(trained.model.LoadCheckpoint(file).status());
       MPC_EXPECT_OK(trained.model.Train(epochs, Rows()));
       MPC_EXPECT_OK(trained.model.SaveCheckpoint(file));
       if (rank == 0) Write(FilePath("state"), StateOf(trained.model));
-      return 0;
     });
   };
   ASSERT_TRUE(train(4, 2, false));
@@ -171,8 +195,7 @@ TEST(ProcessTraining, ARunContinuesInAnotherNumberOfProcesses) {
 }
 
 TEST(ProcessTraining, NamesWhatDiffersBetweenProcesses) {
-  EXPECT_TRUE(RunProcesses(2, [&](int rank) {
-    MPC_EXPECT_OK(Join(rank, 2));
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
     Setting setting = kSetting;
     if (rank == 1) setting.clip_global_norm = 0.25;
     Trained trained(setting, 2);
@@ -181,48 +204,41 @@ TEST(ProcessTraining, NamesWhatDiffersBetweenProcesses) {
               "processes that train together differ: rank 0 has \"clip_global_norm: 0.5\", rank 1 has "
               "\"clip_global_norm: 0.25\"");
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    return 0;
   }));
 }
 
 TEST(ProcessTraining, RefusesAnEpochWithFewerBatchesThanProcesses) {
-  EXPECT_TRUE(RunProcesses(2, [&](int rank) {
-    MPC_EXPECT_OK(Join(rank, 2));
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
     Trained trained(kSetting, 2);
     const absl::Status status = trained.model.Train(1, GoodBatches(kImage, 1));
     EXPECT_EQ(status.message(), "an epoch has 1 batches, and 2 processes take one each a step");
-    return 0;
   }));
 }
 
 /// Rank 0 alone has callbacks: what they ask for ends the run in all processes.
 TEST(ProcessTraining, AStopOfRankZeroEndsTheRunOfAll) {
-  EXPECT_TRUE(RunProcesses(2, [&](int rank) {
-    MPC_EXPECT_OK(Join(rank, 2));
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
     Trained trained(kSetting, 2);
-    LambdaCallback stop({.on_step_end = [&](RunContext& context) {
+    LambdaCallback stop({.on_train_step_end = [&](RunContext& context) {
       EXPECT_EQ(rank, 0);
       if (context.global_step == 5) context.RequestStop();
     }});
     MPC_EXPECT_OK(trained.model.Train(2, Rows(), {stop}));
     EXPECT_EQ(trained.model.global_step(), 5);
-    return 0;
   }));
 }
 
 TEST(ProcessTraining, AProcessThatIsKilledEndsTheOthersWithItsRank) {
-  EXPECT_TRUE(RunProcesses(
+  EXPECT_TRUE(RunGroup(
       2,
       [&](int rank) {
-        MPC_EXPECT_OK(Join(rank, 2));
         Trained trained(kSetting, 2);
-        LambdaCallback end({.on_step_end = [&](RunContext& context) {
+        LambdaCallback end({.on_train_step_end = [&](RunContext& context) {
           if (context.global_step == 3) ::raise(SIGKILL);
         }});
         const absl::Status status = trained.model.Train(2, Rows(), {end});
         EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
         EXPECT_NE(status.message().find("rank 0"), std::string::npos) << status;
-        return 0;
       },
       /*killed=*/{0}));
 }
