@@ -43,6 +43,8 @@ int GetRankSize() { return IsInitialized() ? Group()->place.size : 1; }
 
 int GetLocalRank() { return IsInitialized() ? Group()->place.local_rank : 0; }
 
+int GetLocalRankSize() { return IsInitialized() ? Group()->place.local_size : 1; }
+
 std::shared_ptr<Communicator> internal::GetCommunicator() {
   return IsInitialized() ? Group()->communicator : nullptr;
 }

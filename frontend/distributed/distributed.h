@@ -53,6 +53,8 @@ int GetRank();
 int GetRankSize();
 /// This process's rank among those of its machine; MindSpore's `get_local_rank`.
 int GetLocalRank();
+/// Processes of the group on this machine, 1 without Init; MindSpore's `get_local_rank_size`.
+int GetLocalRankSize();
 
 namespace internal {
 /// Null without Init and where there is one process.

@@ -60,6 +60,14 @@ void CallbackList::OnTrainEnd(RunContext& context) const {
   for (const auto& callback : callbacks_) callback->OnTrainEnd(context);
 }
 
+CallbackList CallbackList::OnRank(int rank) const {
+  CallbackList chosen;
+  for (const std::shared_ptr<Callback>& callback : callbacks_) {
+    if (rank == 0 || callback->RunsOnEveryRank()) chosen.callbacks_.push_back(callback);
+  }
+  return chosen;
+}
+
 bool CallbackList::NeedsState(const RunContext& context) const {
   return std::any_of(callbacks_.begin(), callbacks_.end(),
                      [&](const auto& callback) { return callback->NeedsState(context); });

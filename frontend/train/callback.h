@@ -40,6 +40,11 @@ class Callback {
   /// Called after OnStepEnd of such a step, for each callback that asked.
   virtual void OnStepTimed(const StepTiming& timing) {}
 
+  /// Where several processes train together, whether hooks run in every one of them. By default they run in rank 0
+  /// alone: it prints, writes files and decides, and the others follow. A callback that calls Model::Eval must run in
+  /// all, since evaluation does.
+  virtual bool RunsOnEveryRank() const { return false; }
+
   virtual void OnTrainBegin(RunContext& context) {}
   virtual void OnEpochBegin(RunContext& context) {}
   virtual void OnStepBegin(RunContext& context) {}
@@ -87,6 +92,8 @@ class CallbackList {
   void OnEpochEnd(RunContext& context) const;
   void OnTrainEnd(RunContext& context) const;
   bool NeedsState(const RunContext& context) const;
+  /// Those whose hooks run in rank `rank`.
+  CallbackList OnRank(int rank) const;
   /// Those that want the step's timing; few steps have any.
   std::vector<Callback*> WantingTiming(const RunContext& context) const;
 

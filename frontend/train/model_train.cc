@@ -364,7 +364,7 @@ absl::Status Model::Impl::CheckTraining(std::int64_t epochs, const data::Dataset
 
 absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::Dataset& dataset,
                                 const Validation* validation, const CallbackList& given) {
-  const CallbackList callbacks = processes.is_first() ? given : CallbackList();
+  const CallbackList callbacks = given.OnRank(processes.rank());
   if (absl::Status checked = CheckTraining(epochs, dataset); !checked.ok()) return checked;
   absl::StatusOr<std::int64_t> steps = dataset.size();
   if (!steps.ok()) return steps.status();

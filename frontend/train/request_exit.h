@@ -33,6 +33,8 @@ class OnRequestExit : public Callback {
   int signal() const { return signal_; }
 
   bool NeedsState(const RunContext& context) const override;
+  /// A launcher signals every process.
+  bool RunsOnEveryRank() const override { return true; }
   void OnTrainBegin(RunContext& context) override;
   void OnStepEnd(RunContext& context) override;
   void OnEpochEnd(RunContext& context) override;

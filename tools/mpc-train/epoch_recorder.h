@@ -35,6 +35,7 @@ class Training::EpochRecorder : public Callback {
   /// The first error of a test or of a learning rate, which ends the run.
   const absl::Status& status() const { return status_; }
 
+  bool RunsOnEveryRank() const override { return true; }
   bool NeedsState(const RunContext& context) const override { return ValidatesAt(context.global_step + 1); }
   void OnEpochBegin(RunContext& context) override;
   void OnStepEnd(RunContext& context) override;

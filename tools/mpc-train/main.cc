@@ -5,10 +5,12 @@
 #include <cmath>
 #include <iostream>
 #include <numbers>
+#include <thread>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "compiler/report/report.h"
+#include "mpc/distributed.h"
 #include "tools/mpc-train/dcgan.h"
 #include "tools/mpc-train/emit.h"
 #include "tools/mpc-train/sample.h"
@@ -88,8 +90,34 @@ int MainOfDcgan(const TrainOptions& options) {
   return EndOf(options, result->signal);
 }
 
+/// Joins the processes that a launcher has started. Rank 0 alone prints and writes files. Threads are shared by the
+/// ranks of a machine.
+absl::Status JoinProcesses(TrainOptions& options) {
+  absl::Status status = SetAutoParallelContext({.parallel_mode = ParallelMode::kDataParallel});
+  if (status.ok()) status = distributed::Init();
+  if (!status.ok()) return status;
+  if (options.threads == 0) {
+    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    options.threads = std::max(1, cores / distributed::GetLocalRankSize());
+  }
+  if (distributed::GetRank() == 0) {
+    if (!options.quiet) {
+      std::cout << absl::StrFormat("%d processes train together, each with %d threads\n", distributed::GetRankSize(),
+                                   options.threads);
+    }
+    return absl::OkStatus();
+  }
+  options.quiet = true;
+  options.profile_precision = false;
+  options.sample_bytes = 0;
+  for (std::string* path : {&options.summary_path, &options.plot_path, &options.trace_path, &options.profile_path}) {
+    path->clear();
+  }
+  return absl::OkStatus();
+}
+
 int Main(int argc, char** argv) {
-  const absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
+  absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
   if (!line.ok()) return Fail(kProgram, line.status(), kBadUsage);
   if (!line->help.empty()) {
     std::cout << line->help;
@@ -101,13 +129,21 @@ int Main(int argc, char** argv) {
     return status.ok() ? kSuccess : Fail(kProgram, status, kFailure);
   }
   if (options.model == kDcgan) return MainOfDcgan(options);
+  if (options.distributed) {
+    if (absl::Status status = JoinProcesses(line->options); !status.ok()) return Fail(kProgram, status, kFailure);
+  }
   absl::StatusOr<std::unique_ptr<Training>> created = Training::Create(options);
   if (!created.ok()) return Fail(kProgram, created.status(), kFailure);
   Training& training = **created;
   if (absl::Status status = training.Run(options.quiet ? nullptr : &std::cout); !status.ok()) {
     return Fail(kProgram, status, kFailure);
   }
+  if (distributed::GetRank() > 0) {
+    distributed::Finalize();
+    return EndOf(options, training.signal());
+  }
   PrintResults(options, training);
+  distributed::Finalize();
   if (training.profile().has_value()) std::cout << training.profile()->Table();
   if (options.timing) PrintTiming(training);
   if (options.report) PrintReport(training);

@@ -94,6 +94,7 @@ struct TrainOptions : DeviceOptions {
   bool timing = false;                             ///< prints the seconds of the phases and passes of compiling
   bool report = false;                             ///< prints why each operation of the step has its precision
   bool quiet = false;                              ///< prints results only, no progress
+  bool distributed = false;                        ///< one of the processes that a launcher has started
 };
 
 /// True if --save names a folder of checkpoints: one that exists, or a name that ends in '/'.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "mpc/distributed.h"
 #include "mpc/train.h"
 #include "tools/mpc-train/checkpoints.h"
 #include "tools/mpc-train/epoch_recorder.h"
@@ -144,9 +145,11 @@ absl::StatusOr<std::int64_t> Training::StepsToTrain() const {
   if (options_.data == kText) return TotalSteps(options_);
   const absl::StatusOr<std::int64_t> batches = train_data_.size();
   if (!batches.ok()) return batches.status();
-  const double all = static_cast<double>(options_.epochs) * static_cast<double>(*batches);
+  // What is left of an epoch's batches makes no step of several processes.
+  const std::int64_t batches_of_rank = *batches / distributed::GetRankSize();
+  const double all = static_cast<double>(options_.epochs) * static_cast<double>(batches_of_rank);
   if (all > static_cast<double>(kMostSteps)) return kMostSteps;
-  const std::int64_t steps = options_.epochs * *batches / options_.accumulation;
+  const std::int64_t steps = options_.epochs * batches_of_rank / options_.accumulation;
   if (options_.epochs == 0 || options_.warmup_steps == 0 || options_.warmup_steps < steps) return steps;
   return absl::InvalidArgumentError(absl::StrCat("--warmup-steps=", options_.warmup_steps, " leaves none of the ",
                                                  steps, " steps; give fewer of them"));
