@@ -103,7 +103,7 @@ absl::Status MpiExchange::ExchangeMessage(int peer, absl::Span<const std::byte> 
 absl::Status MpiExchange::StartReceive(int peer, absl::Span<std::byte> receive, Clock::time_point start,
                                        MPI_Request* request) {
   // The message comes before the receive, so that its size is known. Open MPI 4.1 writes behind the memory of a receive
-  // when a message that is read from shared memory is too long.
+  // that is too small for its message.
   MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status found;
   absl::Status status = Until(peer, start, [&](bool* done) {
