@@ -37,8 +37,8 @@ inline constexpr KnownAttribute<bool> kCountIncludePad{"count_include_pad", true
 inline constexpr KnownAttribute<std::int64_t> kGroups{"groups", 1};
 inline constexpr KnownAttribute<std::int64_t> kCount{"count", 1};
 
-// The place of a level in a sum over micro-steps, the processes that train together, the step of a counter, and the
-// batches whose statistics move those of BatchNorm.
+// Steps: a level of a sum over micro-steps, processes that train together, what a counter moves by, batches whose
+// statistics move those of BatchNorm.
 inline constexpr KnownAttribute<std::int64_t> kLevel{"level", 0};
 inline constexpr KnownAttribute<std::int64_t> kProcesses{"processes", 1};
 inline constexpr KnownAttribute<std::int64_t> kBy{"by", 1};

@@ -109,7 +109,7 @@ struct Model::Impl {
   int assignment_version = 0;  ///< counts changes of `assignment`: part of the key of a Program
   std::int64_t global_step = 0;
   TrainPosition position;              ///< in steps of this process
-  std::int64_t batches_per_epoch = 0;  ///< of the data set of the last Train, for all processes; 0: there was none
+  std::int64_t batches_per_epoch = 0;  ///< batches that all processes of the last Train read; 0: there was none
   bool continues = false;   ///< the next Train goes on at `position`
   bool may_resume = false;  ///< OnTrainBegin runs: a callback may choose where the run begins
   /// What the last checkpoint says; compiling compares its choices.

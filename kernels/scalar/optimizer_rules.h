@@ -245,7 +245,7 @@ struct Lamb {
 struct AccumulateOp {
   std::int32_t last;   ///< the number of the last micro-step
   std::int32_t level;  ///< below 31
-  float divisor;       ///< of what the level reads
+  float divisor;       ///< what the level's operand is divided by
 
   explicit AccumulateOp(const KernelSpec& spec)
       : last(static_cast<std::int32_t>(spec.attributes.Get(attribute::kCount) - 1)),
