@@ -163,9 +163,8 @@ absl::Status CheckProcesses(const Program& program, const Communicator* communic
   const absl::StatusOr<std::int64_t> processes = ProcessesOf(program);
   if (!processes.ok()) return processes.status();
   if (*processes == 1 || (communicator != nullptr && communicator->size() == *processes)) return absl::OkStatus();
-  const std::string given = communicator == nullptr
-                                ? "this process trains alone: distributed::Init has not been called"
-                                : absl::StrCat("this process is one of ", communicator->size());
+  const std::string given = communicator == nullptr ? "this process trains alone: distributed::Init has not been called"
+                                                    : absl::StrCat("this process is one of ", communicator->size());
   return absl::FailedPreconditionError(
       absl::StrCat("program \"", program.name, "\" was compiled for ", *processes, " processes; ", given));
 }

@@ -8,8 +8,8 @@
 
 namespace mpc {
 
-/// The levels of mpc.accumulate_gradient for \p count micro-steps, at least one: that many accumulators hold the sums of
-/// 1, 2, 4, ... of them.
+/// The levels of mpc.accumulate_gradient for \p count micro-steps, at least one: that many accumulators hold the sums
+/// of 1, 2, 4, ... of them.
 inline int64_t accumulationLevels(int64_t count) {
   return std::max<int64_t>(count > 1 ? llvm::Log2_64_Ceil(uint64_t(count)) : 1, 1);
 }

@@ -163,8 +163,7 @@ absl::Status FunctionInterpreter::runCall(func::CallOp op) {
   if (!callee)
     return absl::FailedPreconditionError(
         absl::StrCat(describe(*op, function), " names no function of the module: ", op.getCallee().str()));
-  absl::StatusOr<std::vector<Tensor>> results =
-      FunctionInterpreter(callee, *this).run(valuesOf(op.getOperands()));
+  absl::StatusOr<std::vector<Tensor>> results = FunctionInterpreter(callee, *this).run(valuesOf(op.getOperands()));
   if (!results.ok())
     return results.status();
   bind(op.getResults(), *std::move(results));
@@ -216,8 +215,9 @@ absl::Status FunctionInterpreter::runReference(Operation &op) {
   }
   Attributes attributes = kernelAttributes(&op);
   bool isShared = has<Property::Collective>(&op) && attributes.Get(attribute::kProcesses) > 1;
-  absl::Status status = isShared ? runCollectiveOf(op, inputs, outputs.front())
-                                 : reference::Run(kernelName(&op), attributes, inputs, absl::MakeSpan(outputs), rounding);
+  absl::Status status = isShared
+                            ? runCollectiveOf(op, inputs, outputs.front())
+                            : reference::Run(kernelName(&op), attributes, inputs, absl::MakeSpan(outputs), rounding);
   if (!status.ok())
     return absl::Status(status.code(), absl::StrCat(describe(op, function), ": ", status.message()));
   bind(op.getResults(), std::move(outputs));

@@ -21,8 +21,7 @@ void ProcessGrid::leave() {
   rendezvous.arrive_and_drop();
 }
 
-absl::StatusOr<std::vector<double>> runCollective(std::string_view name, int64_t rank,
-                                                  absl::Span<const Tensor> gave) {
+absl::StatusOr<std::vector<double>> runCollective(std::string_view name, int64_t rank, absl::Span<const Tensor> gave) {
   if (name == "process_rank")
     return std::vector<double>{double(rank)};
   std::vector<double> result = gave.front().values;

@@ -45,8 +45,6 @@ int GetLocalRank() { return IsInitialized() ? Group()->place.local_rank : 0; }
 
 int GetLocalRankSize() { return IsInitialized() ? Group()->place.local_size : 1; }
 
-std::shared_ptr<Communicator> internal::GetCommunicator() {
-  return IsInitialized() ? Group()->communicator : nullptr;
-}
+std::shared_ptr<Communicator> internal::GetCommunicator() { return IsInitialized() ? Group()->communicator : nullptr; }
 
 }  // namespace mpc::distributed

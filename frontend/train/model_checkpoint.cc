@@ -205,9 +205,9 @@ absl::Status Model::Impl::ShareStart(const Model& model) {
   const std::vector<Parameter> state = model.AllState();
   if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
   const CheckpointMetadata own = Describe(state);
-  std::vector<std::string> settings = {
-      absl::StrCat("batches of an epoch: ", batches_per_epoch), absl::StrCat("model: ", own.model),
-      absl::StrCat("optimizer: ", own.optimizer), absl::StrCat("version: ", own.environment.at("mpc"))};
+  std::vector<std::string> settings = {absl::StrCat("batches of an epoch: ", batches_per_epoch),
+                                       absl::StrCat("model: ", own.model), absl::StrCat("optimizer: ", own.optimizer),
+                                       absl::StrCat("version: ", own.environment.at("mpc"))};
   for (const auto& [name, map] :
        {std::pair("amp ", &own.amp), std::pair("loss scale ", &own.loss_scale), std::pair("", &own.step)}) {
     for (const auto& [key, value] : *map) settings.push_back(absl::StrCat(name, key, ": ", value));

@@ -110,8 +110,8 @@ struct Model::Impl {
   std::int64_t global_step = 0;
   TrainPosition position;              ///< in steps of this process
   std::int64_t batches_per_epoch = 0;  ///< batches that all processes of the last Train read; 0: there was none
-  bool continues = false;   ///< the next Train goes on at `position`
-  bool may_resume = false;  ///< OnTrainBegin runs: a callback may choose where the run begins
+  bool continues = false;              ///< the next Train goes on at `position`
+  bool may_resume = false;             ///< OnTrainBegin runs: a callback may choose where the run begins
   /// What the last checkpoint says; compiling compares its choices.
   internal::CheckpointMetadata resumed;
   std::vector<std::string> class_names;  ///< Model::class_names

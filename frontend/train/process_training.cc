@@ -55,8 +55,9 @@ absl::Status ProcessTraining::SendState(const std::vector<Parameter>& state) con
 
 absl::Status ProcessTraining::AgreeOnStop(RunContext& context) const {
   if (size() == 1) return absl::OkStatus();
-  const absl::StatusOr<std::int64_t> wish =
-      distributed::AgreeOnMaximum(*processes_, context.interrupted() ? 2 : context.stop_requested() ? 1 : 0);
+  const absl::StatusOr<std::int64_t> wish = distributed::AgreeOnMaximum(*processes_, context.interrupted()      ? 2
+                                                                                     : context.stop_requested() ? 1
+                                                                                                                : 0);
   if (!wish.ok()) return wish.status();
   if (*wish >= 1) context.RequestStop();
   if (*wish >= 2) context.Interrupt();

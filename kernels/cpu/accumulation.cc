@@ -19,8 +19,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAccumulateGradient(const KernelSpe
     const auto* accumulator = static_cast<const float*>(operands.inputs[0]);
     auto* updated = static_cast<float*>(operands.outputs[0]);
     using Action = scalar::AccumulateOp::Action;
-    const Action action = predicate.Holds(operands) ? accumulate.ActionIn(ScalarOperand<std::int32_t>(operands, 2))
-                                                    : Action::kKeep;
+    const Action action =
+        predicate.Holds(operands) ? accumulate.ActionIn(ScalarOperand<std::int32_t>(operands, 2)) : Action::kKeep;
     const bool keeps = action == Action::kKeep;
     if (keeps && updated == accumulator) return;
     const Source gradient{gradient_type, operands.inputs[1]};

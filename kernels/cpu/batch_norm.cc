@@ -1,4 +1,5 @@
-// batch_norm_running_update: running statistics, from those of one batch or several. The rest of batch normalisation is generated.
+// batch_norm_running_update: running statistics, from those of one batch or several. The rest of batch normalisation is
+// generated.
 #include <array>
 #include <cstdint>
 

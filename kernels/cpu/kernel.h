@@ -33,8 +33,8 @@ class Kernel {
   virtual ~Kernel() = default;
   /// Scratch memory that `Run` needs; part of the planned peak.
   virtual std::size_t workspace_bytes() const { return 0; }
-  /// Allocates nothing, creates nothing, fails never. A collective kernel may find that a process has gone. It leaves its
-  /// results undefined then, and operands.communicator->status() says why.
+  /// Allocates nothing, creates nothing, fails never. A collective kernel may find that a process has gone. It leaves
+  /// its results undefined then, and operands.communicator->status() says why.
   virtual void Run(const KernelOperands& operands) = 0;
   /// Which of several implementations this is, in the form of KernelOptions::choice; empty where there is only one.
   virtual std::string choice() const { return ""; }

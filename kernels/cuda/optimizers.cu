@@ -129,9 +129,7 @@ class AccumulateGradient {
   using Segment = AccumulateBody::Segment;
 
   explicit AccumulateGradient(const KernelSpec& spec)
-      : accumulate_(spec),
-        gradient_(spec.inputs[1].dtype),
-        has_predicate_(spec.inputs.size() > 3) {}
+      : accumulate_(spec), gradient_(spec.inputs[1].dtype), has_predicate_(spec.inputs.size() > 3) {}
 
   static bool Accepts(const KernelSpec& spec) {
     return spec.inputs[0].dtype == DType::kF32 && spec.outputs[0].dtype == DType::kF32;
@@ -237,11 +235,13 @@ __global__ void CounterKernel(const std::int32_t* x, std::int32_t* y, std::int32
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeCounter(std::int64_t by, std::int64_t modulus, bool has_predicate) {
-  return MakeKernel([by = static_cast<std::int32_t>(by), modulus = static_cast<std::int32_t>(modulus), has_predicate](const KernelOperands& operands, LaunchQueue& queue) {
+  return MakeKernel([by = static_cast<std::int32_t>(by), modulus = static_cast<std::int32_t>(modulus), has_predicate](
+                        const KernelOperands& operands, LaunchQueue& queue) {
     LaunchShape shape;
     shape.threads = 1;
     return launch(queue, &CounterKernel, shape, InputAs<std::int32_t>(operands, 0),
-                  static_cast<std::int32_t*>(operands.outputs[0]), by, modulus, PredicateAt(operands, 1, has_predicate));
+                  static_cast<std::int32_t*>(operands.outputs[0]), by, modulus,
+                  PredicateAt(operands, 1, has_predicate));
   });
 }
 

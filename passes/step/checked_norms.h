@@ -13,7 +13,8 @@ namespace mpc {
 /// that follows from the check itself, as where a scaler moves between two losses.
 class CheckedNorms {
 public:
-  /// Finds the norms in a step that is not yet changed. \p takesMeans: gradients will be means over micro-steps or processes.
+  /// Finds the norms in a step that is not yet changed. \p takesMeans: gradients will be means over micro-steps or
+  /// processes.
   CheckedNorms(StepEdit &edit, bool takesMeans);
 
   /// How many norms the check of \p request takes in.

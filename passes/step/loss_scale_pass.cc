@@ -58,7 +58,8 @@ private:
     if (processes < 1 || !llvm::isPowerOf2_64(uint64_t(processes)))
       return getOperation().emitError() << "processes must be a power of two, got " << int64_t(processes);
     if (processes > 1 && accumulationSteps > 1)
-      return getOperation().emitError() << int64_t(processes) << " processes cannot accumulate yet: accumulation-steps is "
+      return getOperation().emitError() << int64_t(processes)
+                                        << " processes cannot accumulate yet: accumulation-steps is "
                                         << int64_t(accumulationSteps) << ", and must be 1";
     return success();
   }

@@ -31,9 +31,9 @@ public:
   /// several bad gradients the largest position stays, and any position goes before -2. New operations stand behind the
   /// one that gives `found.firstBad`.
   Finding soFar(unsigned request, Finding found);
-  /// In the last micro-step the mean of gradient \p position of \p request over all micro-steps and processes. Before it,
-  /// a value that follows from the micro-steps so far. It is built where the builder stands. \p term is the unscaled
-  /// gradient. Sums are f32, and the result has the type of \p term.
+  /// In the last micro-step the mean of gradient \p position of \p request over all micro-steps and processes. Before
+  /// it, a value that follows from the micro-steps so far. It is built where the builder stands. \p term is the
+  /// unscaled gradient. Sums are f32, and the result has the type of \p term.
   mlir::Value meanSoFar(unsigned request, unsigned position, mlir::Value term);
   /// What state \p old was before the first micro-step. It is built once, behind \p old or, for an argument, behind a
   /// comparison of addNumber. The builder stays where it stands.

@@ -13,8 +13,8 @@ bool hasTracedScaling(mlir::func::FuncOp function);
 /// though the gradients are finite.
 void guardTracedScaling(mlir::func::FuncOp function, const StepFlow &flow);
 
-/// Lets such a step read the means of its scaled gradients over the processes of \p sharing, of which there are several.
-/// Its checks become those of all processes.
+/// Lets such a step read the means of its scaled gradients over the processes of \p sharing, of which there are
+/// several. Its checks become those of all processes.
 void shareTracedScaling(mlir::func::FuncOp function, const ProcessMean &sharing);
 
 } // namespace mpc

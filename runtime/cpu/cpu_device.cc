@@ -97,8 +97,7 @@ bool CpuDevice::MayAlias(std::string_view kernel, std::size_t output, std::size_
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Load(std::shared_ptr<const Program> program,
-                                                            const StateStore& state,
-                                                            const LoadOptions& options) const {
+                                                            const StateStore& state, const LoadOptions& options) const {
   if (program == nullptr) return absl::InvalidArgumentError("there is no program to load");
   if (program->device != name()) {
     return absl::InvalidArgumentError(absl::StrCat("program \"", program->name, "\" was compiled for device \"",

@@ -65,7 +65,7 @@ class CpuExecutable : public Executable {
   std::shared_ptr<const Program> program_;
   std::vector<std::shared_ptr<StateEntry>> entries_;
   std::shared_ptr<Communicator> communicator_;  ///< null where the program runs in one process
-  HostCode code_;  ///< kernels call into it
+  HostCode code_;                               ///< kernels call into it
   AlignedBuffer arena_;
   AlignedBuffer constants_;
   std::vector<InputBuffer> inputs_;

@@ -50,7 +50,8 @@ TEST(BatchNorm, RunningUpdateWeighsTheOldStatisticAndUnbiasesTheVariance) {
   ExpectNear(results[1].values, {0.75 * 2 + 0.25 * 4});
 
   const Attributes of_two = {{"momentum", 0.75}, {"count", std::int64_t{4}}, {"batches", std::int64_t{2}}};
-  const std::vector<reference::Tensor> two = {F32({1}, {10}), F32({1}, {2}), F32({2, 1}, {20, 30}), F32({2, 1}, {3, 6})};
+  const std::vector<reference::Tensor> two = {F32({1}, {10}), F32({1}, {2}), F32({2, 1}, {20, 30}),
+                                              F32({2, 1}, {3, 6})};
   const auto moved_twice = RunReference("batch_norm_running_update", of_two, two, {c, c});
   ExpectNear(moved_twice[0].values, {0.75 * 12.5 + 0.25 * 30});
   ExpectNear(moved_twice[1].values, {0.75 * 2.5 + 0.25 * 8});

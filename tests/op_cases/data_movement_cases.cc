@@ -22,10 +22,13 @@ void AddCollectives(std::vector<OpCase>& cases) {
     Shape gathered{1};
     gathered.insert(gathered.end(), shape.begin(), shape.end());
     cases.push_back({absl::StrCat("all_reduce/", text), "all_reduce", {}, {Variable(shape)}, {F32(shape)}});
-    cases.push_back({absl::StrCat("all_reduce_max/", text), "all_reduce_max", {}, {{I32(shape), Integers(-9, 9)}},
-                     {I32(shape)}});
+    cases.push_back(
+        {absl::StrCat("all_reduce_max/", text), "all_reduce_max", {}, {{I32(shape), Integers(-9, 9)}}, {I32(shape)}});
     cases.push_back({absl::StrCat("all_gather/", text), "all_gather", {}, {Fixed(shape)}, {F32(gathered)}});
-    cases.push_back({absl::StrCat("all_gather/", text, "_i32"), "all_gather", {}, {{I32(shape), Integers(-9, 9)}},
+    cases.push_back({absl::StrCat("all_gather/", text, "_i32"),
+                     "all_gather",
+                     {},
+                     {{I32(shape), Integers(-9, 9)}},
                      {I32(gathered)}});
   }
   cases.push_back({"process_rank/alone", "process_rank", {}, {}, {I32({})}});

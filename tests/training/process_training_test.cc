@@ -167,8 +167,8 @@ TEST_P(ProcessTraining, HasTheBitsOfOneProcessThatAccumulates) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, ProcessTraining,
-                         ::testing::Values(Level{"O0", DType::kF32}, Level{"O2", DType::kF16}), LevelName);
+INSTANTIATE_TEST_SUITE_P(Levels, ProcessTraining, ::testing::Values(Level{"O0", DType::kF32}, Level{"O2", DType::kF16}),
+                         LevelName);
 
 const Setting kSetting{{"O2", DType::kF16}};
 
@@ -229,18 +229,17 @@ TEST(ProcessTraining, AStopOfRankZeroEndsTheRunOfAll) {
 }
 
 TEST(ProcessTraining, AProcessThatIsKilledEndsTheOthersWithItsRank) {
-  EXPECT_TRUE(RunGroup(
-      2,
-      [&](int rank) {
-        Trained trained(kSetting, 2);
-        LambdaCallback end({.on_train_step_end = [&](RunContext& context) {
-          if (context.global_step == 3) ::raise(SIGKILL);
-        }});
-        const absl::Status status = trained.model.Train(2, Rows(), {end});
-        EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
-        EXPECT_NE(status.message().find("rank 0"), std::string::npos) << status;
-      },
-      /*killed=*/{0}));
+  EXPECT_TRUE(RunGroup(2,
+                       [&](int rank) {
+                         Trained trained(kSetting, 2);
+                         LambdaCallback end({.on_train_step_end = [&](RunContext& context) {
+                           if (context.global_step == 3) ::raise(SIGKILL);
+                         }});
+                         const absl::Status status = trained.model.Train(2, Rows(), {end});
+                         EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+                         EXPECT_NE(status.message().find("rank 0"), std::string::npos) << status;
+                       },
+                       /*killed=*/{0}));
 }
 
 }  // namespace

@@ -221,9 +221,10 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                &options.timing);
   flags.Switch("report", "Prints why each operation of the training step has its precision.", &options.report);
   flags.Switch("quiet", "Prints the results only, no progress.", &options.quiet);
-  flags.Switch("distributed",
-               "Trains with the other processes that mpirun, torchrun or srun has started: each takes every N-th batch.",
-               &options.distributed);
+  flags.Switch(
+      "distributed",
+      "Trains with the other processes that mpirun, torchrun or srun has started: each takes every N-th batch.",
+      &options.distributed);
   LimitFlags(flags);
   return flags;
 }

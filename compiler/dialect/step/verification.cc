@@ -156,8 +156,7 @@ LogicalResult ProcessRankOp::verify() { return verifyProcesses(*this, getProcess
 
 LogicalResult AllGatherOp::verify() {
   if (getElementTypeOrSelf(getX().getType()) != getElementTypeOrSelf(getY().getType()))
-    return emitOpError() << "gives " << getY().getType() << " of " << getX().getType()
-                         << "; elements keep their type";
+    return emitOpError() << "gives " << getY().getType() << " of " << getX().getType() << "; elements keep their type";
   return verifyProcesses(*this, getProcesses());
 }
 
