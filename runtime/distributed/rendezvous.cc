@@ -6,6 +6,7 @@
 #include <array>
 #include <fstream>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -87,7 +88,7 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> ProcessGroup::Join(const JoinOptio
   absl::Status status = group->StartServer();
   if (status.ok()) status = group->ConnectAndAgree();
   if (status.ok()) return group;
-  // The others have the verdict. They are to read it before the store ends.
+  group->LetOthersRead();
   group->Leave();
   return status;
 }
@@ -150,6 +151,18 @@ absl::Status ProcessGroup::Introduce() {
                    ": is MASTER_PORT also that of another job, or was a process started twice?"));
   if (absl::Status status = ClaimVerdict({twice, {}}); !status.ok()) return status;
   return twice;
+}
+
+/// A rendezvous has failed, and some rank may still be on its way: rank 0 gives it time to read why.
+void ProcessGroup::LetOthersRead() {
+  constexpr char kReadKey[] = "read";
+  if (store_ == nullptr) return;
+  if (rank_ != 0) return store_->Add(kReadKey, 1).status().IgnoreError();
+  const Deadline deadline(std::min(options_.leave_limit, kLinger));
+  for (; !deadline.Passed(); std::this_thread::sleep_for(Milliseconds(10))) {
+    const absl::StatusOr<std::int64_t> have_read = store_->Add(kReadKey, 0);
+    if (!have_read.ok() || *have_read >= self_.size - 1) return;
+  }
 }
 
 absl::Status ProcessGroup::ClaimVerdict(const Verdict& verdict) {
@@ -326,7 +339,9 @@ absl::Status ProcessGroup::failure() const {
 
 absl::Status ProcessGroup::ReportFailure(const std::string& why) {
   const absl::Status status = store_->Claim(kLossKey, Encode(LossOfSelf(absl::StrCat("has failed: ", why)))).status();
-  return status.ok() ? status : Explain(status);
+  // The heartbeats have heard of a loss, perhaps of this one.
+  if (status.ok() || absl::IsCancelled(status)) return absl::OkStatus();
+  return Explain(status);
 }
 
 void ProcessGroup::Leave() {

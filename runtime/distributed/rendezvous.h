@@ -27,7 +27,7 @@ struct JoinOptions {
   std::string version;              ///< empty: mpc's
   NamedHashes hashes;               ///< what must be equal on all ranks before anything starts
   Milliseconds time_limit{300000};  ///< for joining, and then for each exchange and barrier
-  Milliseconds leave_limit{10000};  ///< how long rank 0 keeps the store for others when it leaves
+  Milliseconds leave_limit{10000};  ///< how long rank 0 keeps the store for others; 2 s at most after an error
   std::string host;                 ///< empty: the system's name of this machine
 };
 
@@ -83,7 +83,7 @@ class ProcessGroup {
   void SetPlace(std::int64_t step, std::string_view what);
   /// OK, or what Watch has heard: UNAVAILABLE, with the rank and its place.
   absl::Status failure() const;
-  /// Tells the others that this rank ends for a reason, which they then name.
+  /// Tells all ranks, this one too, that it ends for a reason, which they then name. Only a group's first loss counts.
   absl::Status ReportFailure(const std::string& why);
 
   /// Says goodbye. Rank 0 then waits until the others have closed their connections, for leave_limit at most. Nothing
@@ -95,6 +95,7 @@ class ProcessGroup {
   absl::Status StartServer();
   absl::Status ConnectAndAgree();
   absl::Status Introduce();
+  void LetOthersRead();
   absl::Status ClaimVerdict(const Verdict& verdict);
   absl::StatusOr<Verdict> WaitForVerdict(const Deadline& deadline);
   absl::StatusOr<Verdict> Judge();

@@ -150,13 +150,18 @@ absl::StatusOr<Descriptor> Listen(const std::string& address, int port) {
   if (!found.ok()) {
     return absl::FailedPreconditionError(absl::StrCat("rank 0 cannot listen: ", found.status().message()));
   }
-  Descriptor socket = NewSocket(**found);
-  const int on = 1;
-  if (!socket.open() || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
-      ::bind(socket.get(), (*found)->ai_addr, (*found)->ai_addrlen) != 0 || ::listen(socket.get(), kBacklog) != 0) {
-    return ListenError(errno, address, port);
+  int error = EADDRNOTAVAIL;
+  // A name may have an address of a protocol that this machine does not have.
+  for (const ::addrinfo* at = found->get(); at != nullptr && error != EADDRINUSE; at = at->ai_next) {
+    Descriptor socket = NewSocket(*at);
+    const int on = 1;
+    if (socket.open() && ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+        ::bind(socket.get(), at->ai_addr, at->ai_addrlen) == 0 && ::listen(socket.get(), kBacklog) == 0) {
+      return socket;
+    }
+    error = errno;
   }
-  return socket;
+  return ListenError(error, address, port);
 }
 
 int BoundPort(const Descriptor& socket) {

@@ -52,6 +52,8 @@ class Signal {
   Signal();
   void Raise() const;
   int descriptor() const { return event_.get(); }
+  /// False where the process has no descriptor left: the signal is then never seen.
+  bool open() const { return event_.open(); }
 
  private:
   Descriptor event_;

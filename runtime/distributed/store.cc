@@ -49,6 +49,7 @@ absl::Status Store::Gone(const std::string& why) const {
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Connect(const StoreOptions& options) {
   std::unique_ptr<Store> store(new Store(options));
+  if (!store->interrupt_.open()) return absl::ResourceExhaustedError("there is no file descriptor left for the store");
   const Deadline deadline(options.connect_limit);
   Milliseconds pause = kFirstPause;
   absl::Status last;
@@ -59,7 +60,6 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Connect(const StoreOptions& option
       last = store->Hello(std::max(deadline.Left(), Milliseconds(1)));
       if (last.ok()) return store;
       if (absl::IsFailedPrecondition(last)) return last;
-      store->failed_ = absl::OkStatus();
     } else {
       last = socket.status();
     }
@@ -93,10 +93,8 @@ absl::StatusOr<Message> Store::Call(const Message& request, Milliseconds wait) {
         absl::StrCat("\"", request.key, "\" of the store is no counter to which ", request.number, " can be added"));
   }
   if (reply->code == ReplyCode::kFull) {
-    failed_ =
-        absl::ResourceExhaustedError(absl::StrCat("the store of rank 0 at ", Place(), " has no memory left for \"",
-                                                  request.key, "\" of ", request.value.size(), " bytes"));
-    return failed_;
+    return absl::ResourceExhaustedError(absl::StrCat("the store of rank 0 at ", Place(), " has no memory left for \"",
+                                                     request.key, "\" of ", request.value.size(), " bytes"));
   }
   return reply;
 }

@@ -25,7 +25,8 @@ struct StoreOptions {
 /// Interrupt.
 ///
 /// Errors of every call: the store has closed the connection or does not answer (UNAVAILABLE), and Interrupt was called
-/// (CANCELLED). After these, every call returns the first one. The store's memory is used up (RESOURCE_EXHAUSTED).
+/// (CANCELLED). After these, every call returns the first one. Another one is that the store's memory is used
+/// up (RESOURCE_EXHAUSTED).
 class Store {
  public:
   /// Connects, with pauses of 10 ms to 1 s between tries, until the limit. Errors: no store was reached in time

@@ -61,7 +61,8 @@ struct Connection {
   std::optional<Reply> reply;
   std::optional<Wait> wait;
   std::optional<Will> will;
-  bool closes = false;  ///< once the reply is sent
+  std::size_t discards = 0;  ///< bytes of a message that there is no memory for
+  bool closes = false;       ///< once the reply is sent
   bool closed = false;
 };
 
@@ -185,19 +186,29 @@ class StoreServer::Loop {
   /// Handles the first message that has come: whether there was one. Each reply is sent before the next message counts.
   bool HandleInput(Connection& connection) {
     if (connection.closed || connection.reply.has_value() || connection.input.empty()) return false;
+    if (connection.discards > 0) return Discard(connection);
     const auto announced = AnnouncedBytes(BytesOf(connection.input), "client");
     if (!announced.ok()) return Refuse(connection);
     if (!announced->has_value()) return false;
     if (used_ + **announced > server_.options_.most_bytes) {
-      connection.closes = true;
-      Answer(connection, ReplyCode::kFull, 0, nullptr);
-      return false;
+      connection.discards = **announced;
+      return Discard(connection);
     }
     absl::StatusOr<std::optional<DecodedMessage>> decoded = DecodeMessage(BytesOf(connection.input), "client");
     if (!decoded.ok()) return Refuse(connection);
     if (!decoded->has_value()) return false;
     DropInput(connection, (*decoded)->bytes);
     Handle(connection, (*decoded)->message);
+    return true;
+  }
+
+  /// Passes over a message that there is no memory for, and says so at its end: whether it has ended.
+  bool Discard(Connection& connection) {
+    const std::size_t bytes = std::min(connection.discards, connection.input.size());
+    DropInput(connection, bytes);
+    connection.discards -= bytes;
+    if (connection.discards > 0) return false;
+    if (!connection.wait.has_value()) Answer(connection, ReplyCode::kFull, 0, nullptr);
     return true;
   }
 
@@ -364,12 +375,15 @@ class StoreServer::Loop {
 absl::StatusOr<std::unique_ptr<StoreServer>> StoreServer::Start(const StoreServerOptions& options) {
   absl::StatusOr<Descriptor> listener = Listen(options.listen_address, options.port);
   if (!listener.ok()) return listener.status();
-  return std::unique_ptr<StoreServer>(new StoreServer(*std::move(listener), options));
+  Signal stop;
+  if (!stop.open()) return absl::ResourceExhaustedError("rank 0 has no file descriptor left for its store");
+  return std::unique_ptr<StoreServer>(new StoreServer(*std::move(listener), std::move(stop), options));
 }
 
-StoreServer::StoreServer(Descriptor listener, const StoreServerOptions& options)
+StoreServer::StoreServer(Descriptor listener, Signal stop, const StoreServerOptions& options)
     : options_(options),
       port_(BoundPort(listener)),
+      stop_(std::move(stop)),
       thread_([this, loop = std::make_unique<Loop>(*this, std::move(listener))]() mutable {
         loop->Run();
         loop.reset();

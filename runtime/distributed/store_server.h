@@ -48,7 +48,7 @@ class StoreServer {
 
  private:
   class Loop;
-  StoreServer(Descriptor listener, const StoreServerOptions& options);
+  StoreServer(Descriptor listener, Signal stop, const StoreServerOptions& options);
   void SetConnections(int count);
 
   const StoreServerOptions options_;

@@ -56,7 +56,8 @@ testing::AssertionResult RunGroup(int size, const std::vector<int>& killed,
         const absl::Status watched = (*group)->Watch(watch);
         EXPECT_TRUE(watched.ok()) << watched;
         const absl::Status met = (*group)->Barrier("all watch");
-        EXPECT_TRUE(met.ok()) << met;
+        // A rank that ends at once may be lost before others have heard that all are there.
+        EXPECT_TRUE(met.ok() || absl::IsUnavailable(met)) << met;
         return body(**group);
       },
       killed, std::chrono::seconds(20));
@@ -195,7 +196,8 @@ TEST(Heartbeats, TheCallbackIsCalledOnce) {
       called.notify_all();
     });
     ASSERT_TRUE(watched.ok()) << watched;
-    ASSERT_TRUE((*group)->Barrier("b").ok());
+    const absl::Status met = (*group)->Barrier("b");
+    ASSERT_TRUE(met.ok() || absl::IsUnavailable(met)) << met;
     if (rank == 1) {
       group->reset();
       return;

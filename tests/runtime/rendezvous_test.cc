@@ -189,6 +189,16 @@ TEST(Rendezvous, AnotherHashIsAnErrorForAll) {
   }
 }
 
+TEST(Rendezvous, ARankThatIsLateHearsTheErrorToo) {
+  std::vector<JoinOptions> options = Ranks(3);
+  options[1].version = "0.0.1";
+  OnThreads(3, [&](int rank) {
+    if (rank == 2) std::this_thread::sleep_for(kShort);
+    ExpectSays(ProcessGroup::Join(options[static_cast<std::size_t>(rank)]).status(), absl::StatusCode::kInvalidArgument,
+               {"rank 1 (host ", "has mpc 0.0.1"});
+  });
+}
+
 TEST(Rendezvous, ARankThatComesTwiceIsAnErrorForAll) {
   std::vector<JoinOptions> options = Ranks(3);
   options[2].environment.rank = 1;
@@ -229,7 +239,7 @@ TEST(Rendezvous, ALateRankIsWaitedFor) {
 TEST(Rendezvous, RanksThatDoNotComeAreNamed) {
   std::vector<JoinOptions> options = Ranks(4);
   options.resize(2);
-  for (JoinOptions& mine : options) mine.time_limit = kShort;
+  for (JoinOptions& mine : options) mine.time_limit = mine.leave_limit = kShort;
   for (const absl::Status& status : JoinAll(options)) {
     ExpectSays(status, absl::StatusCode::kDeadlineExceeded, {"ranks 2 and 3 have not come within 0.2 s"});
   }
@@ -242,6 +252,7 @@ TEST(Rendezvous, ARankThatDiesWhileOthersJoinIsNamed) {
       [&](int rank) {
         if (rank == 2) return 0;  // never comes
         JoinOptions options = OptionsOf(rank, 3, port);
+        options.leave_limit = kShort;
         if (rank == 1) {
           std::thread killer([] {
             std::this_thread::sleep_for(2 * kShort);
