@@ -28,10 +28,10 @@ struct CollectiveCall {
 
   Collective function = Collective::kNone;
   std::int32_t root = 0;
-  std::uint64_t bytes = 0;                   ///< of a gather or a broadcast
-  std::uint64_t parts = 0;                   ///< of a reduction
+  std::uint64_t bytes = 0;                   ///< bytes of a gather or a broadcast
+  std::uint64_t parts = 0;                   ///< the number of parts of a reduction
   std::array<Part, kPartsKept> first_parts;  ///< for the text: as many as there are
-  std::uint64_t hash = 0;                    ///< of all of this, and of all parts
+  std::uint64_t hash = 0;                    ///< a hash of all members above and of all parts
 };
 
 /// A call of AllReduce or ReduceScatter.

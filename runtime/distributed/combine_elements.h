@@ -10,8 +10,8 @@
 namespace mpc::distributed {
 
 /// output[i] = a[i] + b[i], or the larger or smaller of both. f16 and bf16 are added in f32 and rounded once to nearest
-/// even. Whole numbers wrap around. A sum that is not a number has one pattern of bits, whatever its operands had:
-/// which of two a machine keeps depends on the order of operands that a compiler may change.
+/// even. Whole numbers wrap around. A sum that is not a number has one pattern of bits, whatever its operands had.
+/// Otherwise the bits would depend on which operand comes first, and a compiler may change that.
 ///
 /// `output` may be `a` or `b`; otherwise nothing overlaps. The type and the reduction are among those of ReducedPart.
 void CombineElements(Reduction reduction, DType dtype, const void* a, const void* b, void* output,

@@ -9,7 +9,7 @@ namespace mpc::distributed {
 struct ProcessIdentity {
   std::int32_t pid = 0;
   std::uint64_t start = 0;         ///< when it began, in ticks since the machine did; 0 where that is not known
-  std::uint64_t namespace_id = 0;  ///< of the process ids; 0 where that is not known
+  std::uint64_t namespace_id = 0;  ///< its namespace of process ids; 0 where that is not known
 };
 
 /// The identity of this process.

@@ -13,9 +13,9 @@ namespace mpc::distributed {
 /// The name of a reduction in messages: "sum", "max", "min".
 std::string_view ReductionName(Reduction reduction);
 
-/// Whether AllReduce can reduce `parts` over `size` ranks. Errors (INVALID_ARGUMENT), each with the part's index: an
-/// unknown reduction, a type that the reduction does not take, a null operand, an operand that overlaps the other. A
-/// size that is no power of two is an error too.
+/// Whether AllReduce can reduce `parts` over `size` ranks. A size that is no power of two is an error. Others
+/// name the index of a part: it has an unknown reduction, or a type that the reduction does not take. It has no input
+/// or no output, or both overlap without being equal. All are INVALID_ARGUMENT.
 absl::Status CheckAllReduce(absl::Span<const ReducedPart> parts, int size);
 
 /// As CheckAllReduce for one part. Its elements must divide by `size`. `output` has elements / size of them.

@@ -136,8 +136,8 @@ class SharedCommunicator : public Communicator {
     return absl::OkStatus();
   }
 
-  /// Between two meetings a rank copies the results of one chunk, reduces its slice of the next, and writes what others
-  /// reduce of the one after. These are in three slots, so that one meeting a chunk is enough.
+  /// Between two meetings a rank copies the results of one chunk and reduces its slice of the next one. Of the third
+  /// chunk it writes what others reduce. The three are in three slots, so one meeting a chunk is enough.
   absl::Status ReduceInChunks() {
     const std::uint64_t first = meeting_->number() + 1;
     const std::size_t chunks = (message_.bytes() + slot_bytes_ - 1) / slot_bytes_;

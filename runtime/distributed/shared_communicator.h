@@ -37,10 +37,13 @@ struct SharedGroup {
 /// sleeps. Calls in which ranks differ are INVALID_ARGUMENT in all ranks, and name both calls. A rank that has left, or
 /// has failed, is UNAVAILABLE for the others.
 ///
-/// Errors: options out of range (INVALID_ARGUMENT); an object of the same name that rank 0 has not created
-/// (ALREADY_EXISTS in rank 0); an object of another user, another version, another group size or other slots; a rank
-/// that two processes have (ALREADY_EXISTS); too little shared memory (RESOURCE_EXHAUSTED); a rank that has not come
-/// within the time limit (DEADLINE_EXCEEDED) or has died (UNAVAILABLE).
+/// Errors of joining:
+///  * INVALID_ARGUMENT: a name, a rank, a size or slots out of range.
+///  * ALREADY_EXISTS: rank 0 finds an object of this name, or another process has this rank.
+///  * PERMISSION_DENIED, FAILED_PRECONDITION: the object belongs to another user, or other users may open it. Its form,
+///    version, group size or slots are others.
+///  * RESOURCE_EXHAUSTED: the machine has too little shared memory.
+///  * DEADLINE_EXCEEDED, UNAVAILABLE: a rank has not come within the time limit, or has died.
 absl::StatusOr<std::unique_ptr<Communicator>> CreateSharedCommunicator(const SharedGroup& group);
 
 }  // namespace mpc::distributed

@@ -24,7 +24,7 @@ struct alignas(64) RankRecord {
   std::atomic<std::uint32_t> arrived;  ///< the meetings that it has come to; it wraps around. Ranks sleep on it
   std::atomic<std::uint32_t> waiters;  ///< the ranks that sleep on `arrived`
   alignas(64) std::atomic<RankState> state;
-  std::atomic<Collective> function;  ///< of its last call
+  std::atomic<Collective> function;  ///< the function of its last call
   std::atomic<std::uint64_t> call;   ///< the number of its last call, from 1
   ProcessIdentity process;           ///< valid from kPresent on
   /// The last two calls, by the lowest bit of their numbers. A rank may begin its next call while others still read.

@@ -225,8 +225,8 @@ class TreeCollectives::Rounds {
     return absl::OkStatus();
   }
 
-  /// A binomial tree: `data` comes from the rank without the lowest bit, counted from the root, and goes on to those
-  /// with a lower bit more.
+  /// A binomial tree over places, which count ranks from the root. `data` comes from the place without the lowest bit
+  /// of this one. It goes on to the places with one lower bit more.
   absl::Status PassOn(absl::Span<std::byte> data, int root) {
     const int place = (rank_ - root + size_) % size_;
     int distance = 1;

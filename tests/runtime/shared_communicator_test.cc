@@ -180,8 +180,6 @@ TEST(SharedGroup, TellsTheOthersWhyARankFails) {
       EXPECT_EQ(status, absl::UnavailableError("rank 1 has failed (all-reduce: part 0 has no input): rank 0 waited for "
                                                "it in all-reduce, its call 1"));
     }
-    // The failed rank stays until the other knows: it would have left otherwise.
-    if (rank == 1) std::this_thread::sleep_for(milliseconds(500));
     return 0;
   }));
 }
@@ -209,7 +207,7 @@ TEST(SharedGroup, SeesWithinASecondThatARankWasKilled) {
             begin = steady_clock::now();
             status = ReduceFloats(*group, 100000);
           }
-          EXPECT_LT(steady_clock::now() - begin, milliseconds(1500));
+          EXPECT_LT(steady_clock::now() - begin, milliseconds(2000));
           EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
           const std::string message(status.message());
           EXPECT_EQ(
@@ -231,7 +229,6 @@ TEST(SharedGroup, SeesThatARankHasLeft) {
     EXPECT_TRUE(ReduceFloats(*group, 20000).ok()) << "a rank that has left has finished its calls";
     if (rank == 1) {
       group.reset();
-      std::this_thread::sleep_for(milliseconds(500));
       return 0;
     }
     EXPECT_EQ(group->Barrier(),
@@ -244,18 +241,18 @@ TEST(SharedGroup, WaitsNoLongerThanItsLimit) {
   const std::string name = NewName();
   EXPECT_TRUE(test::RunProcesses(4, [&](int rank) {
     SharedGroup options = Group(name, rank, 4);
-    options.timeout = milliseconds(rank == 0 ? 300 : 10000);
+    options.timeout = milliseconds(rank == 0 ? 1000 : 20000);
     const std::unique_ptr<Communicator> group = Join(options);
     EXPECT_TRUE(group->Barrier().ok());
-    if (rank == 1 || rank == 3) std::this_thread::sleep_for(milliseconds(1500));
+    if (rank == 1 || rank == 3) std::this_thread::sleep_for(milliseconds(3000));
     const steady_clock::time_point begin = steady_clock::now();
     const absl::Status status = ReduceFloats(*group, 10);
     if (rank == 0) {
-      EXPECT_EQ(status, absl::DeadlineExceededError(
-                            "rank 0 has waited 300 ms in all-reduce, its call 2, for rank 1 (last in barrier, its call "
-                            "1), rank 3 (last in barrier, its call 1)"));
-      EXPECT_LT(steady_clock::now() - begin, milliseconds(1200));
-      std::this_thread::sleep_for(milliseconds(1500));
+      EXPECT_EQ(status,
+                absl::DeadlineExceededError(
+                    "rank 0 has waited 1000 ms in all-reduce, its call 2, for rank 1 (last in barrier, its call "
+                    "1), rank 3 (last in barrier, its call 1)"));
+      EXPECT_LT(steady_clock::now() - begin, milliseconds(2500));
     } else {
       // Rank 0 came to this call, so that the call succeeds. Its failure shows in the next one.
       EXPECT_TRUE(status.ok()) << status;
@@ -269,12 +266,11 @@ TEST(SharedGroup, NamesRanksThatDoNotJoin) {
   const std::string name = NewName();
   EXPECT_TRUE(test::RunProcesses(2, [&](int rank) {
     SharedGroup options = Group(name, rank, 4);
-    options.timeout = milliseconds(rank == 0 ? 300 : 5000);
+    options.timeout = milliseconds(rank == 0 ? 1000 : 20000);
     const absl::Status status = CreateSharedCommunicator(options).status();
     if (rank == 0) {
       EXPECT_EQ(status, absl::DeadlineExceededError(
-                            absl::StrCat("rank 0 has waited 300 ms for ranks to join '", name, "': missing: 2, 3")));
-      std::this_thread::sleep_for(milliseconds(500));
+                            absl::StrCat("rank 0 has waited 1000 ms for ranks to join '", name, "': missing: 2, 3")));
     } else {
       EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
     }
@@ -316,7 +312,7 @@ TEST(SharedGroup, TwoProcessesCannotHaveOneRank) {
   const std::string name = NewName();
   EXPECT_TRUE(test::RunProcesses(3, [&](int process) {
     SharedGroup options = Group(name, process == 0 ? 0 : 1, 3);
-    options.timeout = milliseconds(1000);
+    options.timeout = milliseconds(2000);
     if (process == 2) std::this_thread::sleep_for(milliseconds(300));
     const absl::Status status = CreateSharedCommunicator(options).status();
     if (process == 2) {
@@ -365,7 +361,7 @@ TEST(SharedGroup, RefusesOtherOptions) {
   const std::string name = NewName();
   EXPECT_TRUE(test::RunProcesses(2, [&](int rank) {
     SharedGroup options = Group(name, rank, 2);
-    options.timeout = milliseconds(1000);
+    options.timeout = milliseconds(2000);
     if (rank == 1) options.slot_bytes = 2 * kSlot;
     const absl::Status status = CreateSharedCommunicator(options).status();
     EXPECT_EQ(status.code(), rank == 1 ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kDeadlineExceeded)
