@@ -114,18 +114,19 @@ absl::Status Heartbeats::LookAt(int rank, Milliseconds since) {
   return store_->Claim(kLossKey, Encode(LossOf(rank, why, seen.place))).status();
 }
 
-/// OK where there is no loss within an interval. The outer status is the store's.
-absl::StatusOr<absl::Status> Heartbeats::HearOfLoss() {
+/// nullopt: there is no loss within an interval. The error is the store's.
+absl::StatusOr<std::optional<Loss>> Heartbeats::HearOfLoss() {
   if (rank_ != 0) {
     const absl::StatusOr<std::string> bytes = store_->Get(PlaceKey(0), Milliseconds(0));
     if (!bytes.ok() && !absl::IsDeadlineExceeded(bytes.status())) return bytes.status();
     if (bytes.ok()) place_of_rank_0_ = DecodePlace(*bytes, PlaceKey(0)).value_or(Place());
   }
   const absl::StatusOr<std::string> bytes = store_->Get(kLossKey, options_.interval);
-  if (absl::IsDeadlineExceeded(bytes.status())) return absl::OkStatus();
+  if (absl::IsDeadlineExceeded(bytes.status())) return std::nullopt;
   if (!bytes.ok()) return bytes.status();
-  const absl::StatusOr<Loss> loss = DecodeLoss(*bytes, kLossKey);
-  return loss.ok() ? LossStatus(*loss) : loss.status();
+  absl::StatusOr<Loss> loss = DecodeLoss(*bytes, kLossKey);
+  if (!loss.ok()) return loss.status();
+  return *std::move(loss);
 }
 
 void Heartbeats::Run() {
@@ -133,9 +134,9 @@ void Heartbeats::Run() {
     absl::Status store = Beat();
     if (store.ok() && rank_ == 0) store = LookAtOthers();
     if (store.ok()) {
-      const absl::StatusOr<absl::Status> loss = HearOfLoss();
+      const absl::StatusOr<std::optional<Loss>> loss = HearOfLoss();
       store = loss.status();
-      if (loss.ok() && !loss->ok()) return Fail(*loss);
+      if (loss.ok() && loss->has_value()) return Fail(LossStatus(**loss));
     }
     if (stops_) return;
     if (!store.ok()) {

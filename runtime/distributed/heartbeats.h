@@ -2,11 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -71,7 +73,7 @@ class Heartbeats {
   absl::Status Beat();
   absl::Status LookAtOthers();
   absl::Status LookAt(int rank, Milliseconds since);
-  absl::StatusOr<absl::Status> HearOfLoss();
+  absl::StatusOr<std::optional<Loss>> HearOfLoss();
   void Run();
   void Fail(const absl::Status& failure);
   void Stop();
@@ -82,7 +84,7 @@ class Heartbeats {
   const WatchOptions options_;
   const Callback on_failure_;
   std::atomic<bool> stops_{false};
-  std::map<int, Seen> seen_;  ///< of the thread alone
+  std::map<int, Seen> seen_;  ///< only the thread uses it
   Place place_of_rank_0_;     ///< as above
   std::chrono::steady_clock::time_point looked_;
   mutable std::mutex mutex_;

@@ -37,10 +37,12 @@ struct LaunchEnvironment {
 /// 4. Otherwise there is one process, and launcher is "none".
 ///
 /// Derived ports are from 16384 to 32767, below those that Linux gives to outgoing connections. An empty variable
-/// counts as one that is not set. Errors (INVALID_ARGUMENT) name the variable, its value and what is accepted: a number
-/// that is none or out of range, a missing variable, a rank that is not below its size, more local ranks than ranks. So
-/// are a RANK and WORLD_SIZE that contradict Open MPI or Slurm: fewer ranks than these started, or another rank of as
-/// many. torchrun may be started by either: with TORCHELASTIC_RUN_ID its numbers count.
+/// counts as one that is not set.
+///
+/// Errors (INVALID_ARGUMENT) name the variable, its value and what is accepted. They are a missing variable, a number
+/// that is none or out of range, and a rank not below its size. RANK and WORLD_SIZE may not contradict
+/// Open MPI or Slurm. Fewer ranks than these started do, and another rank of as many. Where TORCHELASTIC_RUN_ID is set,
+/// torchrun was started below them, and its numbers count.
 absl::StatusOr<LaunchEnvironment> ReadLaunchEnvironment(const std::function<const char*(const char*)>& get =
                                                             [](const char* name) { return std::getenv(name); });
 

@@ -24,7 +24,7 @@ struct RankInfo {
   std::int64_t pid = 0;
   std::uint64_t nonce = 0;  ///< drawn by this process
   int threads = 1;
-  std::string version;  ///< of mpc
+  std::string version;  ///< the version of mpc
   NamedHashes hashes;
   int local_rank = 0;  ///< among the ranks of its machine, in order; filled when all have come
   int local_size = 1;

@@ -22,7 +22,7 @@ namespace mpc::runtime {
 
 struct JoinOptions {
   LaunchEnvironment environment;
-  std::string listen_address;       ///< of rank 0; empty: the environment's address
+  std::string listen_address;       ///< where rank 0 listens; empty: the environment's address
   int threads = 1;                  ///< that this rank computes with; only told to the others
   std::string version;              ///< empty: mpc's
   NamedHashes hashes;               ///< what must be equal on all ranks before anything starts
@@ -34,15 +34,21 @@ struct JoinOptions {
 /// The group of processes of a job: control, not data. It needs the store of rank 0, which lives as long as the group
 /// object of rank 0. One thread calls a group at a time, save SetPlace and failure.
 ///
-/// Errors of every call, beside its own: a rank is lost (UNAVAILABLE, naming it and its place where Watch is on), ranks
-/// have not come within the time limit (DEADLINE_EXCEEDED, naming them and the limit). Who has joined must call Leave,
-/// or the others take it for lost.
+/// Errors of every call, beside its own: a rank is lost (UNAVAILABLE), or ranks have not come within the time limit
+/// (DEADLINE_EXCEEDED). Both name the ranks, and the first one their place where Watch is on. Who has joined must call
+/// Leave, or the others take it for lost.
 class ProcessGroup {
  public:
-  /// Joins and waits for all ranks. Rank 0 starts the store. Errors, which reach all ranks that wait: another size,
-  /// version or hash on some rank (INVALID_ARGUMENT), a rank that comes twice (ALREADY_EXISTS); both name two ranks
-  /// with their hosts and processes. Others: as of StoreServer::Start and Store::Connect; a rank not below its size; an
-  /// address that is loopback on rank 0 while ranks are on other machines (INVALID_ARGUMENT).
+  /// Joins and waits for all ranks. Rank 0 starts the store.
+  ///
+  /// Errors that reach all ranks that wait, and name those at fault.
+  /// * INVALID_ARGUMENT: another size, version or hash on some rank.
+  /// * ALREADY_EXISTS: a rank that comes twice.
+  /// * UNAVAILABLE: a rank that ends meanwhile.
+  /// * DEADLINE_EXCEEDED: ranks that do not come.
+  ///
+  /// Errors of one rank are those of StoreServer::Start and Store::Connect, and a rank not below its size. An address
+  /// may not be loopback on rank 0 while ranks are on other machines (INVALID_ARGUMENT).
   static absl::StatusOr<std::unique_ptr<ProcessGroup>> Join(const JoinOptions& options);
   /// Closes the connections. Without Leave the others take this rank for lost.
   ~ProcessGroup();

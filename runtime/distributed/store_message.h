@@ -59,9 +59,9 @@ struct DecodedMessage {
   std::size_t bytes = 0;  ///< that it takes
 };
 
-/// The sizes that a header announces. nullopt: the header is not complete yet. Errors (INVALID_ARGUMENT) name `origin`:
-/// other bytes than those of a message, another version, an unknown kind or code, a key or value over its limit or
-/// where the kind has none, a number that the kind does not take.
+/// The sizes that a header announces. nullopt: the header is not complete yet. Errors (INVALID_ARGUMENT) name `origin`.
+/// They are other bytes than those of a message, another version, and an unknown kind or code. So are a key or value
+/// over its limit or where the kind has none, and a number that the kind does not take.
 absl::StatusOr<std::optional<std::size_t>> AnnouncedBytes(absl::Span<const std::uint8_t> stream,
                                                           const std::string& origin);
 /// The first message of `stream`. nullopt: it is not complete yet. Errors as of AnnouncedBytes.

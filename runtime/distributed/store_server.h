@@ -19,12 +19,11 @@ struct StoreServerOptions {
   std::string listen_address = "127.0.0.1";       ///< others reach it only where this is said
   int port = 0;                                   ///< 0: any free one
   int most_connections = 4096;                    ///< more are closed at once
-  std::size_t most_bytes = std::size_t{1} << 30;  ///< of keys, values, and messages that have begun to come
+  std::size_t most_bytes = std::size_t{1} << 30;  ///< memory of keys, values, and messages that have begun to come
 };
 
-/// Keeps bytes under keys, in memory alone, and nothing else: no message names a file or a command, and none can
-/// reach memory outside of the table. Whoever reaches the port may read and write the table, so the network must be
-/// one of trusted machines.
+/// Keeps bytes under keys, in memory alone. No message names a file or a command, and none reaches memory outside of
+/// the table. Whoever reaches the port may read and write the table, so the network must be one of trusted machines.
 ///
 /// One thread serves all connections and never waits for one of them. A message of another form closes its connection
 /// and is counted. What a connection has not finished stays bounded: see StoreServerOptions and store_message.h.

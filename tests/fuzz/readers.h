@@ -27,5 +27,8 @@ void ReadExif(absl::Span<const std::uint8_t> input);
 void ReadCsv(absl::Span<const std::uint8_t> input);
 /// An .npz archive, with and without the checksums of stored members.
 void ReadNpz(absl::Span<const std::uint8_t> input);
+/// A stream of messages of the store that brings processes together. The values of its messages, and the whole input,
+/// are also read as what ranks tell each other of themselves.
+void ReadStore(absl::Span<const std::uint8_t> input);
 
 }  // namespace mpc::fuzz
