@@ -43,7 +43,7 @@ struct Options {
 /// come.
 absl::Status Init(const Options& options = {});
 /// Leaves the group; MindSpore's `release`. Others that still wait for this process get an error. Init may be called
-/// again. Without Init it does nothing.
+/// again with another port, as rank 0 may still listen at the old one. Without Init it does nothing.
 void Finalize();
 bool IsInitialized();
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/distributed/mpi/mpi_library.h"
 #include "runtime/distributed/shared_communicator.h"
+#include "runtime/distributed/socket.h"
 
 namespace mpc::distributed::internal {
 namespace {
@@ -97,6 +98,11 @@ absl::StatusOr<LaunchEnvironment> PlaceOf(const Options& options, const std::fun
   absl::StatusOr<LaunchEnvironment> place = told ? PlaceThatOptionsSay(options) : runtime::ReadLaunchEnvironment(get);
   if (!place.ok() || options.address.empty()) return place;
   if (absl::Status status = SetAddress(options.address, *place); !status.ok()) return status;
+  // Nobody has said how many ranks are on this machine. Loopback reaches those of it alone.
+  if (told && runtime::IsLoopback(place->address)) {
+    place->local_rank = place->rank;
+    place->local_size = place->size;
+  }
   return place;
 }
 

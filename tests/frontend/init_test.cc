@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/distributed/distributed.h"
@@ -25,9 +26,9 @@ Options RankOf(int rank, int size, int port) {
 }
 
 TEST(Init, ProcessesOfOneMachineShareAMapping) {
-  const int port = FreePort();
-  EXPECT_TRUE(RunProcesses(4, [port](int rank) {
-    for (int round = 0; round < 2; ++round) {
+  const std::vector<int> ports = {FreePort(), FreePort()};
+  EXPECT_TRUE(RunProcesses(4, [&ports](int rank) {
+    for (int port : ports) {
       const absl::Status status = Init(RankOf(rank, 4, port));
       EXPECT_TRUE(status.ok()) << status;
       if (!status.ok()) return 1;
