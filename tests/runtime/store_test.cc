@@ -164,7 +164,7 @@ TEST(Store, BarrierSaysHowManyHaveCome) {
 
 TEST(Store, HoldsKeysAndValuesToTheirSizes) {
   const std::unique_ptr<StoreServer> server = StartServer();
-  const std::unique_ptr<Store> store = ConnectTo(server->port());
+  const std::unique_ptr<Store> store = ConnectTo(server->port(), Milliseconds(60000));
   const std::string longest_key(256, 'k'), largest(kMostValueBytes, 'v');
   ASSERT_TRUE(store->Set(longest_key, largest).ok());
   EXPECT_TRUE(*store->Get(longest_key, kLong) == largest);
