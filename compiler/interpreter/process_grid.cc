@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<double>> runCollective(std::string_view name, int64_t
       for (auto [largest, value] : llvm::zip_equal(result, other.values))
         largest = std::max(largest, value);
     else
-      return absl::NotFoundError(absl::StrCat("'", name, "' is no collective operation"));
+      return absl::NotFoundError(absl::StrCat("'", std::string(name), "' is no collective operation"));
   }
   return result;
 }
