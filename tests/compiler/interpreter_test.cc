@@ -189,5 +189,40 @@ TEST_F(Interpreter, RefusesFunctionsWithoutABody) {
             absl::StatusCode::kFailedPrecondition);
 }
 
+constexpr char kExchange[] = R"(
+    func.func @main(%x: tensor<2xf32>, %code: tensor<i32>)
+        -> (tensor<2xf32>, tensor<2x2xf32>, tensor<i32>, tensor<i32>) {
+      %0 = mpc.all_reduce %x {processes = 2} : tensor<2xf32>
+      %1 = mpc.all_gather %x {processes = 2} : (tensor<2xf32>) -> tensor<2x2xf32>
+      %2 = mpc.all_reduce_max %code {processes = 2} : tensor<i32>
+      %3 = mpc.process_rank {processes = 2} : () -> tensor<i32>
+      return %0, %1, %2, %3 : tensor<2xf32>, tensor<2x2xf32>, tensor<i32>, tensor<i32>
+    })";
+
+TEST_F(Interpreter, RunsProcessesInLockstep) {
+  Module = ParseModule(*Context, kExchange);
+  ASSERT_TRUE(Module);
+  const std::vector<std::vector<Tensor>> inputs = {{vector({1, 2}), scalar(-2, DType::kI32)},
+                                                   {vector({10, 20}), scalar(-3, DType::kI32)}};
+  const auto results = interpretProcesses(Module->lookupSymbol<mlir::func::FuncOp>("main"), inputs);
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const std::vector<Tensor>& of_process = (*results)[rank];
+    EXPECT_THAT(of_process[0].values, ElementsAre(11, 22));
+    EXPECT_THAT(of_process[1].values, ElementsAre(1, 2, 10, 20));
+    EXPECT_THAT(of_process[2].values, ElementsAre(-2));
+    EXPECT_THAT(of_process[3].values, ElementsAre(static_cast<double>(rank)));
+  }
+}
+
+TEST_F(Interpreter, NamesACollectiveOfAnotherNumberOfProcesses) {
+  const std::vector<Tensor> input = {vector({1, 2}), scalar(0, DType::kI32)};
+  const auto alone = run(kExchange, input);
+  EXPECT_THAT(std::string(alone.status().message()), HasSubstr("is for 2 processes; 1 run"));
+  const std::vector<std::vector<Tensor>> four(4, input);
+  const auto results = interpretProcesses(Module->lookupSymbol<mlir::func::FuncOp>("main"), four);
+  EXPECT_THAT(std::string(results.status().message()), HasSubstr("is for 2 processes; 4 run"));
+}
+
 }  // namespace
 }  // namespace mpc
