@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/device_language.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/known_attributes.h"

@@ -15,7 +15,7 @@ const Attributes kOfFour = {{"processes", std::int64_t{4}}};
 
 /// Runs the kernel of `spec` on one operand.
 template <typename T>
-std::vector<T> Run(const KernelSpec& spec, Communicator& communicator, std::vector<T> input) {
+std::vector<T> RunOne(const KernelSpec& spec, Communicator& communicator, std::vector<T> input) {
   const auto kernel = cpu::CreateKernel(spec);
   EXPECT_TRUE(kernel.ok()) << kernel.status();
   std::vector<T> output(static_cast<std::size_t>(spec.outputs[0].num_elements()));
@@ -32,7 +32,7 @@ TEST(CollectiveKernels, AddInABalancedTree) {
     const KernelSpec spec{"all_reduce", {{DType::kF32, {2}}}, {{DType::kF32, {2}}}, {}, kOfFour};
     const float own[] = {1, 1, 0x1p24f, -0x1p24f};
     const float value = own[communicator.rank()];
-    EXPECT_EQ(Run<float>(spec, communicator, {value, 2 * value}), (std::vector<float>{2, 4}));
+    EXPECT_EQ(RunOne<float>(spec, communicator, {value, 2 * value}), (std::vector<float>{2, 4}));
   });
 }
 
@@ -40,11 +40,11 @@ TEST(CollectiveKernels, GatherMaximaAndRanks) {
   OnRanks(4, [](Communicator& communicator) {
     const std::int32_t rank = communicator.rank();
     const TensorSpec scalar{DType::kI32, {}};
-    EXPECT_EQ(Run<std::int32_t>({"all_gather", {scalar}, {{DType::kI32, {4}}}, {}, kOfFour}, communicator, {rank}),
+    EXPECT_EQ(RunOne<std::int32_t>({"all_gather", {scalar}, {{DType::kI32, {4}}}, {}, kOfFour}, communicator, {rank}),
               (std::vector<std::int32_t>{0, 1, 2, 3}));
-    EXPECT_EQ(Run<std::int32_t>({"all_reduce_max", {scalar}, {scalar}, {}, kOfFour}, communicator, {-rank}),
+    EXPECT_EQ(RunOne<std::int32_t>({"all_reduce_max", {scalar}, {scalar}, {}, kOfFour}, communicator, {-rank}),
               (std::vector<std::int32_t>{0}));
-    EXPECT_EQ(Run<std::int32_t>({"process_rank", {}, {scalar}, {}, kOfFour}, communicator, {0}),
+    EXPECT_EQ(RunOne<std::int32_t>({"process_rank", {}, {scalar}, {}, kOfFour}, communicator, {0}),
               (std::vector<std::int32_t>{rank}));
   });
 }
