@@ -137,7 +137,8 @@ void guardTracedScaling(func::FuncOp function, const StepFlow &flow) { TracedGua
 
 void shareTracedScaling(func::FuncOp function, const ProcessMean &sharing) {
   OpBuilder builder(function.getContext());
-  for (const GradientRequest &request : StepFlow(function).getRequests())
+  StepFlow flow(function);
+  for (const GradientRequest &request : flow.getRequests())
     for (Value gradient : request.gradients) {
       builder.setInsertionPointAfter(request.op);
       SmallVector<OpOperand *> readers;
