@@ -67,6 +67,7 @@ static ArrayRef<Declared> declaredAttributes() {
        "a dictionary of arrays of strings"},
       {MpcDialect::AssignmentAttrHelper::getNameStr(), isA<ModuleOp>, "modules", isDictionaryOf<is<StringAttr>>,
        "a dictionary of strings"},
+      {MpcDialect::ProcessesAttrHelper::getNameStr(), onFunction, "functions", isI64, "an i64"},
       {MpcDialect::TargetAttrHelper::getNameStr(), isA<ModuleOp>, "modules", is<TargetAttr>, "a #mpc.target"},
   };
   return all;

@@ -107,6 +107,7 @@ absl::Status JoinProcesses(TrainOptions& options) {
     }
     return absl::OkStatus();
   }
+  std::cout.rdbuf(nullptr);
   options.quiet = true;
   options.profile_precision = false;
   options.sample_bytes = 0;

@@ -17,7 +17,7 @@ func.func @precision(%x: tensor<f32>) {
 // -----
 
 func.func @unknown(%x: tensor<f32>) {
-  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.sequence, mpc.scope, mpc.precision, mpc.backward, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.chain, mpc.flat_group, mpc.fusion_choice, mpc.gradients, mpc.assignment, mpc.target}}
+  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.sequence, mpc.scope, mpc.precision, mpc.backward, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.chain, mpc.flat_group, mpc.fusion_choice, mpc.gradients, mpc.assignment, mpc.processes, mpc.target}}
   %y = mpc.relu %x {mpc.chian} : tensor<f32>
   return
 }
@@ -150,6 +150,13 @@ func.func @fusion_choice(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // expected-error @+1 {{a target has no name}}
 module attributes {mpc.target = #mpc.target<"">} {
+}
+
+// -----
+
+// expected-error @+1 {{'func.func' op attribute 'mpc.processes' must be an i64, got "two"}}
+func.func @processes() attributes {mpc.processes = "two"} {
+  return
 }
 
 // -----
