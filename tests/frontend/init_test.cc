@@ -35,7 +35,7 @@ TEST(Init, ProcessesOfOneMachineShareAMapping) {
       EXPECT_EQ(GetRank(), rank);
       EXPECT_EQ(GetRankSize(), 4);
       EXPECT_EQ(GetLocalRank(), rank);
-      Communicator* const communicator = internal::GetCommunicator();
+      const std::shared_ptr<Communicator> communicator = internal::GetCommunicator();
       EXPECT_EQ(communicator->transport(), "shared");
       const auto gathered = GatherBytes(*communicator, std::string(static_cast<std::size_t>(rank), 'r'));
       EXPECT_TRUE(gathered.ok()) << gathered.status();
