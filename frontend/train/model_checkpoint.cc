@@ -1,5 +1,4 @@
 // Saving and resuming the training of a Model.
-#include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -134,8 +133,9 @@ void Model::Impl::CompareChoices(const CompiledStep& program) const {
   const auto& own = program.program().choices;
   const std::vector<std::string> lines = internal::Differences(stored->second, TextMap(own.begin(), own.end()));
   if (lines.empty()) return;
-  std::cerr << "warning: " << program.program().name << " is not compiled as for the checkpoint, so results may differ "
-            << "in their last bits:\n  " << absl::StrJoin(lines, "\n  ") << "\n";
+  Say(absl::StrCat("warning: ", program.program().name,
+                   " is not compiled as for the checkpoint, so results may differ ", "in their last bits:\n  ",
+                   absl::StrJoin(lines, "\n  ")));
 }
 
 absl::Status Model::Impl::BeginRun(std::int64_t epochs, const data::Dataset& dataset, std::int64_t steps_per_epoch) {
@@ -160,8 +160,8 @@ absl::Status Model::Impl::BeginRun(std::int64_t epochs, const data::Dataset& dat
   }
   position.steps_per_epoch = steps_per_epoch;
   if (continues && position.run_epoch >= epochs) {
-    std::cerr << "remark: nothing is left to train: the run of the checkpoint has " << position.run_epoch
-              << " complete epochs, asked for are " << epochs << "\n";
+    Say(absl::StrCat("remark: nothing is left to train: the run of the checkpoint has ", position.run_epoch,
+                     " complete epochs, asked for are ", epochs));
   }
   continues = false;
   if (!given_names.empty()) class_names = given_names;

@@ -70,8 +70,8 @@ absl::Status Model::Impl::AfterStep(const StepResults& results, bool completes, 
   const std::vector<Scaling> scalings = ScalingOf(results);
   if (scalings.empty()) {
     if (!warned_about_nan && !std::isfinite(context.loss())) {
-      std::cerr << "warning: " << where << ": the loss is " << context.loss()
-                << " and no scaler skips the step; parameters may be lost\n";
+      Say(absl::StrCat("warning: ", where, ": the loss is ", context.loss(),
+                       " and no scaler skips the step; parameters may be lost"));
       warned_about_nan = true;
     }
     return absl::OkStatus();
@@ -90,6 +90,10 @@ absl::Status Model::Impl::AfterStep(const StepResults& results, bool completes, 
   return status;
 }
 
+void Model::Impl::Say(const std::string& line) const {
+  if (processes.is_first()) std::cerr << line << "\n";
+}
+
 absl::Status Model::Impl::ReportOverflow(const StepResults& results, const Scaling& scaling, const std::string& where,
                                          bool first) const {
   const LossScaler& scaler = *scaling.scaler;
@@ -102,9 +106,9 @@ absl::Status Model::Impl::ReportOverflow(const StepResults& results, const Scali
   if (first) {
     const std::string of_loss = scaling.suffix.empty() ? "" : absl::StrCat(" of loss ", scaling.suffix);
     // Ten digits: every power of two up to 2^33 in full.
-    std::cerr << absl::StrFormat("overflow at %s: %s; loss scale%s %.10g -> %.10g%s\n", where, culprit, of_loss,
-                                 results.Record("loss_scale" + scaling.suffix).value_or(1), after.scale,
-                                 skips ? "; step skipped" : "");
+    Say(absl::StrFormat("overflow at %s: %s; loss scale%s %.10g -> %.10g%s", where, culprit, of_loss,
+                        results.Record("loss_scale" + scaling.suffix).value_or(1), after.scale,
+                        skips ? "; step skipped" : ""));
   }
   const bool stuck =
       scaler.config().mode != LossScaleConfig::Mode::kDynamic || after.scale <= std::max(1.0, scaler.config().minimum);

@@ -121,6 +121,9 @@ struct Model::Impl {
   /// The histories of the active scalers, while Train runs a device that is ahead of the host.
   std::map<const LossScaler*, std::unique_ptr<amp::internal::ScalerHistory>> scaler_histories;
 
+  /// Writes a line to std::cerr. Of several processes rank 0 alone does.
+  void Say(const std::string& line) const;
+
   /// Errors: there is no such device, here or to compile for.
   absl::Status CheckDevice() const;
   std::string device() const { return options.device.empty() ? GetContext().device : options.device; }

@@ -1,5 +1,4 @@
 // Which Programs a Model compiles, and with which options.
-#include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/amp_session.h"
@@ -116,7 +115,7 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
     if (!step_run.facts().scalers.empty()) step_scalers = step_run.facts().scalers;
     CompareChoices(step_run);
     for (const std::string& remark : step_run.compiled().remarks) {
-      if (said.insert(remark).second) std::cerr << "remark: " << remark << "\n";
+      if (said.insert(remark).second) Say("remark: " + remark);
     }
   }
   return known->second.get();
@@ -136,7 +135,7 @@ void Model::Impl::SayWhatIsStoredLow() {
       "level ", precision.level, " with master weights, but ", names.front(),
       names.size() > 1 ? absl::StrCat(" and ", names.size() - 1, " more parameters are") : std::string(" is"),
       " stored in ", dtype, " since a step with master_weights = false: every update is rounded to it");
-  if (said.insert(remark).second) std::cerr << "remark: " << remark << "\n";
+  if (said.insert(remark).second) Say("remark: " + remark);
 }
 
 internal::TensorFunction Model::Impl::EvalFunction() const {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/train/model_impl.h"
@@ -355,7 +354,7 @@ absl::Status Model::Impl::CheckTraining(std::int64_t epochs, const data::Dataset
     const std::vector<Parameter>& trained = optimizer->parameters();
     if (std::none_of(trained.begin(), trained.end(), [](const Parameter& each) { return each.requires_grad(); }) &&
         said.insert("frozen").second) {
-      std::cerr << "remark: every parameter of the optimizer is frozen: training changes none\n";
+      Say("remark: every parameter of the optimizer is frozen: training changes none");
     }
   }
   const int arity = own && network.arity() >= 0 ? network.arity() + 1 : step.arity();
@@ -373,6 +372,11 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   if (*steps == 0 && batches_per_epoch > 0) {
     return absl::InvalidArgumentError(absl::StrCat("an epoch has ", batches_per_epoch, " batches, and ",
                                                    processes.size(), " processes take one each a step"));
+  }
+  const std::int64_t left_out = batches_per_epoch % processes.size();
+  if (left_out > 0 && said.insert("left out").second) {
+    Say(absl::StrCat("remark: the last ", left_out, " of ", batches_per_epoch, " batches of an epoch make no step of ",
+                     processes.size(), " processes"));
   }
   if (absl::Status begun = BeginRun(epochs, dataset, *steps); !begun.ok()) return begun;
   step.cell()->SetTrain(true);
@@ -395,8 +399,8 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   TrainingRun run(*this, dataset, validation, callbacks, context);
   while (position.run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();
   if (failure.ok() && run.micro_steps_left() > 0) {
-    std::cerr << "remark: the last " << run.micro_steps_left() << " of " << options.accumulation_steps
-              << " batches of a step have no step yet: their gradients are kept for the next call of Train\n";
+    Say(absl::StrCat("remark: the last ", run.micro_steps_left(), " of ", options.accumulation_steps,
+                     " batches of a step have no step yet: their gradients are kept for the next call of Train"));
   }
   if (failure.ok()) callbacks.OnTrainEnd(context);
   failure.Update(context.failure());

@@ -70,7 +70,8 @@ func.func @train_step(
 // CHECK: %[[MEAN:.*]] = mpc.all_reduce %[[SHARE]]
 // CHECK: %{{.*}}, %[[BAD:.*]] = mpc.all_finite %{{.*}}, %{{.*}}, %[[MEAN]]
 // CHECK: mpc.all_reduce_max
-// CHECK: %[[FINITE:.*]] = mpc.equal
+// CHECK: %[[AGREED:.*]] = mpc.select
+// CHECK: %[[FINITE:.*]] = mpc.equal %[[AGREED]],
 // CHECK: %[[U:.*]] = mpc.unscale %[[MEAN]],
 // CHECK: mpc.momentum {{.*}}%[[U]]{{.*}}, %[[FINITE]]
 func.func @by_hand(
