@@ -15,6 +15,12 @@ absl::Status RunSources() {
   return shard.Zip({squares}).size().status();
 }
 
+absl::Status RunShare(const data::Dataset& train_set) {
+  const data::ShareOfUpdates share{.micro_batches = 4, .rank = 1, .ranks = 2};
+  absl::StatusOr<std::unique_ptr<data::ShareIterator>> batches = train_set.NewShareIterator(/*epoch=*/0, share);
+  return batches.status();
+}
+
 absl::Status Run() {
   const data::Dataset digits = data::Digits(data::Split::kTrain);
   const auto is_small = [](const Tensor& label) { return label.Item<int>() < 5; };
@@ -25,12 +31,6 @@ absl::Status Run() {
   if (absl::Status status = small_digits.size().status(); !status.ok()) return status;
   if (absl::Status status = RunShare(small_digits); !status.ok()) return status;
   return RunSources();
-}
-
-absl::Status RunShare(const data::Dataset& train_set) {
-  const data::ShareOfUpdates share{.micro_batches = 4, .rank = 1, .ranks = 2};
-  absl::StatusOr<std::unique_ptr<data::ShareIterator>> batches = train_set.NewShareIterator(/*epoch=*/0, share);
-  return batches.status();
 }
 
 }  // namespace
