@@ -166,7 +166,7 @@ class TreeCollectives::Rounds {
   Range Blocks(std::size_t bytes, int first, int count) const {
     const auto size = static_cast<std::size_t>(size_);
     const std::size_t begin = BlockBegin(bytes, static_cast<std::size_t>(first), size);
-    return {begin, BlockBegin(bytes, static_cast<std::size_t>(first + count), size) - begin};
+    return {begin, BlockBegin(bytes, static_cast<std::size_t>(first) + static_cast<std::size_t>(count), size) - begin};
   }
 
   absl::Status ExchangeWhole(Chunk chunk, std::size_t begin, std::size_t bytes) {

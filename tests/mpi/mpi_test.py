@@ -28,7 +28,7 @@ def launcher():
     """The command in front of a program; "{ranks}" is the number of processes."""
     command = [options.mpirun, "-n", "{ranks}"]
     version = subprocess.run([options.mpirun, "--version"], capture_output=True, text=True).stdout
-    if "Open MPI" in version:
+    if "Open MPI" in version or "OpenRTE" in version:
         command += ["--oversubscribe", "--bind-to", "none"]
         if os.geteuid() == 0:
             command.append("--allow-run-as-root")
