@@ -101,7 +101,8 @@ class TrainOneStepCell : public TrainingStep {
     (internal::AppendInput(inputs_and_sens, tensors), ...);
     return GradWithSens(std::move(tensors));
   }
-  /// Gradients summed over devices: the identity on one device.
+  /// Hands the gradients on. In several processes the compiled step reads their means over processes wherever gradients
+  /// are read, so that a step without this call trains alike. MindSpore's reducer adds here.
   std::vector<Tensor> grad_reducer(std::vector<Tensor> gradients) const { return gradients; }
 
   CellFunction network;

@@ -27,9 +27,9 @@ public:
   /// Whether the micro-step is the last one. Null: there is one.
   mlir::Value getLast() const { return isLast; }
 
-  /// What the checks of \p request found in the micro-steps so far. \p found is what this micro-step's check finds. Of
-  /// several bad gradients the largest position stays, and any position goes before -2. New operations stand behind the
-  /// one that gives `found.firstBad`.
+  /// What the checks of \p request found in the micro-steps so far, in all processes. \p found is what this
+  /// micro-step's check finds. Of several bad gradients the largest position stays, and any position goes before -2.
+  /// New operations stand behind the one that gives `found.firstBad`.
   Finding soFar(unsigned request, Finding found);
   /// In the last micro-step the mean of gradient \p position of \p request over all micro-steps and processes. Before
   /// it, a value that follows from the micro-steps so far. It is built where the builder stands. \p term is the

@@ -13,7 +13,8 @@ struct Finding {
   mlir::Value firstBad;
 };
 
-/// The part of \p processes, at least two, in one step. Values of all processes have the same bits.
+/// Adds to a step what it exchanges with other processes. Of one process alone the means are what they are made of, and
+/// nothing is added. Results have the same bits in all processes.
 class ProcessMean {
 public:
   explicit ProcessMean(int64_t processes) : processes(processes) {}
@@ -23,12 +24,12 @@ public:
   mlir::Value sum(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value share) const;
   /// The mean over processes of \p gradient, of its type, where the builder stands. It is computed in f32.
   mlir::Value mean(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value gradient) const;
-  /// What all processes found, where the builder stands. Of several bad gradients the largest position stays, and any
-  /// position goes before -2.
+  /// What all of several processes found, where the builder stands. Of several bad gradients the largest position
+  /// stays, and any position goes before -2.
   Finding agree(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value firstBad) const;
 
-  /// Lets running statistics move by the batches of all processes, and generators draw for them. Emits an error and
-  /// fails where other state would move by the rows of this process alone.
+  /// Of several processes: lets running statistics move by the batches of all, and generators draw for them. Emits an
+  /// error and fails where other state would move by the rows of this process alone.
   llvm::LogicalResult shareState(mlir::func::FuncOp function, const StepFlow &flow) const;
 
 private:
