@@ -228,6 +228,15 @@ TEST(ProcessTraining, AStopOfRankZeroEndsTheRunOfAll) {
   }));
 }
 
+TEST(ProcessTraining, WhatRankZeroMeasuresNeedsNoOtherProcess) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Trained trained(kSetting, 2);
+    PrecisionProfiler profiler(trained.model, {.low = DType::kF16});
+    MPC_EXPECT_OK(trained.model.Train(1, Rows(), {profiler}));
+    EXPECT_EQ(profiler.profile().empty(), rank != 0);
+  }));
+}
+
 TEST(ProcessTraining, AProcessThatIsKilledEndsTheOthersWithItsRank) {
   EXPECT_TRUE(RunGroup(2,
                        [&](int rank) {
