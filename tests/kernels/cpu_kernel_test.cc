@@ -93,12 +93,13 @@ TEST(Optimizers, UnscaleAndClipAsTheOperationsOfTheirOwn) {
 }
 
 // A matrix product has no use for it; neither has an operation that does not exist.
-TEST(GroupKernels, AreThoseOfOptimizersWithoutNorms) {
+TEST(GroupKernels, AreThoseOfOptimizersWithoutNormsAndOfReductionsOverProcesses) {
   std::vector<std::string_view> grouped;
   for (std::string_view name : cpu::KernelNames()) {
     if (cpu::MayGroup(name)) grouped.push_back(name);
   }
-  EXPECT_EQ(grouped, (std::vector<std::string_view>{"adam", "adam_weight_decay", "adamw", "momentum", "sgd"}));
+  EXPECT_EQ(grouped, (std::vector<std::string_view>{"adam", "adam_weight_decay", "adamw", "all_reduce",
+                                                    "all_reduce_max", "momentum", "sgd"}));
   EXPECT_FALSE(cpu::CreateGroupKernel({}).ok());
   const KernelSpec specs[] = {{.name = "matmul", .inputs = {}, .outputs = {}, .output_used = {}, .attributes = {}},
                               {.name = "none", .inputs = {}, .outputs = {}, .output_used = {}, .attributes = {}}};
