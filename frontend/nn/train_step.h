@@ -101,8 +101,7 @@ class TrainOneStepCell : public TrainingStep {
     (internal::AppendInput(inputs_and_sens, tensors), ...);
     return GradWithSens(std::move(tensors));
   }
-  /// Hands the gradients on. In several processes the compiled step reads their means over processes wherever gradients
-  /// are read, so that a step without this call trains alike. MindSpore's reducer adds here.
+  /// Gradients summed over devices: the identity on one device.
   std::vector<Tensor> grad_reducer(std::vector<Tensor> gradients) const { return gradients; }
 
   CellFunction network;
