@@ -29,17 +29,13 @@ static Value code(OpBuilder &builder, Location loc, int32_t number) {
   return ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, builder.getI32IntegerAttr(number)));
 }
 
-Value ProcessMean::sum(OpBuilder &builder, Location loc, Value share) const {
-  return isAlone() ? share : AllReduceOp::create(builder, loc, share.getType(), share, uint64_t(processes)).getY();
-}
-
 Value ProcessMean::mean(OpBuilder &builder, Location loc, Value gradient) const {
   if (isAlone())
     return gradient;
   RankedTensorType type = f32Like(gradient);
   Value wide = type == gradient.getType() ? gradient : CastOp::create(builder, loc, type, gradient).getY();
   Value share = MulScalarOp::create(builder, loc, type, wide, APFloat(1.0f / float(processes)));
-  Value total = sum(builder, loc, share);
+  Value total = AllReduceOp::create(builder, loc, type, share, uint64_t(processes));
   return type == gradient.getType() ? total : CastOp::create(builder, loc, gradient.getType(), total).getY();
 }
 

@@ -20,8 +20,6 @@ public:
   explicit ProcessMean(int64_t processes) : processes(processes) {}
 
   bool isAlone() const { return processes == 1; }
-  /// The sum over processes of \p share, an f32 value, where the builder stands.
-  mlir::Value sum(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value share) const;
   /// The mean over processes of \p gradient, of its type, where the builder stands. It is computed in f32.
   mlir::Value mean(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value gradient) const;
   /// What all of several processes found, where the builder stands. Of several bad gradients the largest position

@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/descriptor.h"
 #include "runtime/distributed/reduction_message.h"
 
 namespace mpc::distributed {
@@ -66,21 +67,6 @@ absl::Status CheckGroup(const SharedGroup& group) {
   }
   return absl::OkStatus();
 }
-
-/// Closes the descriptor when it leaves scope.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
 
 absl::StatusOr<std::byte*> Map(int descriptor, const SharedGroup& group) {
   void* memory = ::mmap(nullptr, MappingBytes(group), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -166,7 +152,7 @@ absl::StatusOr<std::unique_ptr<SharedMapping>> SharedMapping::Open(const SharedG
 
 absl::StatusOr<std::unique_ptr<SharedMapping>> SharedMapping::Create(const SharedGroup& group) {
   const std::string name = SystemName(group.name);
-  const Descriptor object(::shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, S_IRUSR | S_IWUSR));
+  const runtime::Descriptor object(::shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, S_IRUSR | S_IWUSR));
   if (object.get() < 0 && errno == EEXIST) {
     return absl::AlreadyExistsError(absl::StrCat(Named(group),
                                                  " exists: another group has this name, or a run left it "
@@ -194,7 +180,7 @@ absl::StatusOr<std::unique_ptr<SharedMapping>> SharedMapping::Find(const SharedG
   std::unique_ptr<SharedMapping> mapping;
   for (; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(kPoll)) {
     if (mapping == nullptr) {
-      const Descriptor object(::shm_open(SystemName(group.name).c_str(), O_RDWR, 0));
+      const runtime::Descriptor object(::shm_open(SystemName(group.name).c_str(), O_RDWR, 0));
       if (object.get() < 0 && errno == ENOENT) continue;
       if (object.get() < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", Named(group)));
       const absl::StatusOr<Found> found = CheckObject(object.get(), group);

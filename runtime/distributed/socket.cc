@@ -109,18 +109,6 @@ std::string AddressText(const std::string& address, int port) {
   return v6 ? absl::StrCat("[", address, "]:", port) : absl::StrCat(address, ":", port);
 }
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  if (this != &other) {
-    Close();
-    value_ = std::exchange(other.value_, -1);
-  }
-  return *this;
-}
-
-void Descriptor::Close() {
-  if (value_ >= 0) ::close(std::exchange(value_, -1));
-}
-
 Signal::Signal() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 void Signal::Raise() const {

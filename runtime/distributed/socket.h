@@ -3,9 +3,9 @@
 
 #include <chrono>
 #include <string>
-#include <utility>
 
 #include "absl/status/statusor.h"
+#include "runtime/descriptor.h"
 
 namespace mpc::runtime {
 
@@ -27,24 +27,6 @@ class Deadline {
 std::string SecondsText(Milliseconds time);
 /// "host:29500", "[::1]:29500".
 std::string AddressText(const std::string& address, int port);
-
-/// Closes the file descriptor when it leaves scope.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { Close(); }
-  int get() const { return value_; }
-  bool open() const { return value_ >= 0; }
-  void Close();
-
- private:
-  int value_ = -1;
-};
 
 /// An event that one thread signals and another one waits for with poll. It stays signalled.
 class Signal {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "kernels/collective.h"
 #include "tests/compiler/op_case_module.h"
 #include "tests/op_cases/op_case.h"
 
@@ -66,6 +67,13 @@ TEST(OwnPhase, IsKnownOfEveryOtherOperation) {
     if (!mlir::isa<AmpOpInterface>(op) || IsAssigned(op) || has<Property::GradientOp>(op)) return;
     EXPECT_EQ(!ownPhase(op), of_the_network.count(name) == 1)
         << name << ": is it for the network, or what is it for? See Mpc_InPhase in mpc_properties.td";
+  });
+}
+
+// Kernels cannot ask the dialect: their list of collectives is held to its property.
+TEST(Collectives, AreThoseOfTheKernels) {
+  ForEachOperation([](mlir::Operation* op, const std::string& name) {
+    EXPECT_EQ(has<Property::Collective>(op), IsCollective(name)) << name;
   });
 }
 
