@@ -14,9 +14,9 @@
 namespace mpc::ops {
 namespace {
 
-using internal::Emit;
-using internal::FailWith;
-using internal::Trace;
+using mpc::internal::Emit;
+using mpc::internal::FailWith;
+using mpc::internal::Trace;
 
 /// One function of this file on one tensor.
 class Collective {

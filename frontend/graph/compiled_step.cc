@@ -44,7 +44,7 @@ class StructureWriter : public nn::internal::MemberVisitor {
 
 StepProcesses ProcessesOf(const StepOptions& options) {
   return {.count = options.load.communicator == nullptr ? 1 : options.load.communicator->size(),
-          .averages_gradients = options.compile.processes > 1,
+          .shares_gradients = options.compile.processes > 1,
           .is_wrapped = options.compile.loss_scale != "none",
           .accumulation_steps = options.compile.accumulation_steps};
 }

@@ -26,7 +26,8 @@ namespace mpc::internal {
 /// The processes that run a step at once.
 struct StepProcesses {
   std::int64_t count = 1;
-  bool averages_gradients = false;      ///< the compiler makes gradients their means over processes
+  bool shares_gradients = false;        ///< the compiler replaces gradients by those of all processes
+  bool gradients_mean = true;           ///< by their mean; else by their sum
   bool is_wrapped = false;              ///< the compiler scales the loss, and skips updates
   std::int64_t accumulation_steps = 1;  ///< micro-batches of an update that each process computes
 };

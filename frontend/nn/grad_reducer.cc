@@ -1,6 +1,7 @@
 #include "frontend/nn/grad_reducer.h"
 
 #include "absl/strings/str_cat.h"
+#include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/graph/collective_ops.h"
 #include "frontend/graph/ops.h"
 #include "frontend/graph/step_scaler.h"
@@ -24,25 +25,28 @@ void ExpectChecksOfItsOwn(Trace& trace) {
   });
 }
 
+/// Added in f32, whatever the gradient's type is.
+Tensor Exchanged(const Tensor& gradient, ops::ReduceOp op) {
+  const bool is_low = gradient.defined() && gradient.status().ok() && IsLowPrecision(gradient.dtype());
+  if (!is_low) return ops::AllReduce(gradient, op);
+  return cast(ops::AllReduce(cast(gradient, DType::kF32), op), gradient.dtype());
+}
+
 }  // namespace
 
 std::vector<Tensor> DistributedGradReducer::operator()(const std::vector<Tensor>& gradients) const {
   Trace* trace = Trace::Current();
   const StepProcesses group = trace == nullptr ? StepProcesses() : trace->processes();
-  if (group.averages_gradients) {
-    if (mean_) return gradients;
+  if (group.shares_gradients) {
+    if (mean_.value_or(group.gradients_mean) == group.gradients_mean) return gradients;
     const auto count = static_cast<double>(group.count);
-    return ops::Map([count](const Tensor& mean) { return mean * count; }, gradients);
+    const double factor = group.gradients_mean ? count : 1 / count;
+    return ops::Map([factor](const Tensor& gradient) { return gradient * factor; }, gradients);
   }
   if (group.is_wrapped && group.count > 1) ExpectChecksOfItsOwn(*trace);
-  return ops::Map([this](const Tensor& gradient) { return Reduced(gradient); }, gradients);
-}
-
-Tensor DistributedGradReducer::Reduced(const Tensor& gradient) const {
-  const ops::ReduceOp op = mean_ ? ops::ReduceOp::kMean : ops::ReduceOp::kSum;
-  const bool is_low = gradient.defined() && gradient.status().ok() && IsLowPrecision(gradient.dtype());
-  if (!is_low) return ops::AllReduce(gradient, op);
-  return cast(ops::AllReduce(cast(gradient, DType::kF32), op), gradient.dtype());
+  const bool mean = mean_.value_or(GetAutoParallelContext().gradients_mean);
+  const ops::ReduceOp op = mean ? ops::ReduceOp::kMean : ops::ReduceOp::kSum;
+  return ops::Map([op](const Tensor& gradient) { return Exchanged(gradient, op); }, gradients);
 }
 
 }  // namespace mpc::nn
