@@ -22,7 +22,8 @@ namespace mpc::nn {
 ///
 /// **In kStandAlone** a step shares nothing by itself, and the reducer is what exchanges gradients. Then a loss scaler
 /// that `Construct` calls (AmpScaler, GradScaler) must check what the reducer returns, so that all processes skip the
-/// same updates. A scaler that wraps the step (LossScaleManager) checks before, which is an error by name.
+/// same updates. A loss that alone is not finite skips the update of its process. A scaler that wraps the step
+/// (LossScaleManager) checks before, which is an error by name.
 ///
 /// Sums are added in f32, in a balanced binary tree over ranks; a mean divides before it adds.
 class DistributedGradReducer {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <random>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +19,7 @@ using reference::Rounding;
 using reference::Tensor;
 
 /// `body` computes %loss of %x, [3, 2], and %weight. PROCESSES is their number. The results are the loss and dx.
-std::string StepOf(std::string_view body, std::string_view weight, int processes) {
+std::string StepOf(const std::string& body, const std::string& weight, int processes) {
   return absl::StrReplaceAll(absl::StrCat(R"(
       func.func private @loss(%x: tensor<3x2xf32>, %weight: WEIGHT) -> tensor<f32> {)",
                                           body, R"(
