@@ -38,6 +38,8 @@ StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) c
   train.compile.num_losses = precision.num_losses;
   train.compile.accumulation_steps = options.accumulation_steps;
   train.compile.processes = processes.size();
+  train.compile.gradients_mean = processes.options().gradients_mean;
+  train.compile.communication_dtype = std::string(DTypeName(processes.options().communication_dtype));
   train.load.communicator = processes.communicator();
   if (scaler != nullptr) train.scaler = scaler->state();
   for (const auto& more : more_scalers)
