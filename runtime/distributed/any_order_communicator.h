@@ -1,6 +1,7 @@
 // A group whose sums have the transport's own order of additions.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,8 @@ class AnyOrderCommunicator final : public Communicator {
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
   absl::Status status() const override { return group_->status(); }
+  std::chrono::milliseconds time_limit() const override { return group_->time_limit(); }
+  absl::Status LookForLoss() override { return group_->LookForLoss(); }
 
   absl::Status AllReduce(absl::Span<const ReducedPart> parts) override { return group_->AllReduceInAnyOrder(parts); }
   absl::Status AllReduceInAnyOrder(absl::Span<const ReducedPart> parts) override {
