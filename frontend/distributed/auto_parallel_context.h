@@ -47,7 +47,8 @@ struct AutoParallelOptions {
 
 /// Sets how Models and steps that are made from now on train. It may be called before or after distributed::Init. An
 /// error leaves the context as it was. Errors (INVALID_ARGUMENT), with what was given and what is accepted: a mode but
-/// kStandAlone and kDataParallel; a communication_dtype but f32, f16 and bf16; kElements, which is not followed yet.
+/// kStandAlone and kDataParallel. So is a communication_dtype but f32, f16 and bf16, and kElements, which is not
+/// followed yet.
 absl::Status SetAutoParallelContext(const AutoParallelOptions& options);
 /// The defaults again.
 void ResetAutoParallelContext();

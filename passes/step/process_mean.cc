@@ -14,7 +14,8 @@
 //   %share = mpc.mul_scalar %u {value = 0.5} : ...
 //   %mean = mpc.all_reduce %share {processes = 2} : ...
 //
-// A sum has no %share. With communication-dtype=f16 the scaled gradients are added, and unscaled then:
+// A sum has no %share. With communication-dtype=f16 the scaled gradients are added, and the mean is unscaled then.
+//
 //   %share = mpc.mul_scalar %dw {value = 0.5} : tensor<4xf32>
 //   %low = mpc.cast %share : (tensor<4xf32>) -> tensor<4xf16>
 //   %sum = mpc.all_reduce %low {processes = 2} : tensor<4xf16>

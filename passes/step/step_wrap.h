@@ -12,7 +12,7 @@ struct WrapOptions {
   bool unscale = true;           ///< divide gradients by the scale; false where the optimizer does
   int64_t numLosses = 1;         ///< loss scalers; one is shared
   int64_t accumulationSteps = 1; ///< micro-steps before an optimizer acts
-  GradientExchange exchange;     ///< of processes that train together; with more than one there is one micro-step
+  GradientExchange exchange;     ///< processes that train together; with more than one there is one micro-step
 };
 
 /// Wraps one training step whose requests all have the seed 1. \p flow is that of the step, which has a request. Emits

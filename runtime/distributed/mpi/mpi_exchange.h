@@ -39,7 +39,7 @@ class MpiExchange final : public PeerExchange {
 
   /// Reduces `count` elements in all processes by MPI's own all-reduce, within the time limit for each 64 MiB. `input`
   /// and `output` are equal, or do not overlap. Errors are those of Exchange. But a process that has left, or calls
-  /// something else, is noticed at the time limit only: another one may have left because it has its result.
+  /// something else, is noticed at the time limit only. One that has its result may leave while others wait.
   absl::Status AllReduce(const void* input, void* output, std::size_t count, MPI_Datatype element, MPI_Op operation);
 
   /// Tells all processes that this one leaves, and waits until all do. It is the last call.
