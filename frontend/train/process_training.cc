@@ -5,15 +5,27 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/distributed/distributed.h"
 #include "frontend/distributed/exchange.h"
+#include "runtime/distributed/any_order_communicator.h"
 
 namespace mpc::internal {
 
 ProcessTraining ProcessTraining::FromContext() {
-  const bool shares = GetAutoParallelContext().parallel_mode == ParallelMode::kDataParallel;
-  return ProcessTraining(shares ? distributed::internal::GetCommunicator() : nullptr);
+  const AutoParallelOptions& options = GetAutoParallelContext();
+  if (options.parallel_mode != ParallelMode::kDataParallel) return ProcessTraining(nullptr);
+  std::shared_ptr<Communicator> group = distributed::internal::GetCommunicator();
+  if (group != nullptr && options.reduction == GradientReduction::kFast) {
+    group = std::make_shared<distributed::AnyOrderCommunicator>(std::move(group));
+  }
+  return ProcessTraining(std::move(group), options);
+}
+
+std::vector<std::string> ProcessTraining::Settings() const {
+  return {absl::StrCat("gradients_mean: ", options_.gradients_mean ? "true" : "false"),
+          absl::StrCat("communication_dtype: ", std::string(DTypeName(options_.communication_dtype))),
+          absl::StrCat("reduction: ", options_.reduction == GradientReduction::kFast ? "kFast" : "kOrdered"),
+          absl::StrCat("loss_weight: ", options_.loss_weight == LossWeight::kElements ? "kElements" : "kRows")};
 }
 
 absl::Status ProcessTraining::SendNumber(std::int64_t& number) const {

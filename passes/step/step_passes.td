@@ -44,6 +44,12 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     * A random generator's counter moves by N. A process draws by the counter plus its rank (`mpc.process_rank`).
     * State that a process would move by its own rows alone is an error. The loss stays that of the process.
 
+    With `gradients-mean=false` the sum over processes replaces each gradient: of the means over micro-steps, where a
+    process has several. A sum of finite gradients may overflow, so it has a check of its own. `communication-dtype` is
+    what gradients are rounded to before they are added, and what each addition rounds to. They are still scaled then,
+    and the sum is unscaled. It is checked, too. Without a loss scale nothing is checked, and f16 is an error. Micro-steps
+    add in f32, so a low type with `accumulation-steps` > 1 is an error.
+
     The function attribute `mpc.processes` says N. Accumulation in several processes is not there yet, and an error.
   }];
   let options = [
@@ -53,7 +59,11 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
            "Divide gradients by the scale; false where the optimizer's own loss_scale does">,
     Option<"numLosses", "num-losses", "int64_t", "1", "Loss scalers; one is shared by every loss">,
     Option<"accumulationSteps", "accumulation-steps", "int64_t", "1", "Micro-steps before an optimizer acts">,
-    Option<"processes", "processes", "int64_t", "1", "Processes that train together, a power of two">];
+    Option<"processes", "processes", "int64_t", "1", "Processes that train together, a power of two">,
+    Option<"gradientsMean", "gradients-mean", "bool", "true",
+           "Divide the sum of gradients over processes by their number">,
+    Option<"communicationDtype", "communication-dtype", "std::string", "\"f32\"",
+           "What processes add gradients in: f32, f16 or bf16">];
 }
 
 def VerifyLossScalePass : MpcPass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {

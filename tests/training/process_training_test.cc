@@ -1,57 +1,12 @@
 // Training in several processes: the state of all has the bits of one process that accumulates, whatever happens.
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "absl/strings/str_cat.h"
-#include "mpc/distributed.h"
-#include "tests/runtime/processes.h"
-#include "tests/training/training_support.h"
+#include "tests/training/process_group.h"
 
 namespace mpc::testing {
 namespace {
 
-using test::RunProcesses;
-
 const Shape kImage = {2, 6, 6};
-
-std::string TestName() {
-  const ::testing::TestInfo& info = *::testing::UnitTest::GetInstance()->current_test_info();
-  std::string name = absl::StrCat(info.test_suite_name(), ".", info.name());
-  std::replace(name.begin(), name.end(), '/', '_');
-  return name;
-}
-
-std::string FilePath(const std::string& name) {
-  return (std::filesystem::temp_directory_path() / absl::StrCat(TestName(), ".", name)).string();
-}
-
-void Write(const std::string& path, const Snapshot& snapshot) {
-  std::ofstream file(path, std::ios::binary);
-  for (const auto& [name, bytes] : snapshot) {
-    file << name << '\n' << bytes.size() << '\n';
-    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  }
-}
-
-Snapshot Read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.good()) << path;
-  Snapshot snapshot;
-  std::string name, size;
-  while (std::getline(file, name) && std::getline(file, size)) {
-    std::vector<std::uint8_t>& bytes = snapshot[name];
-    bytes.resize(std::stoul(size));
-    file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  }
-  std::filesystem::remove(path);
-  return snapshot;
-}
 
 /// What sums over micro-steps is not there with one micro-step.
 Snapshot WithoutAccumulators(Snapshot snapshot) {
@@ -95,48 +50,6 @@ data::Dataset Rows() {
   for (std::int64_t i = 0; i < 24; ++i) batches.push_back(MakeBatch(kImage, 8, i));
   batches[9] = WithBadValue(batches[9], kInfinity);
   return Batches(std::move(batches));
-}
-
-/// A port of this machine that nothing listens on.
-int FreePort() {
-  const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  EXPECT_EQ(::bind(descriptor, reinterpret_cast<sockaddr*>(&address), length), 0);
-  EXPECT_EQ(::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length), 0);
-  ::close(descriptor);
-  return ntohs(address.sin_port);
-}
-
-/// Makes this process rank `rank` of `size`, which one thread computes.
-absl::Status Join(int rank, int size, int port) {
-  if (absl::Status status = SetContext({.num_threads = 1}); !status.ok()) return status;
-  SetSeed(7);
-  if (absl::Status status = SetAutoParallelContext({.parallel_mode = ParallelMode::kDataParallel}); !status.ok()) {
-    return status;
-  }
-  distributed::Options options;
-  options.rank = rank;
-  options.size = size;
-  options.address = absl::StrCat("127.0.0.1:", port);
-  return distributed::Init(options);
-}
-
-/// Runs `body` in `size` processes that have joined.
-::testing::AssertionResult RunGroup(int size, const std::function<void(int rank)>& body,
-                                    const std::vector<int>& killed = {}) {
-  const int port = FreePort();
-  return RunProcesses(
-      size,
-      [&](int rank) {
-        MPC_EXPECT_OK(Join(rank, size, port));
-        if (!::testing::Test::HasFailure()) body(rank);
-        distributed::Finalize();
-        return 0;
-      },
-      killed);
 }
 
 /// The state of every process after training, which is the same.

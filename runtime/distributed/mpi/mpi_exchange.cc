@@ -124,6 +124,29 @@ absl::Status MpiExchange::StartReceive(int peer, absl::Span<std::byte> receive, 
   return code == MPI_SUCCESS ? absl::OkStatus() : Failure(peer, code);
 }
 
+absl::Status MpiExchange::AllReduce(const void* input, void* output, std::size_t count, MPI_Datatype element,
+                                    MPI_Op operation) {
+  if (absl::Status status = CheckThread(); !status.ok()) return status;
+  int size = 0;
+  if (const int code = MPI_Type_size(element, &size); code != MPI_SUCCESS) return Failure(MPI_ANY_SOURCE, code);
+  const auto element_bytes = static_cast<std::size_t>(size);
+  const std::size_t most = kMessageBytes / element_bytes;
+  for (std::size_t begin = 0; begin < count; begin += most) {
+    const std::size_t offset = begin * element_bytes;
+    const int elements = static_cast<int>(std::min(most, count - begin));
+    const void* const from = input == output ? MPI_IN_PLACE : static_cast<const std::byte*>(input) + offset;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const Clock::time_point start = Clock::now();
+    const int code = MPI_Iallreduce(from, static_cast<std::byte*>(output) + offset, elements, element, operation,
+                                    communicator_, &request);
+    if (code != MPI_SUCCESS) return Failure(MPI_ANY_SOURCE, code);
+    absl::Status status = Wait(MPI_ANY_SOURCE, {&request, 1}, start);
+    if (status.ok()) status = LookForFailure(MPI_ANY_SOURCE);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 template <typename Test>
 absl::Status MpiExchange::Until(int peer, Clock::time_point start, const Test& test) {
   Clock::time_point next_look = start + kLookEvery;

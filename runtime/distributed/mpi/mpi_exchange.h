@@ -37,6 +37,11 @@ class MpiExchange final : public PeerExchange {
   /// another thread than that of Open, unless MPI allows it.
   absl::Status Exchange(int peer, absl::Span<const std::byte> send, absl::Span<std::byte> receive) override;
 
+  /// Reduces `count` elements in all processes by MPI's own all-reduce, within the time limit for each 64 MiB. `input`
+  /// and `output` are equal, or do not overlap. Errors are those of Exchange. But a process that has left, or calls
+  /// something else, is noticed at the time limit only. One that has its result may leave while others wait.
+  absl::Status AllReduce(const void* input, void* output, std::size_t count, MPI_Datatype element, MPI_Op operation);
+
   /// Tells all processes that this one leaves, and waits until all do. It is the last call.
   absl::Status Leave();
 
