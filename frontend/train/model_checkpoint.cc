@@ -207,7 +207,8 @@ absl::Status Model::Impl::ShareStart(const Model& model) {
   const CheckpointMetadata own = Describe(state);
   std::vector<std::string> settings = {absl::StrCat("batches of an epoch: ", batches_per_epoch),
                                        absl::StrCat("model: ", own.model), absl::StrCat("optimizer: ", own.optimizer),
-                                       absl::StrCat("version: ", own.environment.at("mpc"))};
+                                       absl::StrCat("version: ", own.environment.at("mpc")),
+                                       absl::StrCat("bucket_mib: ", processes.bucket_mib())};
   for (const auto& [name, map] :
        {std::pair("amp ", &own.amp), std::pair("loss scale ", &own.loss_scale), std::pair("", &own.step)}) {
     for (const auto& [key, value] : *map) settings.push_back(absl::StrCat(name, key, ": ", value));

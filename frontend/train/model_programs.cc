@@ -38,6 +38,7 @@ StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) c
   train.compile.num_losses = precision.num_losses;
   train.compile.accumulation_steps = options.accumulation_steps;
   train.compile.processes = processes.size();
+  train.compile.bucket_mib = processes.bucket_mib();
   train.load.communicator = processes.communicator();
   if (scaler != nullptr) train.scaler = scaler->state();
   for (const auto& more : more_scalers)

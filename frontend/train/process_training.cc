@@ -12,8 +12,9 @@
 namespace mpc::internal {
 
 ProcessTraining ProcessTraining::FromContext() {
-  const bool shares = GetAutoParallelContext().parallel_mode == ParallelMode::kDataParallel;
-  return ProcessTraining(shares ? distributed::internal::GetCommunicator() : nullptr);
+  const AutoParallelOptions& options = GetAutoParallelContext();
+  const bool shares = options.parallel_mode == ParallelMode::kDataParallel;
+  return {shares ? distributed::internal::GetCommunicator() : nullptr, options.bucket_mib};
 }
 
 absl::Status ProcessTraining::SendNumber(std::int64_t& number) const {

@@ -20,13 +20,16 @@ namespace mpc::internal {
 /// sent to the other ranks at the ends of steps and epochs. Errors: those of the communicator.
 class ProcessTraining {
  public:
-  explicit ProcessTraining(std::shared_ptr<Communicator> processes) : processes_(std::move(processes)) {}
+  ProcessTraining(std::shared_ptr<Communicator> processes, std::int64_t bucket_mib)
+      : processes_(std::move(processes)), bucket_mib_(bucket_mib) {}
   /// The group of distributed::Init where SetAutoParallelContext asks for kDataParallel, else this process alone.
   static ProcessTraining FromContext();
 
   int size() const { return processes_ == nullptr ? 1 : processes_->size(); }
   int rank() const { return processes_ == nullptr ? 0 : processes_->rank(); }
   bool is_first() const { return rank() == 0; }
+  /// AutoParallelOptions::bucket_mib.
+  std::int64_t bucket_mib() const { return bucket_mib_; }
   const std::shared_ptr<Communicator>& communicator() const { return processes_; }
 
   /// Errors (INVALID_ARGUMENT): a line of `settings` that differs between ranks. It is named with both texts.
@@ -44,6 +47,7 @@ class ProcessTraining {
 
  private:
   std::shared_ptr<Communicator> processes_;  ///< null: this one alone
+  std::int64_t bucket_mib_;
 };
 
 }  // namespace mpc::internal
