@@ -22,7 +22,8 @@ ProcessTraining ProcessTraining::FromContext() {
 }
 
 std::vector<std::string> ProcessTraining::Settings() const {
-  return {absl::StrCat("gradients_mean: ", options_.gradients_mean ? "true" : "false"),
+  return {absl::StrCat("bucket_mib: ", options_.bucket_mib),
+          absl::StrCat("gradients_mean: ", options_.gradients_mean ? "true" : "false"),
           absl::StrCat("communication_dtype: ", std::string(DTypeName(options_.communication_dtype))),
           absl::StrCat("reduction: ", options_.reduction == GradientReduction::kFast ? "kFast" : "kOrdered"),
           absl::StrCat("loss_weight: ", options_.loss_weight == LossWeight::kElements ? "kElements" : "kRows")};

@@ -116,6 +116,8 @@ TEST(AutoParallelContext, RefusesByNameWhatIsNotFollowed) {
             "SetAutoParallelContext: communication_dtype is f64; accepted are f32, f16 and bf16");
   EXPECT_EQ(ErrorOf(SetAutoParallelContext({.loss_weight = LossWeight::kElements})),
             "SetAutoParallelContext: loss_weight is kElements; accepted is kRows");
+  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.bucket_mib = -1})),
+            "SetAutoParallelContext: bucket_mib is -1; accepted are numbers from 0 to 1048576");
   EXPECT_EQ(GetAutoParallelContext(), AutoParallelOptions{}) << "an error changes nothing";
 }
 

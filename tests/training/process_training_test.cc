@@ -1,6 +1,9 @@
 // Training in several processes: the state of all has the bits of one process that accumulates, whatever happens.
 #include <signal.h>
 
+#include "kernels/collective.h"
+#include "kernels/cpu/kernel.h"
+#include "runtime/step_groups.h"
 #include "tests/training/process_group.h"
 
 namespace mpc::testing {
@@ -52,6 +55,10 @@ data::Dataset Rows() {
   return Batches(std::move(batches));
 }
 
+absl::Status TrainDataParallel(std::int64_t bucket_mib) {
+  return SetAutoParallelContext({.parallel_mode = ParallelMode::kDataParallel, .bucket_mib = bucket_mib});
+}
+
 /// The state of every process after training, which is the same.
 Snapshot TrainIn(int processes, const Setting& setting) {
   EXPECT_TRUE(RunGroup(processes, [&](int rank) {
@@ -83,7 +90,51 @@ TEST_P(ProcessTraining, HasTheBitsOfOneProcessThatAccumulates) {
 INSTANTIATE_TEST_SUITE_P(Levels, ProcessTraining, ::testing::Values(Level{"O0", DType::kF32}, Level{"O2", DType::kF16}),
                          LevelName);
 
+/// The messages that a process sends in a step of the Model.
+std::size_t MessagesOf(const Model& model) {
+  const runtime::Program& step = model.compiled().front()->program;
+  std::size_t messages = 0;
+  for (const runtime::InstructionRange& range : runtime::GroupInstructions(step, cpu::MayGroup)) {
+    const std::string& kernel = step.step().instructions[range.first].kernel;
+    messages += IsCollective(kernel) && kernel != "process_rank" ? 1 : 0;
+  }
+  return messages;
+}
+
 const Setting kSetting{{"O2", DType::kF16}};
+
+/// Apart: one for each parameter, two for statistics, and one for the decision. Clipping wants the norm of the means
+/// before it decides.
+TEST(ProcessTraining, BucketsMakeFewMessagesAndDoNotChangeBits) {
+  for (const int processes : {2, 4}) {
+    for (const std::optional<double> clip : {std::optional<double>(), std::optional(0.5)}) {
+      std::vector<Snapshot> states;
+      for (const std::int64_t bucket_mib : {0, 25}) {
+        ASSERT_TRUE(RunGroup(processes, [&](int rank) {
+          MPC_ASSERT_OK(TrainDataParallel(bucket_mib));
+          Setting setting = kSetting;
+          setting.clip_global_norm = clip;
+          Trained trained(setting, processes);
+          MPC_EXPECT_OK(trained.model.Train(1, Rows()));
+          const std::size_t apart = trained.network.TrainableParams().size() + 3, together = clip.has_value() ? 3 : 2;
+          EXPECT_EQ(MessagesOf(trained.model), bucket_mib == 0 ? apart : together);
+          if (rank == 0) Write(FilePath("buckets"), StateOf(trained.model));
+        }));
+        states.push_back(Read(FilePath("buckets")));
+      }
+      EXPECT_EQ(Differences(states[0], states[1]), std::vector<std::string>{}) << processes;
+    }
+  }
+}
+
+TEST(ProcessTraining, NamesBucketsOfOtherSizes) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    MPC_ASSERT_OK(TrainDataParallel(/*bucket_mib=*/25 + rank));
+    Trained trained(kSetting, 2);
+    EXPECT_EQ(trained.model.Train(1, Rows()).message(),
+              "processes that train together differ: rank 0 has \"bucket_mib: 25\", rank 1 has \"bucket_mib: 26\"");
+  }));
+}
 
 TEST(ProcessTraining, ARunContinuesInAnotherNumberOfProcesses) {
   const std::string file = FilePath("checkpoint");
