@@ -1,6 +1,7 @@
 // What kernels ask of the processes that train together: sums and copies over all of them.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -48,6 +49,11 @@ class Communicator {
   virtual int size() const = 0;
   /// The first error, which every later call returns. A step of a Program ends at the instruction that met it.
   virtual absl::Status status() const = 0;
+  /// How long a function waits for another process.
+  virtual std::chrono::milliseconds time_limit() const { return std::chrono::seconds(60); }
+  /// Looks, without waiting, whether a process has died, left or failed, as far as the transport sees that. A GPU's
+  /// step asks while the host waits for it. Errors: UNAVAILABLE, and status().
+  virtual absl::Status LookForLoss() { return status(); }
 
   /// Reduces all of `parts` as one message. Parts may have several types.
   virtual absl::Status AllReduce(absl::Span<const ReducedPart> parts) = 0;
