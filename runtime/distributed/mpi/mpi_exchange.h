@@ -37,6 +37,11 @@ class MpiExchange final : public PeerExchange {
   /// another thread than that of Open, unless MPI allows it.
   absl::Status Exchange(int peer, absl::Span<const std::byte> send, absl::Span<std::byte> receive) override;
 
+  std::chrono::milliseconds time_limit() const { return timeout_; }
+
+  /// Looks, without waiting, whether a process has failed or left. Errors: UNAVAILABLE, and those of another thread.
+  absl::Status LookForLoss() const;
+
   /// Tells all processes that this one leaves, and waits until all do. It is the last call.
   absl::Status Leave();
 
