@@ -11,6 +11,8 @@ namespace mpc::runtime {
 
 absl::Status CudaExecutable::Fail(const absl::Status& status, std::uint64_t first_step, std::size_t steps) const {
   if (!failure_.ok()) return failure_;
+  // The others wait for what this step does not send.
+  if (group_ != nullptr) group_->Fail(status);
   const std::string where = steps == 1 ? absl::StrCat("step ", first_step)
                                        : absl::StrCat("steps ", first_step, " to ", first_step + steps - 1);
   failure_ = absl::Status(status.code(), absl::StrCat("program \"", program_->name, "\", ", where,

@@ -79,6 +79,10 @@ class NcclGroup {
   /// Notes that what follows on the queue is of the instruction that `text` describes.
   absl::Status EnqueuePlace(const std::string& text, cuda::LaunchQueue& queue);
 
+  /// Aborts for a reason of this process, so that nothing waits for others any more. The first error counts. Returns it,
+  /// with who and where.
+  const absl::Status& Fail(const absl::Status& status);
+
   /// Waits until `done` is true, or an error. It asks `done` and NCCL, and never waits inside CUDA. Where others do not
   /// come within the time limit, or one is lost, it aborts. Behind an abort it waits for the device as long once more.
   /// Errors: the group's first one where it occurs in this call, those of `done`, and DEADLINE_EXCEEDED.
@@ -110,8 +114,6 @@ class NcclGroup {
   /// Fails where there is a reason to wait no longer.
   absl::Status Look(Watch& watch);
   absl::Status LookForLoss(Watch& watch, Clock::time_point now);
-  /// Keeps the first error, with who and where, and aborts.
-  const absl::Status& Fail(const absl::Status& status);
   std::string Where() const;
 
   CudaApi& cuda_;

@@ -61,7 +61,7 @@ class EmulatedNccl : public runtime::NcclApi {
       : network_(network), gpu_(gpu), rank_(rank), version_(std::move(version)) {}
 
   std::size_t calls(const std::string& call) const;
-  /// Every call but Settled, with sizes and without peers: "Send 512".
+  /// Every call but MakeId and Settled, with sizes and without peers: "Send 512".
   const std::vector<std::string>& log() const { return log_; }
   /// Makes the `n`-th call of `call` from now on (1: the next) fail once with `error`.
   void FailCall(const std::string& call, std::size_t n, absl::Status error) { failures_[call] = {n, std::move(error)}; }
