@@ -31,12 +31,13 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCopies(absl::Span<const KernelSpec
     bytes.push_back(spec.outputs[0].bytes());
   }
   return MakeKernel([bytes](const KernelOperands& operands, LaunchQueue& queue) {
-    absl::Status status;
-    for (std::size_t i = 0; i < bytes.size() && status.ok(); ++i) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
       if (bytes[i] == 0 || operands.inputs[i] == operands.outputs[i]) continue;
-      status = queue.Copy(operands.outputs[i], operands.inputs[i], bytes[i]);
+      if (absl::Status status = queue.Copy(operands.outputs[i], operands.inputs[i], bytes[i]); !status.ok()) {
+        return status;
+      }
     }
-    return status;
+    return absl::OkStatus();
   });
 }
 

@@ -157,22 +157,24 @@ absl::Status NotOpened(absl::string_view why) {
       absl::StrCat("NCCL was not found: ", why, "; MPC_NCCL_LIBRARY names the library, libnccl.so.2"));
 }
 
-absl::StatusOr<std::unique_ptr<NcclApi>> OpenFirst(const std::vector<std::string>& names) {
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<NcclApi>> OpenNcclLibrary(const std::vector<std::string>& files) {
   std::vector<std::string> reasons;
-  for (const std::string& name : names) {
-    void* const library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  for (const std::string& file : files) {
+    void* const library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
       reasons.emplace_back(::dlerror());
       continue;
     }
     NcclFunctions functions;
     if (const char* missing = functions.Find(library); missing != nullptr) {
-      return NotOpened(absl::StrCat(name, " has no ", missing));
+      return NotOpened(absl::StrCat(file, " has no ", missing));
     }
     int version = 0;
     functions.get_version(&version);
     if (version < kOldestVersion || version / 10000 != NCCL_MAJOR) {
-      return NotOpened(absl::StrCat(name, " is NCCL ", VersionText(version),
+      return NotOpened(absl::StrCat(file, " is NCCL ", VersionText(version),
                                     ", and mpc takes 2.14 or later of version ", NCCL_MAJOR));
     }
     return std::make_unique<NcclLibrary>(functions, version);
@@ -180,14 +182,12 @@ absl::StatusOr<std::unique_ptr<NcclApi>> OpenFirst(const std::vector<std::string
   return NotOpened(absl::StrJoin(reasons, "; "));
 }
 
-}  // namespace
-
 absl::StatusOr<NcclApi*> OpenNccl() {
   // It is never closed: NCCL has threads.
   static auto* const opened = new absl::StatusOr<std::unique_ptr<NcclApi>>([] {
     const char* const given = std::getenv("MPC_NCCL_LIBRARY");
-    if (given != nullptr && *given != '\0') return OpenFirst({given});
-    return OpenFirst({"libnccl.so.2", MPC_NCCL_BUILD_LIBRARY});
+    if (given != nullptr && *given != '\0') return OpenNcclLibrary({given});
+    return OpenNcclLibrary({"libnccl.so.2", MPC_NCCL_BUILD_LIBRARY});
   }());
   if (!opened->ok()) return opened->status();
   return (*opened)->get();
@@ -199,7 +199,9 @@ absl::StatusOr<NcclApi*> OpenNccl() {
 
 namespace mpc::runtime {
 
-absl::StatusOr<NcclApi*> OpenNccl() {
+absl::StatusOr<NcclApi*> OpenNccl() { return OpenNcclLibrary({}).status(); }
+
+absl::StatusOr<std::unique_ptr<NcclApi>> OpenNcclLibrary(const std::vector<std::string>&) {
   return absl::UnavailableError("this build has no NCCL (MPC_NCCL=OFF, or nccl.h was not found)");
 }
 
