@@ -190,6 +190,14 @@ absl::Status MpiExchange::Look(int peer, Clock::duration waited) const {
                                                   " ms for ", Who(peer), " in ", function_));
 }
 
+absl::Status MpiExchange::LookForLoss() const {
+  if (absl::Status status = CheckThread(); !status.ok()) return status;
+  if (absl::Status status = LookForFailure(MPI_ANY_SOURCE); !status.ok()) return status;
+  int from = 0;
+  if (!HasMessage(communicator_, MPI_ANY_SOURCE, kLeft, &from)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("transport \"mpi\": rank ", from, " has left the group"));
+}
+
 absl::Status MpiExchange::LookForFailure(int peer) const {
   int from = 0;
   if (communicator_ == MPI_COMM_NULL || !HasMessage(communicator_, MPI_ANY_SOURCE, kFailed, &from)) {

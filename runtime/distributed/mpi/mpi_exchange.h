@@ -42,6 +42,11 @@ class MpiExchange final : public PeerExchange {
   /// something else, is noticed at the time limit only. One that has its result may leave while others wait.
   absl::Status AllReduce(const void* input, void* output, std::size_t count, MPI_Datatype element, MPI_Op operation);
 
+  std::chrono::milliseconds time_limit() const { return timeout_; }
+
+  /// Looks, without waiting, whether a process has failed or left. Errors: UNAVAILABLE, and those of another thread.
+  absl::Status LookForLoss() const;
+
   /// Tells all processes that this one leaves, and waits until all do. It is the last call.
   absl::Status Leave();
 
