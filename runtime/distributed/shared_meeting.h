@@ -62,6 +62,10 @@ class SharedMeeting {
   absl::Status CheckMissingRank(int rank) const;
   absl::Status Late() const;
   bool Died(int rank) const;
+  /// Tells and asks the hook of the group.
+  absl::Status Ask() const;
+  /// "all-reduce, its call 7".
+  std::string Waiting() const;
   /// ": rank 0 waited for it in all-reduce, its call 7".
   std::string Where() const;
 
@@ -70,6 +74,7 @@ class SharedMeeting {
   int size_;
   std::chrono::milliseconds timeout_;
   std::string name_;
+  WaitHook on_wait_;
   ProcessIdentity self_;
   int spins_;
   std::uint64_t number_ = 0;
