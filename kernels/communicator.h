@@ -1,6 +1,7 @@
 // What kernels ask of the processes that train together: sums and copies over all of them.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -48,9 +49,18 @@ class Communicator {
   virtual int size() const = 0;
   /// The first error, which every later call returns. A step of a Program ends at the instruction that met it.
   virtual absl::Status status() const = 0;
+  /// How long a function waits for another process.
+  virtual std::chrono::milliseconds time_limit() const { return std::chrono::seconds(60); }
+  /// Looks, without waiting, whether a process has died, left or failed, as far as the transport sees that. A GPU's
+  /// step asks while the host waits for it. Errors: UNAVAILABLE, and status().
+  virtual absl::Status LookForLoss() { return status(); }
 
   /// Reduces all of `parts` as one message. Parts may have several types.
   virtual absl::Status AllReduce(absl::Span<const ReducedPart> parts) = 0;
+  /// AllReduce, but with the transport's own order of additions. Each addition rounds as it does in AllReduce, and all
+  /// processes have the same bits. Another number of processes or another transport may have others. A transport
+  /// without an order of its own has that of AllReduce.
+  virtual absl::Status AllReduceInAnyOrder(absl::Span<const ReducedPart> parts) { return AllReduce(parts); }
   /// Reduces `part`, of which rank r keeps elements [r * n, (r + 1) * n) with n = elements / size(), which divides.
   /// `output` has n elements.
   virtual absl::Status ReduceScatter(const ReducedPart& part) = 0;

@@ -13,7 +13,7 @@ namespace mpc::distributed {
 namespace {
 
 // Messages up to this are exchanged whole: half the rounds, and more bytes than halving sends.
-constexpr std::size_t kWholeBytes = 4096;
+constexpr std::size_t kWholeTreeBytes = 4096;
 
 /// The bytes between two blocks.
 struct Range {
@@ -23,7 +23,7 @@ struct Range {
 
 /// Where a chunk lies while it is reduced. The first round reads `source`, later ones `work`: they are equal, or do not
 /// overlap.
-struct Chunk {
+struct ChunkPlace {
   const std::byte* source;
   std::byte* work;
 };
@@ -133,8 +133,8 @@ class TreeCollectives::Rounds {
   }
 
   /// The memory of a chunk: the operands where one part has all of it, or a copy.
-  Chunk Place(std::size_t begin, std::size_t bytes) {
-    Chunk chunk{nullptr, nullptr};
+  ChunkPlace Place(std::size_t begin, std::size_t bytes) {
+    ChunkPlace chunk{nullptr, nullptr};
     message_.ForSegments(begin, bytes, [&](const ReductionMessage::Segment& segment) {
       if (segment.bytes == bytes) chunk = {segment.input(), segment.output()};
     });
@@ -145,11 +145,11 @@ class TreeCollectives::Rounds {
   }
 
   absl::Status ReduceChunk(std::size_t begin, std::size_t bytes) {
-    const Chunk chunk = Place(begin, bytes);
+    const ChunkPlace chunk = Place(begin, bytes);
     absl::Status status;
     if (size_ == 1) {
       if (chunk.source != chunk.work) std::memcpy(chunk.work, chunk.source, bytes);
-    } else if (bytes <= kWholeBytes) {
+    } else if (bytes <= kWholeTreeBytes) {
       status = ExchangeWhole(chunk, begin, bytes);
     } else {
       const auto range = [this, bytes](int first, int count) { return Blocks(bytes, first, count); };
@@ -169,7 +169,7 @@ class TreeCollectives::Rounds {
     return {begin, BlockBegin(bytes, static_cast<std::size_t>(first) + static_cast<std::size_t>(count), size) - begin};
   }
 
-  absl::Status ExchangeWhole(Chunk chunk, std::size_t begin, std::size_t bytes) {
+  absl::Status ExchangeWhole(ChunkPlace chunk, std::size_t begin, std::size_t bytes) {
     std::byte* const received = Memory(received_, bytes);
     for (int distance = 1; distance < size_; distance *= 2) {
       absl::Status status = exchange_.Exchange(rank_ ^ distance, {chunk.source, bytes}, {received, bytes});
@@ -184,7 +184,7 @@ class TreeCollectives::Rounds {
   /// Recursive halving: each round sends a half of the blocks and adds what comes to the other half.
   /// `range(first, count)` is where blocks lie; `combine` adds such a range.
   template <typename RangeOf, typename Combine>
-  absl::Status Halve(Chunk chunk, const RangeOf& range, const Combine& combine) {
+  absl::Status Halve(ChunkPlace chunk, const RangeOf& range, const Combine& combine) {
     int first = 0;
     for (int distance = 1, count = size_ / 2; distance < size_; distance *= 2, count /= 2) {
       const bool upper = (rank_ & distance) != 0;

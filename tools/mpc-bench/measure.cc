@@ -8,14 +8,12 @@
 #include "runtime/version.h"
 #include "tools/mpc-bench/bench_model.h"
 #include "tools/mpc-bench/resident_memory.h"
+#include "tools/support/stopwatch.h"
 
 namespace mpc::tools {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Bytes = std::vector<absl::Span<const std::uint8_t>>;
-
-double SecondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// How many steps: `most`, or those that have begun when `seconds` are over, but `least`.
 struct StepLimit {

@@ -9,6 +9,8 @@
 
 namespace mpc::tools {
 
+Json ToJson(const Percentiles& values);
+
 /// Step time of the peer over mpc's in each pair of runs (medians); above 1 mpc is faster.
 std::vector<double> RatiosByRun(const Contestant& mpc, const Contestant& peer);
 

@@ -1,9 +1,10 @@
 #include "tools/mpc-bench/report.h"
 
 namespace mpc::tools {
-namespace {
 
 Json ToJson(const Percentiles& values) { return {{"median", values.median}, {"p5", values.p5}, {"p95", values.p95}}; }
+
+namespace {
 
 Json ToJson(const BenchOptions& row, const Contestant& contestant) {
   const Percentiles seconds = PercentilesOf(AllSteps(contestant));
