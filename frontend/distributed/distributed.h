@@ -51,9 +51,9 @@ absl::Status Init(const Options& options = {});
 /// Leaves the group; MindSpore's `release`. Others that still wait for this process get an error. Init may be called
 /// again with another port, as rank 0 may still listen at the old one. Without Init it does nothing.
 ///
-/// A process that ends without it is lost to the others. A loss ends what waits for it at once, with an error that
-/// names the rank, and its step and what it did there when it last told. That is every second. A process that stands
-/// still is lost after half of Options::loss_limit.
+/// A process that ends without it is lost to the others. What waits for it ends at once, with an error that names its
+/// rank, its step and what it did. A process tells the last two every second. One that stands still is lost after half
+/// of Options::loss_limit.
 ///
 /// A process that goes on is ended with exit status 1 half of the limit after the loss, and says why on std::cerr.
 /// Finalize lifts that: what comes behind it has time. With an error the others hear it as the loss of this process.

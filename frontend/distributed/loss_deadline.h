@@ -11,8 +11,8 @@
 
 namespace mpc::distributed::internal {
 
-/// Gives this process a limited time once its group has lost a rank. A process that computes or reads for long, or that
-/// its program has caught in a wait of its own, then does not outlive the group.
+/// Gives this process a limited time once its group has lost a rank. So a process does not outlive its group, even if
+/// it computes for long or waits for something else.
 class LossDeadline {
  public:
   /// `end` is called when the time is over; by default it ends the process with exit status 1.

@@ -63,8 +63,8 @@ void AddOptions(const compiler::CompileOptions& options, TextMap& texts) {
   }
 }
 
-/// Everything that decides a Program's bits. The first name in alphabetical order that differs is the one that an error
-/// says: an option before a kernel's choice, and this before the Program as a whole.
+/// Everything that decides a Program's bits. An error says the first name that differs, in alphabetical order. So
+/// options come before choices of kernels, and these before the Program as a whole.
 TextMap DescribeForComparison(const CompiledStep& step) {
   TextMap texts;
   AddOptions(step.compiled().options, texts);

@@ -34,8 +34,8 @@ std::string PlaceKey(int rank);
 /// Every interval it writes the rank's Place, and leaves a Loss as its will: a process that ends without a goodbye is
 /// lost. Rank 0 also looks at everybody's Place, and writes a Loss for a rank that was silent for the limit. The time
 /// in which rank 0 itself stood still does not count. All wait for a Loss, so they hear of it at once. A store that is
-/// gone or silent for the limit means that rank 0 is lost, unless rank 0 has removed its Place, as it does when it
-/// leaves.
+/// gone or silent for the limit means that rank 0 is lost. But rank 0 removes its Place when it leaves, and is not lost
+/// then.
 class Heartbeats {
  public:
   /// Called once, on the thread of the heartbeats. It may not destroy them.
