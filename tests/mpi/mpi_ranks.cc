@@ -32,6 +32,8 @@ int main(int count, char** arguments) {
       {"results", Results},
       {"long-messages", LongMessages},
       {"opening", Opening},
+      {"init", InitOverMpi},
+      {"init-fails", RankOfInitFails},
       {"leaves", RankLeaves},
       {"fails", RankFails},
       {"stops", RankStops},

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "frontend/distributed/distributed.h"
 #include "runtime/distributed/mpi/mpi_library.h"
 #include "tests/mpi/mpi_ranks.h"
 
@@ -73,6 +74,22 @@ void Run(std::chrono::milliseconds timeout, const std::function<void(std::unique
 
 void RankLeaves() {
   Run(std::chrono::seconds(60), [](std::unique_ptr<Communicator> group) { group.reset(); });
+}
+
+void RankOfInitFails() {
+  ExpectOk(Init({.transport = Transport::kMpi}), "Init");
+  const int rank = GetRank();
+  const std::shared_ptr<Communicator> group = internal::GetCommunicator();
+  ExpectOk(group->Barrier(), "the first Barrier");
+  if (rank == 1) {
+    internal::NotePlace(17, "train_step");
+    internal::TellOthers(absl::DataLossError("the disk is full")).IgnoreError();
+    Say("rank 1 has ended");
+  } else {
+    Say("rank 0: " + group->Barrier().ToString());
+    Say("rank 0 has ended");
+  }
+  ExitTogether(rank);
 }
 
 void RankFails() {

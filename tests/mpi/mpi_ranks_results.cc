@@ -5,7 +5,10 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "frontend/distributed/distributed.h"
+#include "frontend/distributed/exchange.h"
 #include "runtime/distributed/mpi/mpi_library.h"
 #include "tests/mpi/mpi_ranks.h"
 #include "tests/runtime/collective_checks.h"
@@ -54,6 +57,17 @@ void Opening() {
     ExpectOk(first->Barrier(), "Barrier after the second group");
   }
   Say("again: " + OpenMpiCommunicator().status().ToString());
+}
+
+void InitOverMpi() {
+  ExpectOk(Init({.transport = Transport::kMpi}), "Init");
+  const std::shared_ptr<Communicator> group = internal::GetCommunicator();
+  const absl::StatusOr<std::vector<std::string>> ranks = GatherBytes(*group, std::to_string(GetRank()));
+  ExpectOk(ranks.status(), "GatherBytes");
+  Say("rank " + std::to_string(GetRank()) + " of " + std::to_string(GetRankSize()) + ", local rank " +
+      std::to_string(GetLocalRank()) + ", over " + std::string(group->transport()) + ": " + ranks->at(0) + " " +
+      ranks->at(1));
+  Finalize();
 }
 
 }  // namespace mpc::distributed
