@@ -22,7 +22,7 @@ std::unique_ptr<internal::JoinedGroup>& Group() {
 /// Null without Init and where there is one process.
 runtime::ProcessGroup* Control() { return Group() == nullptr ? nullptr : Group()->control.get(); }
 
-/// A transport that waits for a lost rank may see it a little earlier than the heartbeats, which know more.
+/// The heartbeats hear of a loss a little later than who has caused it, or waits for the lost rank.
 void WaitForLoss(const runtime::ProcessGroup& control) {
   const runtime::Deadline deadline(std::chrono::seconds(1));
   while (control.failure().ok() && !deadline.Passed()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -67,6 +67,11 @@ void internal::NotePlace(std::int64_t step, std::string_view what) {
   if (runtime::ProcessGroup* control = Control()) control->SetPlace(step, what);
 }
 
+absl::Status internal::GroupStatus() {
+  const runtime::ProcessGroup* const control = Control();
+  return control == nullptr ? absl::OkStatus() : control->failure();
+}
+
 absl::Status internal::TellOthers(const absl::Status& error) {
   runtime::ProcessGroup* const control = Control();
   if (control == nullptr || error.ok()) return error;
@@ -76,6 +81,7 @@ absl::Status internal::TellOthers(const absl::Status& error) {
   if (loss.ok()) {
     Group()->deadline->Cancel();  // this process knows, and its program decides what it does next
     control->ReportFailure(std::string(error.message())).IgnoreError();
+    WaitForLoss(*control);  // which is this one: no later run begins in this group
     return error;
   }
   if (!waited || absl::StrContains(error.message(), loss.message())) return error;

@@ -77,6 +77,8 @@ std::shared_ptr<Communicator> GetCommunicator();
 
 /// Says at which step this process is, and what it does there.
 void NotePlace(std::int64_t step, std::string_view what);
+/// OK, or the loss of a process, this one's failure among them. It stays.
+absl::Status GroupStatus();
 /// Tells the others that a run of this process has failed with `error`, so that none waits for it. Where it failed
 /// since another process is lost, the error that is returned names that process and its place.
 absl::Status TellOthers(const absl::Status& error);

@@ -32,6 +32,7 @@ ProcessTraining ProcessTraining::FromContext() {
 absl::Status ProcessTraining::Run(const std::function<absl::Status()>& run) const {
   if (size() == 1) return run();
   ++runs_begun;
+  if (absl::Status status = distributed::internal::GroupStatus(); !status.ok()) return status;
   try {
     return distributed::internal::TellOthers(run());
   } catch (const std::exception& thrown) {
