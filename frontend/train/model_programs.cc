@@ -78,6 +78,8 @@ absl::StatusOr<StepOptions> Model::Impl::WithPrecision(StepOptions step_options)
   }
   absl::StatusOr<compiler::DeviceRates> rates = amp::MeasureDeviceRates(compile.device, precision.dtype);
   if (!rates.ok()) return rates.status();
+  rates = AgreeOnRates(*rates);
+  if (!rates.ok()) return rates.status();
   compile.rates = *rates;
   return step_options;
 }
@@ -109,6 +111,7 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
         internal::CompileStep(root, function, internal::SpecsOf(inputs), *precise);
     if (!fresh.ok()) return fresh.status();
     const CompiledStep& step_run = **fresh;
+    if (absl::Status status = CompareProgram(step_run, step_options); !status.ok()) return status;
     if (user_step != nullptr && step_options.training) {
       if (absl::Status status = CheckOwnStep(step_run.facts(), step_run.program()); !status.ok()) return status;
       step_is_scaled = step_run.facts().wrapped || !step_run.facts().scalers.empty();

@@ -1,6 +1,10 @@
 // Training in several processes: the state of all has the bits of one process that accumulates, whatever happens.
 #include <signal.h>
 
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
 #include "kernels/collective.h"
 #include "kernels/cpu/kernel.h"
 #include "runtime/step_groups.h"
@@ -169,6 +173,117 @@ TEST(ProcessTraining, NamesWhatDiffersBetweenProcesses) {
               "\"clip_global_norm: 0.25\"");
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   }));
+}
+
+/// The errors of two processes of which rank 1 reads `rows` and has been changed by `change`.
+void ExpectDifference(const std::function<void()>& change, const data::Dataset& rows, const std::string& difference) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    if (rank == 1) change();
+    Trained trained(kSetting, 2);
+    const absl::Status status = trained.model.Train(1, rank == 1 ? rows : Rows());
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_NE(status.message().find(difference), std::string::npos) << status;
+  }));
+}
+
+TEST(ProcessTraining, NamesSeedsThatDiffer) {
+  ExpectDifference([] { SetSeed(8); }, Rows(), "rank 0 has \"seed: 7\", rank 1 has \"seed: 8\"");
+}
+
+TEST(ProcessTraining, NamesDataSetsThatDiffer) {
+  std::vector<data::Row> batches;
+  for (std::int64_t i = 0; i < 24; ++i) batches.push_back(MakeBatch(kImage, 8, i + 1));
+  ExpectDifference(
+      [] {}, Batches(std::move(batches)),
+      "processes that train together differ: rank 0 has \"first batch of the data set: tensor<8x2x6x6xf32> "
+      "hash ");
+  ExpectDifference([] {}, Rows().Take(22),
+                   "rank 0 has \"batches of an epoch: 24\", rank 1 has \"batches of an epoch: 22\"");
+}
+
+TEST(ProcessTraining, NamesTheOptionByWhichProgramsDifferBeforeAStepHasRun) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    if (rank == 1) MPC_EXPECT_OK(SetContext({.num_threads = 1, .allow_winograd = true}));
+    Trained trained(kSetting, 2);
+    const absl::Status status = trained.model.Train(1, Rows());
+    // Who comes first waits in the step, and hears of the other one's error.
+    EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsUnavailable(status)) << status;
+    for (const char* part : {"Programs differ: train_step(",
+                             "ranks differ in \"compile option plan.allow_winograd\": rank 0 "
+                             "has 0, rank 1 has 1",
+                             "With MPC_DUMP_PROGRAMS=FOLDER"}) {
+      EXPECT_NE(status.message().find(part), std::string::npos) << status;
+    }
+    EXPECT_EQ(trained.model.global_step(), 0);
+  }));
+}
+
+TEST(ProcessTraining, AnErrorOfOneProcessEndsTheOthersWithItsText) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Trained trained(kSetting, 2);
+    LambdaCallback fails({.on_train_step_end = [&](RunContext& context) {
+      if (context.global_step == 3) context.Fail(absl::DataLossError("the disk is full"));
+    }});
+    const absl::Status status = trained.model.Train(2, Rows(), {fails});
+    if (rank == 0) {
+      EXPECT_EQ(status, absl::DataLossError("the disk is full"));
+      // Only what it has told can end the wait of rank 1.
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      return;
+    }
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    for (const char* part :
+         {"rank 0 (host ", "has failed: the disk is full; it was last at step 3, ", "rank 1 waited in "}) {
+      EXPECT_NE(status.message().find(part), std::string::npos) << status;
+    }
+  }));
+}
+
+TEST(ProcessTraining, AnExceptionOfOneProcessEndsTheOthersWithItsText) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Trained trained(kSetting, 2);
+    LambdaCallback throws({.on_train_step_end = [&](RunContext& context) {
+      if (context.global_step == 3) throw std::runtime_error("no more paper");
+    }});
+    if (rank == 0) {
+      EXPECT_THROW(trained.model.Train(2, Rows(), {throws}).IgnoreError(), std::runtime_error);
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      return;
+    }
+    const absl::Status status = trained.model.Train(2, Rows(), {throws});
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_NE(status.message().find("has failed: an exception: no more paper"), std::string::npos) << status;
+  }));
+}
+
+/// A user or a launcher signals any process. All stop at one step, and know the signal.
+TEST(ProcessTraining, ASignalOfOneProcessStopsAllAtTheSameStep) {
+  const std::string file = FilePath("checkpoint");
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Trained trained(kSetting, 2);
+    /// Signals rank 1 in its fifth step.
+    class Signaller : public Callback {
+     public:
+      explicit Signaller(int rank) : rank_(rank) {}
+      bool RunsOnEveryRank() const override { return true; }
+      void OnStepBegin(RunContext& context) override {
+        if (rank_ == 1 && context.global_step == 4) ::raise(SIGTERM);
+      }
+
+     private:
+      int rank_;
+    } signaller(rank);
+    OnRequestExit on_exit({.save_path = file});
+    MPC_EXPECT_OK(trained.model.Train(2, Rows(), {signaller, on_exit}));
+    EXPECT_EQ(on_exit.signal(), SIGTERM);
+    EXPECT_EQ(trained.model.global_step(), 5);
+  }));
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Trained resumed(kSetting, 2);
+    MPC_EXPECT_OK(resumed.model.LoadCheckpoint(file).status());
+    EXPECT_EQ(resumed.model.global_step(), 5);
+  }));
+  std::filesystem::remove(file);
 }
 
 TEST(ProcessTraining, RefusesAnEpochWithFewerBatchesThanProcesses) {
