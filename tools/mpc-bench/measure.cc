@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Bytes = std::vector<absl::Span<const std::uint8_t>>;
 
-constexpr std::size_t kReductions = 100;  ///< samples of a step's reductions without the step, at most
+constexpr std::size_t kMostReductions = 100;  ///< samples of a step's reductions without the step, at most
 
 double SecondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -107,8 +107,8 @@ absl::StatusOr<StepLimit> AgreedLimit(const RankGroup& group, StepLimit limit, d
 absl::Status AddReductions(const runtime::Program& program, Communicator& communicator, RunResult& result) {
   absl::StatusOr<StepReductions> reductions = StepReductions::Create(program);
   if (!reductions.ok()) return reductions.status();
-  absl::StatusOr<std::vector<double>> seconds =
-      TimeReductions(*reductions, communicator, static_cast<int>(std::min(result.step_seconds.size(), kReductions)));
+  absl::StatusOr<std::vector<double>> seconds = TimeReductions(
+      *reductions, communicator, static_cast<int>(std::min(result.step_seconds.size(), kMostReductions)));
   if (!seconds.ok()) return seconds.status();
   result.reduction_seconds = *std::move(seconds);
   result.reduction_bytes = reductions->bytes();

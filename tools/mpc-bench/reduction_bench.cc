@@ -18,7 +18,7 @@
 namespace mpc::tools {
 namespace {
 
-constexpr int kRounds = 5;
+constexpr int kSumRounds = 5;
 constexpr std::int64_t kMostMessages = 2000;  // of a round
 
 using Clock = std::chrono::steady_clock;
@@ -70,7 +70,7 @@ absl::Status Rank::Round(Communicator& communicator, ReductionTimes& times) {
   const auto elements = static_cast<std::size_t>(times.elements);
   const absl::StatusOr<double> first = Message(communicator, elements);
   if (!first.ok()) return first.status();
-  const double fitting = options_.seconds / kRounds / *first;
+  const double fitting = options_.seconds / kSumRounds / *first;
   std::int64_t count = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(fitting, 1e9)), 1, kMostMessages);
   if (absl::Status status = communicator.Broadcast(&count, sizeof(count), 0); !status.ok()) return status;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<ReductionTimes>> Rank::Run() {
   for (const std::int64_t elements : options_.elements) {
     for (const std::int64_t bytes : options_.slot_bytes) all.push_back({.elements = elements, .slot_bytes = bytes});
   }
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kSumRounds; ++round) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (absl::Status status = Round(*communicators_[i % communicators_.size()], all[i]); !status.ok()) return status;
     }
