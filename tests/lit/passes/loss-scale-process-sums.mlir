@@ -5,18 +5,19 @@
 // RUN: mpc-opt %s --mpc-loss-scale="mode=dynamic communication-dtype=f16 gradients-mean=false" > %t.alone && mpc-opt %s --mpc-loss-scale="mode=dynamic" | diff %t.alone -
 // RUN: mpc-opt %s --mpc-loss-scale="processes=2 communication-dtype=bf16" | FileCheck %s --check-prefix=NONE
 
-func.func private @f(tensor<4xf32>, tensor<3xf32>, tensor<4xf32>) -> (tensor<f32>, tensor<4xf32>, tensor<3xf32>)
+func.func private @f(tensor<4xf32>, tensor<3xf32>, tensor<4xf32>) -> tensor<f32>
 
 // The sum is that of unscaled gradients. It has a check of its own behind the agreement, and one decision follows. The
 // norm counts as one more gradient of the check before.
 // SUM-LABEL: func @train_step(
-// SUM: %[[ONE:.*]] = mpc.constant {value = dense<1.0{{.*}}> : tensor<f32>}
 // SUM: %[[G:.*]]:3 = mpc.value_and_grad @f
 // SUM: %[[UW:.*]] = mpc.unscale %[[G]]#1, %[[SCALE:.*]] :
 // SUM-NEXT: %[[W:.*]] = mpc.all_reduce %[[UW]] {processes = 2
 // SUM: %[[UB:.*]] = mpc.unscale %[[G]]#2, %[[SCALE]]
 // SUM-NEXT: %[[B:.*]] = mpc.all_reduce %[[UB]] {processes = 2
-// SUM: %{{.*}}, %[[BAD_SUM:.*]] = mpc.all_finite %{{.*}}, %{{.*}}, %[[W]], %[[B]] :
+// SUM: %[[ONE:.*]] = mpc.constant {value = dense<1.0{{.*}}> : tensor<f32>}
+// SUM: %[[ZERO:.*]] = mpc.constant {value = dense<0.0{{.*}}> : tensor<f32>}
+// SUM: %{{.*}}, %[[BAD_SUM:.*]] = mpc.all_finite %[[ONE]], %[[ZERO]], %[[W]], %[[B]] :
 // SUM: mpc.global_norm %[[W]], %[[B]]
 // SUM: mpc.all_finite %[[SCALE]], %[[G]]#0, %[[G]]#1, %[[G]]#2, %{{.*}} :
 // SUM: mpc.all_reduce_max
@@ -31,8 +32,8 @@ func.func private @f(tensor<4xf32>, tensor<3xf32>, tensor<4xf32>) -> (tensor<f32
 // LOW: %[[G:.*]]:3 = mpc.value_and_grad @f
 // LOW: %[[SHARE:.*]] = mpc.mul_scalar %[[G]]#1 {value = 5.000000e-01
 // LOW-NEXT: %[[TERM:.*]] = mpc.cast %[[SHARE]] : (tensor<4xf32>) -> tensor<4xf16>
-// LOW-NEXT: %[[SUM:.*]] = mpc.all_reduce %[[TERM]] {processes = 2{{.*}} : tensor<4xf16>
-// LOW-NEXT: %[[WIDE:.*]] = mpc.cast %[[SUM]] : (tensor<4xf16>) -> tensor<4xf32>
+// LOW-NEXT: %[[TOTAL:.*]] = mpc.all_reduce %[[TERM]] {processes = 2{{.*}} : tensor<4xf16>
+// LOW-NEXT: %[[WIDE:.*]] = mpc.cast %[[TOTAL]] : (tensor<4xf16>) -> tensor<4xf32>
 // LOW-NEXT: %[[MEAN:.*]] = mpc.unscale %[[WIDE]], %[[SCALE:.*]] :
 // LOW: %{{.*}}, %[[BAD_SUM:.*]] = mpc.all_finite %[[SCALE]], %{{.*}}, %[[WIDE]], %{{.*}} :
 // LOW: mpc.all_finite %[[SCALE]], %[[G]]#0,
@@ -75,8 +76,8 @@ func.func @train_step(
 // A scaler that was traced by hand checks the sum.
 // SUM-LABEL: func @by_hand(
 // SUM: %[[G:.*]]:3 = mpc.value_and_grad @f
-// SUM: %[[W:.*]] = mpc.all_reduce %[[G]]#1
-// SUM: %[[B:.*]] = mpc.all_reduce %[[G]]#2
+// SUM-DAG: %[[W:.*]] = mpc.all_reduce %[[G]]#1
+// SUM-DAG: %[[B:.*]] = mpc.all_reduce %[[G]]#2
 // SUM: mpc.all_finite %{{.*}}, %{{.*}}, %[[W]], %[[B]] :
 // SUM: mpc.all_reduce_max
 func.func @by_hand(
