@@ -46,6 +46,10 @@ absl::Status SetAutoParallelContext(const AutoParallelOptions& options) {
     return Refused("communication_dtype", {name.data(), name.size()}, "are f32, f16 and bf16");
   }
   if (options.loss_weight != LossWeight::kRows) return Refused("loss_weight", "kElements", "is kRows");
+  constexpr std::int64_t kMostMib = std::int64_t{1} << 20;
+  if (options.bucket_mib < 0 || options.bucket_mib > kMostMib) {
+    return Refused("bucket_mib", absl::StrCat(options.bucket_mib), absl::StrCat("are numbers from 0 to ", kMostMib));
+  }
   Context() = options;
   return absl::OkStatus();
 }

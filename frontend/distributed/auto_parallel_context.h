@@ -42,13 +42,16 @@ struct AutoParallelOptions {
   DType communication_dtype = DType::kF32;  ///< the type in which ranks add gradients
   GradientReduction reduction = GradientReduction::kOrdered;
   LossWeight loss_weight = LossWeight::kRows;
+  /// MiB of gradients that travel as one message, 0 to 1048576. 0: every gradient is a message of its own. It has to be
+  /// the same in all processes, and does not change bits.
+  std::int64_t bucket_mib = 25;
   friend bool operator==(const AutoParallelOptions&, const AutoParallelOptions&) = default;
 };
 
 /// Sets how Models and steps that are made from now on train. It may be called before or after distributed::Init. An
 /// error leaves the context as it was. Errors (INVALID_ARGUMENT), with what was given and what is accepted: a mode but
-/// kStandAlone and kDataParallel. So is a communication_dtype but f32, f16 and bf16, and kElements, which is not
-/// followed yet.
+/// kStandAlone and kDataParallel, and a bucket_mib out of range. So is a communication_dtype but f32, f16 and bf16, and
+/// kElements, which is not followed yet.
 absl::Status SetAutoParallelContext(const AutoParallelOptions& options);
 /// The defaults again.
 void ResetAutoParallelContext();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,13 +37,22 @@ class ProcessTraining {
   /// The options that ranks must agree on, as CompareSettings takes them.
   std::vector<std::string> Settings() const;
 
+  /// Calls `run`, a whole call of Train. Its error, or an exception that leaves it, is told to the others, which then
+  /// wait for this process no longer, and no run begins in the group any more. An error of waiting names the process
+  /// that is lost, and where it was.
+  absl::Status Run(const std::function<absl::Status()>& run) const;
+  /// Calls of Run in several processes so far; the same number in all of them.
+  static std::int64_t runs();
+  /// Says which step begins, for the errors of the others.
+  void NoteStep(std::int64_t step) const;
+
   /// Errors (INVALID_ARGUMENT): a line of `settings` that differs between ranks. It is named with both texts.
   absl::Status CompareSettings(const std::vector<std::string>& settings) const;
   /// Gives every rank the values of rank 0. The entries have been compared: names, types and shapes agree.
   absl::Status SendState(const std::vector<Parameter>& state) const;
   /// Gives every rank the number of rank 0.
   absl::Status SendNumber(std::int64_t& number) const;
-  /// Lets the run end everywhere where any rank asks for it.
+  /// Lets the run end everywhere where any rank asks for it, and tells all the signal.
   absl::Status AgreeOnStop(RunContext& context) const;
   /// Gives every rank the metrics over the batches of all ranks, in their order.
   absl::Status MergeMetrics(const MetricList& metrics) const;

@@ -125,6 +125,40 @@ def GroupUpdatesPass : MpcPass<"mpc-group-updates", "::mlir::func::FuncOp"> {
   }];
 }
 
+def BucketsPass : MpcPass<"mpc-buckets", "::mlir::func::FuncOp"> {
+  let summary = "Puts collectives side by side that travel as one message";
+  let description = [{
+    Runs after the schedule and before the flat updates. Collectives of several processes get a number as `mpc.bucket`.
+    Those of one number stand side by side, and a device sends their operands as one message. Sums and maxima share
+    messages, whatever their types are, and gathers share others.
+
+    A collective joins the last bucket of its kind while the operands of both are at most `bucket-mib` MiB. Its operand
+    must not follow from that bucket. It must be there before the first state update, and the first operation of the
+    network, that reads the bucket. Such operations are not held up. Others are, to behind the bucket: the cast of a
+    mean, the decision of a check. A bucket stands where its last member stood, or before what is not held up. Gathers
+    join while a process gives at most 64 KiB, since their kernel copies them.
+
+    A sum over processes adds element by element in a tree over ranks. So its bits depend neither on the place of the
+    operation nor on what else travels with it. All processes run the same function and find the same order. An operation
+    of one process is no message, and a function without messages stays as it is.
+
+    ```mlir
+    // before: three messages
+    %worst = mpc.all_reduce_max %code {processes = 2} : tensor<i32>
+    %finite = mpc.equal %worst, %none : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %sum = mpc.all_reduce %dw {processes = 2} : tensor<4xf32>
+    %sum2 = mpc.all_reduce %db {processes = 2} : tensor<2xf32>
+    // after: one
+    %worst = mpc.all_reduce_max %code {mpc.bucket = 0, processes = 2} : tensor<i32>
+    %sum = mpc.all_reduce %dw {mpc.bucket = 0, processes = 2} : tensor<4xf32>
+    %sum2 = mpc.all_reduce %db {mpc.bucket = 0, processes = 2} : tensor<2xf32>
+    %finite = mpc.equal %worst, %none : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    ```
+  }];
+  let options = [
+    Option<"bucketMib", "bucket-mib", "int64_t", "25", "MiB that travel as one message; 0: each operand alone">];
+}
+
 def FlatUpdatesPass : MpcPass<"mpc-flat-updates", "::mlir::func::FuncOp"> {
   let summary = "Decides which optimizer updates share flat buffers";
   let description = [{

@@ -33,6 +33,8 @@ int main(int count, char** arguments) {
       {"any-order", SumsInAnyOrder},
       {"long-messages", LongMessages},
       {"opening", Opening},
+      {"init", InitOverMpi},
+      {"init-fails", RankOfInitFails},
       {"leaves", RankLeaves},
       {"fails", RankFails},
       {"stops", RankStops},

@@ -23,6 +23,9 @@ void LongMessages();
 /// What can be told of opening: twice at once, with another number of processes, after MPI has ended.
 void Opening();
 
+/// distributed::Init finds the others through the launcher's variables, and MPI carries what they exchange.
+void InitOverMpi();
+
 /// Rank 1 does not do what the others do. They write the error that they get.
 void RankLeaves();
 void RankFails();
@@ -32,6 +35,8 @@ void RankStopsInAnyOrder();
 void RankSendsLess();
 void RankSendsMore();
 void RankCallsInAnotherThread();
+/// Rank 1 of a group of Init says that it has failed, and goes on.
+void RankOfInitFails();
 
 /// Rank 1 ends, and mpirun ends the others.
 void RankExits();

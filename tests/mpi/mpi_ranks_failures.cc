@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "frontend/distributed/distributed.h"
 #include "runtime/distributed/any_order_communicator.h"
 #include "runtime/distributed/mpi/mpi_library.h"
 #include "tests/mpi/mpi_ranks.h"
@@ -87,6 +88,22 @@ void Stop(std::unique_ptr<Communicator> /*group*/) {
 
 void RankLeaves() {
   Run(std::chrono::seconds(60), [](std::unique_ptr<Communicator> group) { group.reset(); });
+}
+
+void RankOfInitFails() {
+  ExpectOk(Init({.transport = Transport::kMpi}), "Init");
+  const int rank = GetRank();
+  const std::shared_ptr<Communicator> group = internal::GetCommunicator();
+  ExpectOk(group->Barrier(), "the first Barrier");
+  if (rank == 1) {
+    internal::NotePlace(17, "train_step");
+    internal::TellOthers(absl::DataLossError("the disk is full")).IgnoreError();
+    Say("rank 1 has ended");
+  } else {
+    Say("rank 0: " + group->Barrier().ToString());
+    Say("rank 0 has ended");
+  }
+  ExitTogether(rank);
 }
 
 void RankFails() { Run(std::chrono::seconds(60), FailInBroadcast); }

@@ -7,7 +7,10 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <vector>
 
+#include "frontend/distributed/distributed.h"
+#include "frontend/distributed/exchange.h"
 #include "kernels/float16.h"
 #include "runtime/distributed/any_order_communicator.h"
 #include "runtime/distributed/mpi/mpi_library.h"
@@ -113,6 +116,17 @@ void Opening() {
     ExpectOk(first->Barrier(), "Barrier after the second group");
   }
   Say("again: " + OpenMpiCommunicator().status().ToString());
+}
+
+void InitOverMpi() {
+  ExpectOk(Init({.transport = Transport::kMpi}), "Init");
+  const std::shared_ptr<Communicator> group = internal::GetCommunicator();
+  const absl::StatusOr<std::vector<std::string>> ranks = GatherBytes(*group, std::to_string(GetRank()));
+  ExpectOk(ranks.status(), "GatherBytes");
+  Say("rank " + std::to_string(GetRank()) + " of " + std::to_string(GetRankSize()) + ", local rank " +
+      std::to_string(GetLocalRank()) + ", over " + std::string(group->transport()) + ": " + ranks->at(0) + " " +
+      ranks->at(1));
+  Finalize();
 }
 
 }  // namespace mpc::distributed

@@ -83,6 +83,10 @@ class Results(unittest.TestCase):
         self.assertIn('FAILED_PRECONDITION: transport "mpi": MPI has started 3 processes, but 2 are expected', errors)
 
 
+    def test_init_brings_processes_together(self):
+        self.expect_lines(2, "init", "rank {rank} of 2, local rank {rank}, over mpi: 0 1")
+
+
 class ProgramsThatStartMpi(unittest.TestCase):
     def test_their_mpi_is_used_and_left_to_them(self):
         status, output, errors, _ = run(2, options.own_start, "funneled")
@@ -115,6 +119,10 @@ class Failures(unittest.TestCase):
         self.assertIn("rank 1: INVALID_ARGUMENT: ", output)
         self.assertIn('rank 0: UNAVAILABLE: transport "mpi": rank 1 has failed; rank 0 waited for rank 1 in all-reduce\n',
                       output)
+
+    def test_a_rank_that_says_that_it_failed_is_named_with_its_place(self):
+        self.assertRegex(self.ended("init-fails"), r"rank 0: UNAVAILABLE: rank 1 \(host .*\) has failed: the disk is full; it "
+                         r'was last at step 17, "train_step"; rank 0 waited in barrier\n')
 
     def test_a_rank_that_does_not_come_is_named_after_the_time_limit(self):
         self.assertRegex(self.ended("stops"), r'rank 0: DEADLINE_EXCEEDED: transport "mpi": rank 0 has waited 2\d\d\d ms for '

@@ -14,7 +14,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> MpiCommunicator::Open(const MpiOpt
   }
   absl::StatusOr<std::shared_ptr<MpiProcess>> process = MpiProcess::Enter();
   if (!process.ok()) return process.status();
-  absl::StatusOr<std::unique_ptr<MpiExchange>> exchange = MpiExchange::Open(options.timeout);
+  absl::StatusOr<std::unique_ptr<MpiExchange>> exchange = MpiExchange::Open(options.timeout, options.on_wait);
   if (!exchange.ok()) {
     (*process)->LeaveUnfinished();
     return exchange.status();

@@ -1,6 +1,7 @@
 // A group of processes that MPI has started.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string_view>
@@ -31,6 +32,8 @@ class MpiCommunicator final : public Communicator {
   int rank() const override { return exchange_->rank(); }
   int size() const override { return exchange_->size(); }
   absl::Status status() const override { return error_; }
+  std::chrono::milliseconds time_limit() const override { return exchange_->time_limit(); }
+  absl::Status LookForLoss() override { return status().ok() ? exchange_->LookForLoss() : status(); }
 
   absl::Status AllReduce(absl::Span<const ReducedPart> parts) override;
   absl::Status AllReduceInAnyOrder(absl::Span<const ReducedPart> parts) override;

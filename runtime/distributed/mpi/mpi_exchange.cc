@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@ constexpr std::size_t kMessageBytes = std::size_t{64} << 20;
 static_assert(kMessageBytes < std::size_t{1} << 30);
 
 constexpr std::chrono::milliseconds kLookEvery{1};
+constexpr std::chrono::milliseconds kAskEvery{100};
 constexpr std::chrono::milliseconds kFarewell{100};  // what small messages get to leave a process that has failed
 
 enum Tag : int { kData, kLeft, kFailed };
@@ -44,8 +46,8 @@ bool HasMessage(MPI_Comm communicator, int source, Tag tag, int* from) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MpiExchange>> MpiExchange::Open(std::chrono::milliseconds timeout) {
-  std::unique_ptr<MpiExchange> exchange(new MpiExchange(timeout));
+absl::StatusOr<std::unique_ptr<MpiExchange>> MpiExchange::Open(std::chrono::milliseconds timeout, WaitHook on_wait) {
+  std::unique_ptr<MpiExchange> exchange(new MpiExchange(timeout, std::move(on_wait)));
   if (absl::Status status = exchange->Duplicate(); !status.ok()) return status;
   return exchange;
 }
@@ -150,6 +152,7 @@ absl::Status MpiExchange::AllReduce(const void* input, void* output, std::size_t
 template <typename Test>
 absl::Status MpiExchange::Until(int peer, Clock::time_point start, const Test& test) {
   Clock::time_point next_look = start + kLookEvery;
+  Clock::time_point next_question = start + kAskEvery;
   absl::Status reason;
   for (;;) {
     bool done = false;
@@ -160,6 +163,10 @@ absl::Status MpiExchange::Until(int peer, Clock::time_point start, const Test& t
     if (const Clock::time_point now = Clock::now(); now >= next_look) {
       reason = Look(peer, now - start);
       next_look = now + kLookEvery;
+      if (reason.ok() && on_wait_ && now >= next_question) {
+        reason = on_wait_(function_);
+        next_question = now + kAskEvery;
+      }
     }
     std::this_thread::yield();
   }
@@ -188,6 +195,14 @@ absl::Status MpiExchange::Look(int peer, Clock::duration waited) const {
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(waited).count();
   return absl::DeadlineExceededError(absl::StrCat("transport \"mpi\": rank ", rank_, " has waited ", milliseconds,
                                                   " ms for ", Who(peer), " in ", function_));
+}
+
+absl::Status MpiExchange::LookForLoss() const {
+  if (absl::Status status = CheckThread(); !status.ok()) return status;
+  if (absl::Status status = LookForFailure(MPI_ANY_SOURCE); !status.ok()) return status;
+  int from = 0;
+  if (!HasMessage(communicator_, MPI_ANY_SOURCE, kLeft, &from)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("transport \"mpi\": rank ", from, " has left the group"));
 }
 
 absl::Status MpiExchange::LookForFailure(int peer) const {
