@@ -26,43 +26,66 @@ absl::Status CheckExchange(const KernelSpec& spec) {
 }
 
 std::size_t WorkspaceOf(absl::Span<const KernelSpec> specs) {
-  if (specs.front().name != "all_reduce") return 0;
   std::vector<std::size_t> bytes;
-  for (const KernelSpec& spec : specs) bytes.push_back(spec.inputs[0].bytes());
-  return SumWorkspace(bytes, static_cast<int>(ProcessesOfSpec(specs.front())));
+  for (const KernelSpec& spec : specs) {
+    if (spec.name == "all_reduce") bytes.push_back(spec.inputs[0].bytes());
+  }
+  return bytes.empty() ? 0 : SumWorkspace(bytes, static_cast<int>(ProcessesOfSpec(specs.front())));
 }
+
+/// Some of a kernel's operands.
+class OperandParts {
+ public:
+  /// Adds operand `position`, which is that of `spec`.
+  void Add(std::size_t position, const KernelSpec& spec) {
+    positions_.push_back(position);
+    parts_.push_back({nullptr, nullptr, static_cast<std::size_t>(spec.inputs[0].num_elements()), spec.inputs[0].dtype});
+  }
+  /// The parts where the operands lie.
+  absl::Span<const DevicePart> At(const cuda::KernelOperands& operands) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      parts_[i].input = operands.inputs[positions_[i]];
+      parts_[i].output = operands.outputs[positions_[i]];
+    }
+    return parts_;
+  }
+
+ private:
+  std::vector<std::size_t> positions_;
+  std::vector<DevicePart> parts_;
+};
 
 class ExchangeKernel final : public cuda::Kernel {
  public:
   ExchangeKernel(absl::Span<const KernelSpec> specs, std::shared_ptr<NcclGroup> group)
-      : name_(specs.front().name), workspace_bytes_(WorkspaceOf(specs)), group_(std::move(group)) {
-    for (const KernelSpec& spec : specs) {
-      if (spec.inputs.empty()) continue;
-      parts_.push_back(
-          {nullptr, nullptr, static_cast<std::size_t>(spec.inputs[0].num_elements()), spec.inputs[0].dtype});
+      : workspace_bytes_(WorkspaceOf(specs)), group_(std::move(group)) {
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const std::string& name = specs[i].name;
+      if (name != "process_rank")
+        (name == "all_reduce" ? sums_ : name == "all_gather" ? gathered_ : largest_).Add(i, specs[i]);
     }
   }
 
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
 
   absl::Status Enqueue(const cuda::KernelOperands& operands, cuda::LaunchQueue& queue) override {
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      parts_[i].input = operands.inputs[i];
-      parts_[i].output = operands.outputs[i];
+    const auto sums = sums_.At(operands), largest = largest_.At(operands), gathered = gathered_.At(operands);
+    if (sums.empty() && largest.empty() && gathered.empty()) {
+      return cuda::EnqueueNumber(queue, static_cast<std::int32_t*>(operands.outputs[0]), group_->rank());
     }
-    if (name_ == "all_reduce") return group_->EnqueueSums(parts_, operands.workspace, queue);
-    if (name_ == "all_reduce_max") return group_->EnqueueLargest(parts_, queue);
-    if (name_ == "all_gather") {
-      return group_->EnqueueGather(parts_[0].input, parts_[0].output, parts_[0].bytes(), queue);
+    absl::Status status;
+    if (!sums.empty()) status = group_->EnqueueSums(sums, operands.workspace, queue);
+    if (status.ok() && !largest.empty()) status = group_->EnqueueLargest(largest, queue);
+    for (const DevicePart& part : gathered) {
+      if (status.ok()) status = group_->EnqueueGather(part.input, part.output, part.bytes(), queue);
     }
-    return cuda::EnqueueNumber(queue, static_cast<std::int32_t*>(operands.outputs[0]), group_->rank());
+    return status;
   }
 
  private:
-  const std::string name_;
   const std::size_t workspace_bytes_;
   const std::shared_ptr<NcclGroup> group_;
-  std::vector<DevicePart> parts_;  ///< one a spec; none of process_rank
+  OperandParts sums_, largest_, gathered_;  ///< none of them: process_rank
 };
 
 }  // namespace
