@@ -51,8 +51,8 @@ absl::Status CheckIntroductions(const std::vector<Introduction>& all) {
   }
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (std::strcmp(all[rank].version, all[0].version) != 0) {
-      return absl::FailedPreconditionError(absl::StrCat(kNcclTransport, "rank 0 has NCCL ", all[0].version, ", and rank ",
-                                                        rank, " has NCCL ", all[rank].version));
+      return absl::FailedPreconditionError(absl::StrCat(kNcclTransport, "rank 0 has NCCL ", all[0].version,
+                                                        ", and rank ", rank, " has NCCL ", all[rank].version));
     }
     for (std::size_t other = 0; other < rank; ++other) {
       if (std::strcmp(all[rank].gpu, all[other].gpu) != 0) continue;

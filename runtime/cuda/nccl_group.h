@@ -79,8 +79,8 @@ class NcclGroup {
   /// Notes that what follows on the queue is of the instruction that `text` describes.
   absl::Status EnqueuePlace(const std::string& text, cuda::LaunchQueue& queue);
 
-  /// Aborts for a reason of this process, so that nothing waits for others any more. The first error counts. Returns it,
-  /// with who and where.
+  /// Aborts for a reason of this process, so that nothing waits for others any more. The first error counts. Returns
+  /// it, with who and where.
   const absl::Status& Fail(const absl::Status& status);
 
   /// Waits until `done` is true, or an error. It asks `done` and NCCL, and never waits inside CUDA. Where others do not
