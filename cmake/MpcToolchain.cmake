@@ -41,6 +41,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     $<${cxx}:-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict
       -Wno-dangling-pointer -Wno-free-nonheap-object -Wno-missing-field-initializers -Wno-psabi>)
 endif()
+if(MPC_UNITY_BUILD)
+  # A unit includes its sources: GCC takes them for headers, whose classes should have no member of an unnamed namespace.
+  target_compile_options(mpc_options INTERFACE $<${cxx}:-Wno-subobject-linkage>)
+endif()
 if(MPC_SANITIZE)
   # vptr needs the run-time type information that MLIR's side is compiled without.
   target_compile_options(mpc_options INTERFACE

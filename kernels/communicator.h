@@ -57,6 +57,10 @@ class Communicator {
 
   /// Reduces all of `parts` as one message. Parts may have several types.
   virtual absl::Status AllReduce(absl::Span<const ReducedPart> parts) = 0;
+  /// AllReduce, but with the transport's own order of additions. Each addition rounds as it does in AllReduce, and all
+  /// processes have the same bits. Another number of processes or another transport may have others. A transport
+  /// without an order of its own has that of AllReduce.
+  virtual absl::Status AllReduceInAnyOrder(absl::Span<const ReducedPart> parts) { return AllReduce(parts); }
   /// Reduces `part`, of which rank r keeps elements [r * n, (r + 1) * n) with n = elements / size(), which divides.
   /// `output` has n elements.
   virtual absl::Status ReduceScatter(const ReducedPart& part) = 0;

@@ -8,8 +8,6 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-static int64_t elementsOf(Value v) { return cast<RankedTensorType>(v.getType()).getNumElements(); }
-
 static StringRef describe(Extent e) {
   switch (e) {
   case Extent::Full:
@@ -70,7 +68,7 @@ llvm::Expected<OperationSpace> elementwiseSpace(Operation *op) {
     space.operands.push_back(*e);
   }
   for (Value v : op->getResults()) {
-    if (elementsOf(v) != space.elements)
+    if (elementCount(v) != space.elements)
       return unfit(op, "its results differ in size");
     space.results.push_back(Extent::Full);
   }
@@ -81,7 +79,7 @@ llvm::Expected<OperationSpace> elementwiseSpace(Operation *op) {
 static llvm::Expected<OperationSpace> spaceOf(Operation *op) {
   if (isa<ViewLikeOpInterface>(op)) {
     OperationSpace space;
-    space.elements = elementsOf(op->getResult(0));
+    space.elements = elementCount(op->getResult(0));
     space.operands = {Extent::Full};
     space.results = {Extent::Full};
     return space;

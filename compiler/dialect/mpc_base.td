@@ -40,6 +40,7 @@ def Mpc_Dialect : Dialect {
     | `mpc.head_chunks` | functions | how many chunks `mpc-chunk-head` has cut heads into, and the bytes of the whole logits |
     | `mpc.chain` | operations | the operation adds to what earlier chunks have left; no region joins others with it |
     | `mpc.flat_group` | optimizers | the updates of a function with this number share flat buffers |
+    | `mpc.bucket` | collectives | those of a function with this number travel as one message, an i64 |
     | `mpc.fusion_choice` | regions | the bytes that `mpc.fusion` saves, and why its neighbours are left out |
     | `mpc.gradients` | functions | what the records of `mpc-loss-scale` count, by the name of the record |
     | `mpc.assignment` | modules | which slot of the network is low, solved at O1 and auto; given, it is reused |
@@ -60,6 +61,7 @@ def Mpc_Dialect : Dialect {
       "::mlir::DenseI64ArrayAttr":$head_chunks,
       "::mlir::UnitAttr":$chain,
       "::mlir::IntegerAttr":$flat_group,
+      "::mlir::IntegerAttr":$bucket,
       "::mlir::DictionaryAttr":$fusion_choice,
       "::mlir::DictionaryAttr":$gradients,
       "::mlir::DictionaryAttr":$assignment,

@@ -10,6 +10,9 @@ namespace mpc {
 /// One cotangent an operand, null where it is zero or not needed.
 using Cotangents = llvm::FailureOr<llvm::SmallVector<mlir::Value>>;
 
+/// The cotangents of an operation of one operand.
+inline llvm::SmallVector<mlir::Value> single(mlir::Value cotangent) { return {cotangent}; }
+
 mlir::RankedTensorType tensorTypeOf(mlir::Value v);
 
 /// The type of \p like with another element type.

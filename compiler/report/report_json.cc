@@ -2,6 +2,7 @@
 #include "compiler/report/fusion_table.h"
 #include "compiler/report/gpu_resources.h"
 #include "compiler/report/memory_table.h"
+#include "compiler/report/message_table.h"
 #include "compiler/report/precision_table.h"
 #include "compiler/report/report.h"
 #include "compiler/target/targets.h"
@@ -52,6 +53,17 @@ static Array regionRows(const FusionTable &table) {
   return list;
 }
 
+static Array messageRows(const MessageTable &table) {
+  Array list;
+  std::int64_t number = 0;
+  for (const MessageRow &row : table.rows)
+    list.push_back(Object{{"number", ++number},
+                          {"processes", table.processes},
+                          {"operations", Array(row.operations)},
+                          {"bytes", row.bytes}});
+  return list;
+}
+
 static Array casts(const PrecisionTable &table) {
   Array list;
   for (const CastGroup &group : table.casts.groups())
@@ -74,12 +86,13 @@ static Array arguments(const PrecisionTable &table) {
   return list;
 }
 
-static Object functionReport(const PrecisionTable &table, const FusionTable &regions) {
+static Object functionReport(const PrecisionTable &table, const FusionTable &regions, const MessageTable &sent) {
   double flops = table.matrix_flops(), low = table.low_matrix_flops();
   return Object{
       {"function", table.function},
       {"operations", operations(table)},
       {"regions", regionRows(regions)},
+      {"messages", messageRows(sent)},
       {"casts", casts(table)},
       {"cast_count", table.casts.count()},
       {"cast_bytes", table.casts.bytes()},
@@ -177,7 +190,10 @@ std::string PrecisionReportJson(const CompileResult &result) {
   absl::StatusOr<FusionTable> regions = TabulateFusion(result.final_ir, result.program.name);
   if (!regions.ok())
     return print(Object{{"error", std::string(regions.status().message())}});
-  Object report = functionReport(*table, *regions);
+  absl::StatusOr<MessageTable> sent = TabulateMessages(result.final_ir, result.program.name);
+  if (!sent.ok())
+    return print(Object{{"error", std::string(sent.status().message())}});
+  Object report = functionReport(*table, *regions, *sent);
   report["device"] = result.program.device;
   report["options"] = options(result.options);
   if (generatesPtx(result.program.device)) {
@@ -195,7 +211,7 @@ std::string ModuleReportJson(const Module &target) {
   Array functions;
   for (const std::string &name : FunctionNames(target))
     if (absl::StatusOr<PrecisionTable> table = TabulatePrecision(target, name); table.ok())
-      functions.push_back(functionReport(*table, *TabulateFusion(target, name)));
+      functions.push_back(functionReport(*table, *TabulateFusion(target, name), *TabulateMessages(target, name)));
   return print(std::move(functions));
 }
 

@@ -8,7 +8,8 @@ namespace mpc::amp {
 namespace {
 
 /// The mnemonics of the operations that a list names. Fails the trace for an entry that is no operation.
-std::vector<std::string> Operations(const char* list, const std::vector<std::string>& entries, internal::Trace& trace) {
+std::vector<std::string> Operations(const char* list, const std::vector<std::string>& entries,
+                                    mpc::internal::Trace& trace) {
   std::vector<std::string> operations;
   for (const std::string& entry : entries) {
     const std::vector<std::string> called = operationsCalled(entry);
@@ -23,13 +24,13 @@ std::vector<std::string> Operations(const char* list, const std::vector<std::str
 
 }  // namespace
 
-AutoCast::AutoCast(const AutoCastOptions& options) : traced_(internal::Trace::Current() != nullptr) {
+AutoCast::AutoCast(const AutoCastOptions& options) : traced_(mpc::internal::Trace::Current() != nullptr) {
   if (!traced_) {
-    internal::CountUntracedScope(1);
+    mpc::internal::CountUntracedScope(1);
     return;
   }
-  internal::Trace& trace = *internal::Trace::Current();
-  internal::PrecisionScope scope{.level = "O0"};
+  mpc::internal::Trace& trace = *mpc::internal::Trace::Current();
+  mpc::internal::PrecisionScope scope{.level = "O0"};
   if (options.enabled) {
     absl::StatusOr<Precision> precision = ResolveOptions({.level = options.level.empty() ? "O1" : options.level,
                                                           .dtype = options.dtype,
@@ -50,9 +51,9 @@ AutoCast::AutoCast(const AutoCastOptions& options) : traced_(internal::Trace::Cu
 
 AutoCast::~AutoCast() {
   if (traced_) {
-    internal::Trace::Current()->cells().LeavePrecision();
+    mpc::internal::Trace::Current()->cells().LeavePrecision();
   } else {
-    internal::CountUntracedScope(-1);
+    mpc::internal::CountUntracedScope(-1);
   }
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kRows = 1797;
 constexpr std::int64_t kSide = 8;
-constexpr int kPixels = kSide * kSide;
+constexpr int kDigitPixels = kSide * kSide;
 constexpr int kMaxPixel = 16;
 constexpr int kClasses = 10;
 /// The mean and deviation of all pixels / 16.
@@ -76,10 +76,10 @@ absl::StatusOr<internal::LabelledImages> internal::ParseDigits(std::string_view 
     if (line_end > position && line_end[-1] == '\r') --line_end;
     begin = end + 1;
     const std::string where = absl::StrCat(origin, ", line ", line, ": ");
-    for (int field = 0; field <= kPixels; ++field) {
+    for (int field = 0; field <= kDigitPixels; ++field) {
       int value = 0;
       const std::from_chars_result parsed = std::from_chars(position, line_end, value);
-      const bool last = field == kPixels;
+      const bool last = field == kDigitPixels;
       const bool separated = parsed.ptr == line_end ? last : !last && *parsed.ptr == ',';
       if (parsed.ec != std::errc() || !separated) {
         return absl::InvalidArgumentError(

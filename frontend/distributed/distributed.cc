@@ -1,9 +1,13 @@
 #include "frontend/distributed/distributed.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "frontend/distributed/join_group.h"
 
 namespace mpc::distributed {
@@ -13,6 +17,15 @@ namespace {
 std::unique_ptr<internal::JoinedGroup>& Group() {
   static auto* const group = new std::unique_ptr<internal::JoinedGroup>;
   return *group;
+}
+
+/// Null without Init and where there is one process.
+runtime::ProcessGroup* Control() { return Group() == nullptr ? nullptr : Group()->control.get(); }
+
+/// The heartbeats hear of a loss a little later than who has caused it, or waits for the lost rank.
+void WaitForLoss(const runtime::ProcessGroup& control) {
+  const runtime::Deadline deadline(std::chrono::seconds(1));
+  while (control.failure().ok() && !deadline.Passed()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
 }  // namespace
@@ -28,11 +41,14 @@ absl::Status Init(const Options& options) {
   return absl::OkStatus();
 }
 
-void Finalize() {
+void Finalize(const absl::Status& error) {
+  if (!error.ok()) internal::TellOthers(error).IgnoreError();
   const std::unique_ptr<internal::JoinedGroup> group = std::move(Group());
   if (group == nullptr) return;
   group->communicator = nullptr;
-  if (group->control != nullptr) group->control->Leave();
+  if (group->control == nullptr) return;
+  group->deadline->Cancel();
+  group->control->Leave();
 }
 
 bool IsInitialized() { return Group() != nullptr; }
@@ -46,5 +62,41 @@ int GetLocalRank() { return IsInitialized() ? Group()->place.local_rank : 0; }
 int GetLocalRankSize() { return IsInitialized() ? Group()->place.local_size : 1; }
 
 std::shared_ptr<Communicator> internal::GetCommunicator() { return IsInitialized() ? Group()->communicator : nullptr; }
+
+void internal::NotePlace(std::int64_t step, std::string_view what) {
+  if (runtime::ProcessGroup* control = Control()) control->SetPlace(step, what);
+}
+
+absl::Status internal::GroupStatus() {
+  const runtime::ProcessGroup* const control = Control();
+  return control == nullptr ? absl::OkStatus() : control->failure();
+}
+
+absl::Status internal::TellOthers(const absl::Status& error) {
+  runtime::ProcessGroup* const control = Control();
+  if (control == nullptr || error.ok()) return error;
+  const bool waited = absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error);
+  if (waited) WaitForLoss(*control);
+  const absl::Status loss = control->failure();
+  if (loss.ok()) {
+    Group()->deadline->Cancel();  // this process knows, and its program decides what it does next
+    control->ReportFailure(std::string(error.message())).IgnoreError();
+    WaitForLoss(*control);  // which is this one: no later run begins in this group
+    return error;
+  }
+  if (!waited || absl::StrContains(error.message(), loss.message())) return error;
+  return absl::Status(error.code(), absl::StrCat(error.message(), "; ", loss.message()));
+}
+
+absl::StatusOr<std::string> internal::BytesOfFirst(const std::string& key, std::string bytes) {
+  runtime::ProcessGroup* const control = Control();
+  if (control == nullptr) return bytes;
+  return control->BytesOfFirst(key, bytes);
+}
+
+absl::Status internal::CompareWithFirst(const std::string& key, const std::map<std::string, std::string>& texts) {
+  runtime::ProcessGroup* const control = Control();
+  return control == nullptr ? absl::OkStatus() : control->CompareWithFirst(key, texts);
+}
 
 }  // namespace mpc::distributed

@@ -3,11 +3,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace mpc {
 class Communicator;
@@ -35,6 +38,9 @@ struct Options {
   std::string address;
   /// How long a process waits for another one, here and in each reduction.
   std::chrono::milliseconds timeout{60000};
+  /// After which a process does not run any more whose group has lost another one: one that has died, has failed, or
+  /// stands still. From 1 s on. See Finalize.
+  std::chrono::milliseconds loss_limit{60000};
 };
 
 /// Makes this process one of the group, and waits for the others. All processes call it, with equal options but for
@@ -47,7 +53,14 @@ struct Options {
 absl::Status Init(const Options& options = {});
 /// Leaves the group; MindSpore's `release`. Others that still wait for this process get an error. Init may be called
 /// again with another port, as rank 0 may still listen at the old one. Without Init it does nothing.
-void Finalize();
+///
+/// A process that ends without it is lost to the others. What waits for it ends at once, with an error that names its
+/// rank, its step and what it did. A process tells the last two every second. One that stands still is lost after half
+/// of Options::loss_limit.
+///
+/// A process that goes on is ended with exit status 1 half of the limit after the loss, and says why on std::cerr.
+/// Finalize lifts that: what comes behind it has time. With an error the others hear it as the loss of this process.
+void Finalize(const absl::Status& error = absl::OkStatus());
 bool IsInitialized();
 
 /// This process's rank, 0 without Init; MindSpore's `get_rank`.
@@ -62,6 +75,21 @@ int GetLocalRankSize();
 namespace internal {
 /// Null without Init and where there is one process.
 std::shared_ptr<Communicator> GetCommunicator();
+
+// These do nothing without Init and where there is one process.
+
+/// Says at which step this process is, and what it does there.
+void NotePlace(std::int64_t step, std::string_view what);
+/// OK, or the loss of a process, this one's failure among them. It stays.
+absl::Status GroupStatus();
+/// Tells the others that a run of this process has failed with `error`, so that none waits for it. Where it failed
+/// since another process is lost, the error that is returned names that process and its place.
+absl::Status TellOthers(const absl::Status& error);
+/// The bytes of the process that has called this first with `key`. It waits for nobody. Errors: the group has failed.
+absl::StatusOr<std::string> BytesOfFirst(const std::string& key, std::string bytes);
+/// Compares texts by name with those of the process that has called this first with `key`. It waits for nobody. Errors
+/// (INVALID_ARGUMENT): the first name with other texts, with both and the ranks that have them.
+absl::Status CompareWithFirst(const std::string& key, const std::map<std::string, std::string>& texts);
 }  // namespace internal
 
 }  // namespace distributed

@@ -1,6 +1,7 @@
 #include "frontend/distributed/join_group.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -18,6 +19,9 @@ using runtime::ProcessGroup;
 using runtime::RankInfo;
 
 constexpr int kMostPort = 65535;
+/// Between two heartbeats.
+constexpr std::chrono::milliseconds kLongestInterval{1000};
+constexpr std::chrono::milliseconds kShortestLossLimit{1000};
 
 absl::Status Refused(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("distributed::Init: ", what));
@@ -80,15 +84,38 @@ absl::StatusOr<Transport> Choose(Transport asked, const ProcessGroup& control) {
                               " are on two; accepted is mpi"));
 }
 
+/// Tells the heartbeats where a call waits, and ends its wait where they have heard of a loss.
+WaitHook HeartbeatsHook(const std::shared_ptr<ProcessGroup>& control) {
+  return [weak = std::weak_ptr<ProcessGroup>(control)](std::string_view what) {
+    const std::shared_ptr<ProcessGroup> group = weak.lock();
+    if (group == nullptr) return absl::OkStatus();
+    group->SetActivity(what);
+    const absl::Status failure = group->failure();
+    if (failure.ok()) return failure;
+    return absl::Status(failure.code(), absl::StrCat(failure.message(), "; rank ", group->rank(), " waited in ",
+                                                     absl::string_view(what.data(), what.size())));
+  };
+}
+
 absl::StatusOr<std::unique_ptr<Communicator>> Connect(Transport transport, const Options& options,
-                                                      const ProcessGroup& control) {
+                                                      const std::shared_ptr<ProcessGroup>& control) {
   if (transport == Transport::kMpi) {
-    return OpenMpiCommunicator({.timeout = options.timeout, .size = control.size()});
+    return OpenMpiCommunicator(
+        {.timeout = options.timeout, .size = control->size(), .on_wait = HeartbeatsHook(control)});
   }
-  return CreateSharedCommunicator({.name = absl::StrCat("mpc-", absl::Hex(control.job_nonce(), absl::kZeroPad16)),
-                                   .rank = control.rank(),
-                                   .size = control.size(),
-                                   .timeout = options.timeout});
+  return CreateSharedCommunicator({.name = absl::StrCat("mpc-", absl::Hex(control->job_nonce(), absl::kZeroPad16)),
+                                   .rank = control->rank(),
+                                   .size = control->size(),
+                                   .timeout = options.timeout,
+                                   .on_wait = HeartbeatsHook(control)});
+}
+
+/// Starts heartbeats. A silent rank is noticed in half of the limit, and the others may run for the other half.
+absl::Status WatchHeartbeats(const Options& options, JoinedGroup& group) {
+  const std::chrono::milliseconds half = options.loss_limit / 2;
+  group.deadline = std::make_unique<LossDeadline>(half);
+  return group.control->Watch({.interval = std::min(kLongestInterval, half / 4), .limit = half},
+                              group.deadline->Watcher());
 }
 
 }  // namespace
@@ -96,6 +123,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> Connect(Transport transport, const
 absl::StatusOr<LaunchEnvironment> PlaceOf(const Options& options, const std::function<const char*(const char*)>& get) {
   if (options.timeout.count() <= 0) {
     return Refused(absl::StrCat("timeout is ", options.timeout.count(), " ms; accepted is above 0"));
+  }
+  if (options.loss_limit < kShortestLossLimit) {
+    return Refused(absl::StrCat("loss_limit is ", options.loss_limit.count(), " ms; accepted is from ",
+                                kShortestLossLimit.count(), " ms on"));
   }
   const bool told = options.rank || options.size;
   absl::StatusOr<LaunchEnvironment> place = told ? PlaceThatOptionsSay(options) : runtime::ReadLaunchEnvironment(get);
@@ -112,7 +143,7 @@ absl::StatusOr<LaunchEnvironment> PlaceOf(const Options& options, const std::fun
 absl::StatusOr<JoinedGroup> JoinGroup(const Options& options, const std::function<const char*(const char*)>& get) {
   absl::StatusOr<LaunchEnvironment> place = PlaceOf(options, get);
   if (!place.ok()) return place.status();
-  JoinedGroup group{.place = *std::move(place), .control = nullptr, .communicator = nullptr};
+  JoinedGroup group{.place = *std::move(place), .control = nullptr, .deadline = nullptr, .communicator = nullptr};
   if (group.place.size == 1) return group;
   const std::string transport_asked(Name(options.transport));
   absl::StatusOr<std::unique_ptr<ProcessGroup>> control = ProcessGroup::Join(
@@ -127,7 +158,8 @@ absl::StatusOr<JoinedGroup> JoinGroup(const Options& options, const std::functio
     group.control->Leave();
     return transport.status();
   }
-  absl::StatusOr<std::unique_ptr<Communicator>> communicator = Connect(*transport, options, *group.control);
+  if (absl::Status status = WatchHeartbeats(options, group); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<Communicator>> communicator = Connect(*transport, options, group.control);
   if (!communicator.ok()) {
     group.control->ReportFailure(std::string(communicator.status().message())).IgnoreError();
     return communicator.status();

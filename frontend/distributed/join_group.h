@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/distributed/distributed.h"
+#include "frontend/distributed/loss_deadline.h"
 #include "kernels/communicator.h"
 #include "runtime/distributed/launch_environment.h"
 #include "runtime/distributed/rendezvous.h"
@@ -15,7 +16,8 @@ namespace mpc::distributed::internal {
 /// What Init keeps. Members are destroyed from the last one up.
 struct JoinedGroup {
   runtime::LaunchEnvironment place;
-  std::unique_ptr<runtime::ProcessGroup> control;  ///< null where there is one process
+  std::shared_ptr<runtime::ProcessGroup> control;  ///< null where there is one process
+  std::unique_ptr<LossDeadline> deadline;          ///< as above; cancelled before `control` ends
   std::shared_ptr<Communicator> communicator;      ///< as above; Models that train hold it too
 };
 

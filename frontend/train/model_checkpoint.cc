@@ -18,13 +18,6 @@ namespace {
 
 constexpr char kTrainStep[] = "train_step";
 
-/// "train_step(tensor<8x6xf32>, tensor<8x3xf32>)": what a Program is known by from one process to the next.
-std::string Signature(const runtime::Program& program) {
-  std::vector<std::string> inputs;
-  for (const runtime::NamedValue& input : program.inputs) inputs.push_back(program.values[input.value].spec.ToString());
-  return absl::StrCat(program.name, "(", absl::StrJoin(inputs, ", "), ")");
-}
-
 TextMap DescribePrecision(const amp::Precision& precision) {
   const auto flag = [](const std::optional<bool>& value) {
     return !value.has_value() ? std::string() : std::string(*value ? "true" : "false");
@@ -71,6 +64,12 @@ void Append(std::vector<std::string>& to, const std::string& prefix, const std::
 
 }  // namespace
 
+std::string internal::ProgramSignature(const runtime::Program& program) {
+  std::vector<std::string> inputs;
+  for (const runtime::NamedValue& input : program.inputs) inputs.push_back(program.values[input.value].spec.ToString());
+  return absl::StrCat(program.name, "(", absl::StrJoin(inputs, ", "), ")");
+}
+
 CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) const {
   CheckpointMetadata metadata;
   metadata.model = network.cell()->TypeName();
@@ -101,7 +100,7 @@ CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) cons
         metadata.inputs.emplace_back(input.name, program.values[input.value].spec);
       }
     }
-    metadata.choices[Signature(program)] = TextMap(program.choices.begin(), program.choices.end());
+    metadata.choices[internal::ProgramSignature(program)] = TextMap(program.choices.begin(), program.choices.end());
   }
   return metadata;
 }
@@ -128,7 +127,7 @@ void Model::Impl::TraceState(const CheckpointMetadata& metadata) {
 }
 
 void Model::Impl::CompareChoices(const CompiledStep& program) const {
-  const auto stored = resumed.choices.find(Signature(program.program()));
+  const auto stored = resumed.choices.find(internal::ProgramSignature(program.program()));
   if (stored == resumed.choices.end()) return;
   const auto& own = program.program().choices;
   const std::vector<std::string> lines = internal::Differences(stored->second, TextMap(own.begin(), own.end()));
@@ -200,18 +199,20 @@ absl::StatusOr<std::unique_ptr<data::DatasetIterator>> Model::Impl::OpenEpoch(co
   return rows;
 }
 
-absl::Status Model::Impl::ShareStart(const Model& model) {
+absl::Status Model::Impl::ShareStart(const Model& model, std::int64_t epochs, const data::Dataset& dataset,
+                                     const Validation* validation) {
   if (processes.size() == 1) return absl::OkStatus();
   const std::vector<Parameter> state = model.AllState();
   if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
   const CheckpointMetadata own = Describe(state);
-  std::vector<std::string> settings = {absl::StrCat("batches of an epoch: ", batches_per_epoch),
-                                       absl::StrCat("model: ", own.model), absl::StrCat("optimizer: ", own.optimizer),
-                                       absl::StrCat("version: ", own.environment.at("mpc"))};
-  for (const auto& [name, map] :
-       {std::pair("amp ", &own.amp), std::pair("loss scale ", &own.loss_scale), std::pair("", &own.step)}) {
+  std::vector<std::string> settings = DescribeRun(epochs, dataset, validation);
+  settings.push_back(absl::StrCat("model: ", own.model));
+  settings.push_back(absl::StrCat("optimizer: ", own.optimizer));
+  for (const auto& [name, map] : {std::pair("", &own.environment), std::pair("amp ", &own.amp),
+                                  std::pair("loss scale ", &own.loss_scale), std::pair("", &own.step)}) {
     for (const auto& [key, value] : *map) settings.push_back(absl::StrCat(name, key, ": ", value));
   }
+  for (const std::string& setting : processes.Settings()) settings.push_back(setting);
   for (const Parameter& entry : state) {
     settings.push_back(absl::StrCat(entry.name(), ": ", entry.traced_spec().ToString()));
   }

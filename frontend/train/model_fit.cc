@@ -122,7 +122,7 @@ absl::Status Model::Fit(std::int64_t epochs, const data::Dataset& train, const d
   if (absl::Status status = options.valid_frequency.Validate(); !status.ok()) return status;
   if (absl::Status status = self.CheckEvaluation(valid); !status.ok()) return status;
   const Impl::Validation validation(valid, self.options.metrics, options);
-  return self.Train(*this, epochs, train, &validation, callbacks);
+  return self.processes.Run([&] { return self.Train(*this, epochs, train, &validation, callbacks); });
 }
 
 /// What callbacks reach of a Model in Train.

@@ -18,6 +18,9 @@
 namespace mpc {
 namespace internal {
 
+/// "train_step(tensor<8x6xf32>, tensor<8x3xf32>)": what a Program is known by from one process to the next.
+std::string ProgramSignature(const runtime::Program& program);
+
 /// The precision that `options` ask for: the short form and `amp` merged, checked, printed as `amp` says. Errors: both
 /// say something else; what amp::ResolveOptions refuses; a manager out of range.
 absl::StatusOr<amp::Precision> ResolveModelOptions(const ModelOptions& options);
@@ -97,7 +100,8 @@ struct Model::Impl {
 
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> programs;
   std::vector<const compiler::CompileResult*> compiled;
-  std::set<std::string> said;                                                ///< remarks, each printed once
+  std::map<std::string, int> compared_programs;  ///< Programs that CompareProgram has compared, by their place in a run
+  std::set<std::string> said;                    ///< remarks, each printed once
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> measuring;  ///< Programs of Measure
   /// Scalers that a step of the user's own calls, once it has been traced.
   std::vector<internal::StepFacts::Scaler> step_scalers;
@@ -196,8 +200,18 @@ struct Model::Impl {
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> OpenShare(const data::Dataset& dataset, std::int64_t epoch,
                                                                    std::int64_t first_update,
                                                                    data::PartialUpdate partial) const;
-  /// Compares the settings of the processes that train together, and gives all of them the state of rank 0.
-  absl::Status ShareStart(const Model& model);
+  /// Compares the settings and the rows of the processes that train together, and gives all of them the state of rank
+  /// 0.
+  absl::Status ShareStart(const Model& model, std::int64_t epochs, const data::Dataset& dataset,
+                          const Validation* validation);
+  /// What processes that train together compare of a call of Train and its rows, a line each. It reads the first batch.
+  std::vector<std::string> DescribeRun(std::int64_t epochs, const data::Dataset& dataset,
+                                       const Validation* validation) const;
+  /// The rates that the first of the processes that train together has measured, so that all decide alike.
+  absl::StatusOr<compiler::DeviceRates> AgreeOnRates(const compiler::DeviceRates& measured) const;
+  /// Compares a training Program, its options and its kernels' choices with those of the process that has compiled it
+  /// first. It waits for nobody. Errors (INVALID_ARGUMENT): what differs, with the ranks and how to see their Programs.
+  absl::Status CompareProgram(const internal::CompiledStep& step, const internal::StepOptions& step_options);
   /// What a checkpoint says of this Model.
   internal::CheckpointMetadata Describe(absl::Span<const Parameter> state) const;
   /// Learns the state and the scalers of a step of the user's own by tracing it on the inputs that a checkpoint names.

@@ -1,6 +1,7 @@
 // Which Programs a Model compiles, and with which options.
 
 #include "absl/strings/str_cat.h"
+#include "frontend/distributed/distributed.h"
 #include "frontend/graph/amp_session.h"
 #include "frontend/graph/device_rates.h"
 #include "frontend/train/model_impl.h"
@@ -38,7 +39,11 @@ StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) c
   train.compile.num_losses = precision.num_losses;
   train.compile.accumulation_steps = options.accumulation_steps;
   train.compile.processes = processes.size();
-  train.load.communicator = processes.communicator();
+  train.compile.bucket_mib = processes.options().bucket_mib;
+  train.compile.gradients_mean = processes.options().gradients_mean;
+  train.compile.communication_dtype = std::string(DTypeName(processes.options().communication_dtype));
+  // Where training is not spread over the group, a step may still exchange tensors in it.
+  train.load.communicator = processes.size() > 1 ? processes.communicator() : distributed::internal::GetCommunicator();
   if (scaler != nullptr) train.scaler = scaler->state();
   for (const auto& more : more_scalers)
     train.scaler.insert(train.scaler.end(), more->state().begin(), more->state().end());
@@ -73,6 +78,8 @@ absl::StatusOr<StepOptions> Model::Impl::WithPrecision(StepOptions step_options)
   }
   absl::StatusOr<compiler::DeviceRates> rates = amp::MeasureDeviceRates(compile.device, precision.dtype);
   if (!rates.ok()) return rates.status();
+  rates = AgreeOnRates(*rates);
+  if (!rates.ok()) return rates.status();
   compile.rates = *rates;
   return step_options;
 }
@@ -104,6 +111,7 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
         internal::CompileStep(root, function, internal::SpecsOf(inputs), *precise);
     if (!fresh.ok()) return fresh.status();
     const CompiledStep& step_run = **fresh;
+    if (absl::Status status = CompareProgram(step_run, step_options); !status.ok()) return status;
     if (user_step != nullptr && step_options.training) {
       if (absl::Status status = CheckOwnStep(step_run.facts(), step_run.program()); !status.ok()) return status;
       step_is_scaled = step_run.facts().wrapped || !step_run.facts().scalers.empty();

@@ -147,6 +147,7 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
 
 absl::Status Model::Impl::TrainingRun::Begin(Step step) {
   if (gathered_.empty() && started_.empty()) begun_steps_ = model_.global_step;
+  model_.processes.NoteStep(begun_steps_ + 1);
   context_.step_in_epoch = step.step_in_epoch = ++begun_in_epoch_;
   context_.global_step = begun_steps_;
   context_.set_batch(&step.columns);
@@ -395,7 +396,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   may_resume = false;
   absl::Status failure = context.failure();
   // A callback may have resumed a run.
-  if (failure.ok()) failure = ShareStart(model);
+  if (failure.ok()) failure = ShareStart(model, epochs, dataset, validation);
   TrainingRun run(*this, dataset, validation, callbacks, context);
   while (position.run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();
   if (failure.ok() && run.micro_steps_left() > 0) {
@@ -409,7 +410,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
 
 absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks) {
   if (!impl_->status.ok()) return impl_->status;
-  return impl_->Train(*this, epochs, dataset, nullptr, callbacks);
+  return impl_->processes.Run([&] { return impl_->Train(*this, epochs, dataset, nullptr, callbacks); });
 }
 
 }  // namespace mpc

@@ -1,19 +1,64 @@
 #include "frontend/train/process_training.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/distributed/distributed.h"
 #include "frontend/distributed/exchange.h"
+#include "runtime/distributed/any_order_communicator.h"
 
 namespace mpc::internal {
+namespace {
+
+/// What a process wishes at the end of a step; the number of a signal is added to kInterrupt.
+constexpr std::int64_t kStop = 1;
+constexpr std::int64_t kInterrupt = 2;
+
+std::atomic<std::int64_t> runs_begun{0};
+
+}  // namespace
+
+std::int64_t ProcessTraining::runs() { return runs_begun; }
 
 ProcessTraining ProcessTraining::FromContext() {
-  const bool shares = GetAutoParallelContext().parallel_mode == ParallelMode::kDataParallel;
-  return ProcessTraining(shares ? distributed::internal::GetCommunicator() : nullptr);
+  const AutoParallelOptions& options = GetAutoParallelContext();
+  if (options.parallel_mode != ParallelMode::kDataParallel) return ProcessTraining(nullptr);
+  std::shared_ptr<Communicator> group = distributed::internal::GetCommunicator();
+  if (group != nullptr && options.reduction == GradientReduction::kFast) {
+    group = std::make_shared<distributed::AnyOrderCommunicator>(std::move(group));
+  }
+  return ProcessTraining(std::move(group), options);
+}
+
+std::vector<std::string> ProcessTraining::Settings() const {
+  return {absl::StrCat("bucket_mib: ", options_.bucket_mib),
+          absl::StrCat("gradients_mean: ", options_.gradients_mean ? "true" : "false"),
+          absl::StrCat("communication_dtype: ", std::string(DTypeName(options_.communication_dtype))),
+          absl::StrCat("reduction: ", options_.reduction == GradientReduction::kFast ? "kFast" : "kOrdered"),
+          absl::StrCat("loss_weight: ", options_.loss_weight == LossWeight::kElements ? "kElements" : "kRows")};
+}
+
+absl::Status ProcessTraining::Run(const std::function<absl::Status()>& run) const {
+  if (size() == 1) return run();
+  ++runs_begun;
+  if (absl::Status status = distributed::internal::GroupStatus(); !status.ok()) return status;
+  try {
+    return distributed::internal::TellOthers(run());
+  } catch (const std::exception& thrown) {
+    distributed::internal::TellOthers(absl::InternalError(absl::StrCat("an exception: ", thrown.what()))).IgnoreError();
+    throw;
+  } catch (...) {
+    distributed::internal::TellOthers(absl::InternalError("an exception")).IgnoreError();
+    throw;
+  }
+}
+
+void ProcessTraining::NoteStep(std::int64_t step) const {
+  if (size() > 1) distributed::internal::NotePlace(step, "train_step");
 }
 
 absl::Status ProcessTraining::SendNumber(std::int64_t& number) const {
@@ -55,12 +100,12 @@ absl::Status ProcessTraining::SendState(const std::vector<Parameter>& state) con
 
 absl::Status ProcessTraining::AgreeOnStop(RunContext& context) const {
   if (size() == 1) return absl::OkStatus();
-  const absl::StatusOr<std::int64_t> wish = distributed::AgreeOnMaximum(*processes_, context.interrupted()      ? 2
-                                                                                     : context.stop_requested() ? 1
-                                                                                                                : 0);
+  // Of two signals the one with the larger number counts.
+  const std::int64_t own = context.interrupted() ? kInterrupt + context.signal() : context.stop_requested() ? kStop : 0;
+  const absl::StatusOr<std::int64_t> wish = distributed::AgreeOnMaximum(*processes_, own);
   if (!wish.ok()) return wish.status();
-  if (*wish >= 1) context.RequestStop();
-  if (*wish >= 2) context.Interrupt();
+  if (*wish >= kStop) context.RequestStop();
+  if (*wish >= kInterrupt) context.Interrupt(static_cast<int>(*wish - kInterrupt));
   return absl::OkStatus();
 }
 

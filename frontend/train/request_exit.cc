@@ -81,10 +81,11 @@ void OnRequestExit::OnEpochEnd(RunContext& context) { Check(context); }
 void OnRequestExit::Check(RunContext& context) {
   if (signal_ != 0 || requested == 0) return;
   signal_ = requested;
-  context.Interrupt();
+  context.Interrupt(signal_);
 }
 
 void OnRequestExit::OnTrainEnd(RunContext& context) {
+  if (context.signal() != 0) signal_ = context.signal();  // another process may have got it
   if (signal_ != 0 && !options_.save_path.empty()) context.Fail(context.SaveCheckpoint(options_.save_path));
 }
 

@@ -29,11 +29,12 @@ class OnRequestExit : public Callback {
  public:
   explicit OnRequestExit(OnRequestExitOptions options = {});
 
-  /// The signal that stopped the last run, SIGINT or SIGTERM; 0: none did.
+  /// The signal that stopped the last run, SIGINT or SIGTERM; 0: none did. Where several processes train together it
+  /// is the same in all of them, whichever has got it.
   int signal() const { return signal_; }
 
   bool NeedsState(const RunContext& context) const override;
-  /// A launcher signals every process.
+  /// A launcher signals every process, and a user one of them.
   bool RunsOnEveryRank() const override { return true; }
   void OnTrainBegin(RunContext& context) override;
   void OnStepEnd(RunContext& context) override;

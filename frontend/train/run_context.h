@@ -87,9 +87,15 @@ class RunContext {
   /// that it has begun end first, with their hooks; see Callback::NeedsState.
   void RequestStop() { stop_requested_ = true; }
   bool stop_requested() const { return stop_requested_; }
-  /// RequestStop by something outside of training, such as a signal: the run is to be continued another time.
-  void Interrupt() { stop_requested_ = interrupted_ = true; }
+  /// RequestStop by something outside of training, such as a signal, whose number may be given: the run is to be
+  /// continued another time. Of several processes all are interrupted at the same step, and all know the signal.
+  void Interrupt(int signal = 0) {
+    stop_requested_ = interrupted_ = true;
+    signal_ = signal;
+  }
   bool interrupted() const { return interrupted_; }
+  /// The number that Interrupt was given; 0: none.
+  int signal() const { return signal_; }
 
   /// Writes the state of training to a file, as Model::SaveCheckpoint does. Errors (FAILED_PRECONDITION): nothing
   /// trains.
@@ -106,6 +112,7 @@ class RunContext {
   mutable std::optional<float> loss_;
   bool stop_requested_ = false;
   bool interrupted_ = false;
+  int signal_ = 0;
   std::function<Tensor(const std::string&)> tap_;
   const std::vector<Tensor>* batch_ = nullptr;
   std::map<std::string, double> eval_results_;

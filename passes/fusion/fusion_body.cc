@@ -1,6 +1,7 @@
 #include "passes/fusion/fusion_body.h"
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/tensor_values.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -12,8 +13,6 @@ namespace mpc {
 namespace {
 
 using Operations = llvm::SmallPtrSet<Operation *, 16>;
-
-int64_t elementsOf(Value v) { return cast<RankedTensorType>(v.getType()).getNumElements(); }
 
 bool readOutside(Value v, Block *body, const Operations &inside) {
   return llvm::any_of(v.getUsers(), [&](Operation *user) {
@@ -30,7 +29,7 @@ public:
     for (Operation *op : given)
       for (Value v : op->getOperands()) {
         shapes[behindViews(v)].insert(v);
-        largest = std::max(largest, elementsOf(v));
+        largest = std::max(largest, elementCount(v));
       }
   }
 
@@ -52,7 +51,7 @@ private:
   bool isShapedInside(Value source) const {
     if (Operation *producer = source.getDefiningOp(); producer && inside.contains(producer))
       return true;
-    return shapes.find(source)->second.size() > 1 && elementsOf(source) == largest;
+    return shapes.find(source)->second.size() > 1 && elementCount(source) == largest;
   }
 
   void read(Value v) {

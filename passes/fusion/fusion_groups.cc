@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/tensor_values.h"
 #include "passes/fusion/fusion_body.h"
 #include "passes/fusion/gradient_parts.h"
 #include "passes/fusion/kept_values.h"
@@ -16,16 +17,11 @@ namespace mpc {
 
 using codegen::FusionPlan;
 
-static int64_t elementsOf(Value v) {
-  auto type = dyn_cast<RankedTensorType>(v.getType());
-  return type && type.hasStaticShape() ? type.getNumElements() : 0;
-}
-
 // What happens to gradients and state after the backward pass belongs to the update.
 static bool isPartOfUpdate(Operation *op) {
   auto select = dyn_cast<SelectOp>(op);
   return op->hasTrait<StateUpdate>() || has<Property::Scaling>(op) ||
-         (select && elementsOf(select.getCondition()) == 1);
+         (select && elementCount(select.getCondition()) == 1);
 }
 
 static bool readsF64(Operation *op) {
@@ -108,7 +104,7 @@ static void collectReaders(Value v, OperationSet &readers) {
 
 // Whether nothing that the operation reads or writes is larger: sharing a load of it pays.
 static bool isWhole(Value v, Operation *op) {
-  auto isLarger = [&](Value other) { return elementsOf(other) > elementsOf(v); };
+  auto isLarger = [&](Value other) { return elementCount(other) > elementCount(v); };
   return llvm::none_of(op->getOperands(), isLarger) && llvm::none_of(op->getResults(), isLarger);
 }
 
@@ -132,7 +128,7 @@ static OperationSet siblings(ArrayRef<Operation *> members) {
   for (Operation *op : members)
     for (Value operand : op->getOperands()) {
       Value source = behindViews(operand);
-      if (elementsOf(source) == 1 || !isWhole(source, op))
+      if (elementCount(source) == 1 || !isWhole(source, op))
         continue;
       OperationSet readers;
       collectReaders(source, readers);

@@ -1,10 +1,10 @@
 #include "passes/fusion/gradient_parts.h"
 
+#include "compiler/dialect/tensor_values.h"
+
 using namespace mlir;
 
 namespace mpc {
-
-static int64_t elementsOf(Value v) { return cast<RankedTensorType>(v.getType()).getNumElements(); }
 
 // Whether an element of the gradient is an element of a region's space. An operation that reduces something larger
 // gives its value after a combination, and no sweep over the gradient follows. To reduce the gradient as well would
@@ -14,7 +14,7 @@ static bool isElementOfRegion(Value gradient) {
   if (!isa_and_nonnull<FusibleOpInterface>(producer))
     return false;
   return llvm::all_of(producer->getOperands(),
-                      [&](Value operand) { return elementsOf(operand) <= elementsOf(gradient); });
+                      [&](Value operand) { return elementCount(operand) <= elementCount(gradient); });
 }
 
 // Right behind the gradient, so that the region does not keep what it reads for longer.

@@ -53,6 +53,11 @@ void Heartbeats::SetPlace(std::int64_t step, std::string_view what) {
   place_.what.assign(what.substr(0, kMostWhatBytes));
 }
 
+void Heartbeats::SetActivity(std::string_view what) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  place_.what.assign(what.substr(0, kMostWhatBytes));
+}
+
 absl::Status Heartbeats::failure() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return failure_;
@@ -114,13 +119,18 @@ absl::Status Heartbeats::LookAt(int rank, Milliseconds since) {
   return store_->Claim(kLossKey, Encode(LossOf(rank, why, seen.place))).status();
 }
 
+absl::Status Heartbeats::LookAtRank0() {
+  const absl::StatusOr<std::string> bytes = store_->Get(PlaceKey(0), Milliseconds(0));
+  const bool absent = absl::IsDeadlineExceeded(bytes.status());
+  rank_0_has_left_ = absent && place_of_rank_0_.has_value();
+  if (absent) return absl::OkStatus();
+  if (!bytes.ok()) return bytes.status();
+  place_of_rank_0_ = DecodePlace(*bytes, PlaceKey(0)).value_or(Place());
+  return absl::OkStatus();
+}
+
 /// nullopt: there is no loss within an interval. The error is the store's.
 absl::StatusOr<std::optional<Loss>> Heartbeats::HearOfLoss() {
-  if (rank_ != 0) {
-    const absl::StatusOr<std::string> bytes = store_->Get(PlaceKey(0), Milliseconds(0));
-    if (!bytes.ok() && !absl::IsDeadlineExceeded(bytes.status())) return bytes.status();
-    if (bytes.ok()) place_of_rank_0_ = DecodePlace(*bytes, PlaceKey(0)).value_or(Place());
-  }
   const absl::StatusOr<std::string> bytes = store_->Get(kLossKey, options_.interval);
   if (absl::IsDeadlineExceeded(bytes.status())) return std::nullopt;
   if (!bytes.ok()) return bytes.status();
@@ -132,7 +142,7 @@ absl::StatusOr<std::optional<Loss>> Heartbeats::HearOfLoss() {
 void Heartbeats::Run() {
   while (!stops_) {
     absl::Status store = Beat();
-    if (store.ok() && rank_ == 0) store = LookAtOthers();
+    if (store.ok()) store = rank_ == 0 ? LookAtOthers() : LookAtRank0();
     if (store.ok()) {
       const absl::StatusOr<std::optional<Loss>> loss = HearOfLoss();
       store = loss.status();
@@ -140,8 +150,9 @@ void Heartbeats::Run() {
     }
     if (stops_) return;
     if (!store.ok()) {
+      if (rank_0_has_left_) return;
       const std::string why = absl::StrCat("has ended or cannot be reached (", store.message(), ")");
-      return Fail(LossStatus(LossOf(0, why, place_of_rank_0_)));
+      return Fail(LossStatus(LossOf(0, why, place_of_rank_0_.value_or(Place()))));
     }
   }
 }

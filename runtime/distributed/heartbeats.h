@@ -34,7 +34,8 @@ std::string PlaceKey(int rank);
 /// Every interval it writes the rank's Place, and leaves a Loss as its will: a process that ends without a goodbye is
 /// lost. Rank 0 also looks at everybody's Place, and writes a Loss for a rank that was silent for the limit. The time
 /// in which rank 0 itself stood still does not count. All wait for a Loss, so they hear of it at once. A store that is
-/// gone or silent for the limit means that rank 0 is lost.
+/// gone or silent for the limit means that rank 0 is lost. But rank 0 removes its Place when it leaves, and is not lost
+/// then.
 class Heartbeats {
  public:
   /// Called once, on the thread of the heartbeats. It may not destroy them.
@@ -51,6 +52,8 @@ class Heartbeats {
 
   /// Says where this rank is. Copies at most 160 bytes of `what` and waits for nothing; any thread may call it.
   void SetPlace(std::int64_t step, std::string_view what);
+  /// Says what this rank does in the same step, as SetPlace.
+  void SetActivity(std::string_view what);
   /// OK, or the loss of a rank (UNAVAILABLE), which stays. Any thread may call it.
   absl::Status failure() const;
   /// Where this rank is. Any thread may call it.
@@ -73,6 +76,7 @@ class Heartbeats {
   absl::Status Beat();
   absl::Status LookAtOthers();
   absl::Status LookAt(int rank, Milliseconds since);
+  absl::Status LookAtRank0();
   absl::StatusOr<std::optional<Loss>> HearOfLoss();
   void Run();
   void Fail(const absl::Status& failure);
@@ -84,8 +88,9 @@ class Heartbeats {
   const WatchOptions options_;
   const Callback on_failure_;
   std::atomic<bool> stops_{false};
-  std::map<int, Seen> seen_;  ///< only the thread uses it
-  Place place_of_rank_0_;     ///< as above
+  std::map<int, Seen> seen_;              ///< only the thread uses it
+  std::optional<Place> place_of_rank_0_;  ///< as above; none before it has told one
+  bool rank_0_has_left_ = false;          ///< as above
   std::chrono::steady_clock::time_point looked_;
   mutable std::mutex mutex_;
   Place place_;           ///< guarded by mutex_

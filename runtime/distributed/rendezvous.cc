@@ -289,6 +289,24 @@ absl::Status ProcessGroup::CompareHashes(const std::string& key, const NamedHash
   return runtime::CompareHashes(of_ranks);
 }
 
+absl::StatusOr<std::string> ProcessGroup::BytesOfFirst(const std::string& key, std::string_view bytes) {
+  if (absl::Status status = CheckName(key); !status.ok()) return status;
+  absl::StatusOr<std::string> stands = store_->Claim(absl::StrCat("first/", key), bytes);
+  if (!stands.ok()) return Explain(stands.status());
+  return stands;
+}
+
+absl::Status ProcessGroup::CompareWithFirst(const std::string& key, const NamedHashes& hashes) {
+  RankInfo own = self_;
+  own.hashes = hashes;
+  const absl::StatusOr<std::string> bytes = BytesOfFirst(key, Encode(own));
+  if (!bytes.ok()) return bytes.status();
+  const absl::StatusOr<RankInfo> first = DecodeRankInfo(*bytes, key);
+  if (!first.ok()) return first.status();
+  if (first->rank < rank_) return runtime::CompareHashes({{first->rank, first->hashes}, {rank_, hashes}});
+  return runtime::CompareHashes({{rank_, hashes}, {first->rank, first->hashes}});
+}
+
 absl::Status ProcessGroup::Barrier(const std::string& name) {
   if (absl::Status status = CheckName(name); !status.ok()) return status;
   const std::string prefix = absl::StrCat("come/", name, "/");
@@ -331,6 +349,10 @@ absl::Status ProcessGroup::Watch(const WatchOptions& options, Heartbeats::Callba
 
 void ProcessGroup::SetPlace(std::int64_t step, std::string_view what) {
   if (heartbeats_ != nullptr) heartbeats_->SetPlace(step, what);
+}
+
+void ProcessGroup::SetActivity(std::string_view what) {
+  if (heartbeats_ != nullptr) heartbeats_->SetActivity(what);
 }
 
 absl::Status ProcessGroup::failure() const {

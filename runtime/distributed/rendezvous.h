@@ -32,7 +32,7 @@ struct JoinOptions {
 };
 
 /// The group of processes of a job: control, not data. It needs the store of rank 0, which lives as long as the group
-/// object of rank 0. One thread calls a group at a time, save SetPlace and failure.
+/// object of rank 0. One thread calls a group at a time, save SetPlace, SetActivity and failure.
 ///
 /// Errors of every call, beside its own: a rank is lost (UNAVAILABLE), or ranks have not come within the time limit
 /// (DEADLINE_EXCEEDED). Both name the ranks, and the first one their place where Watch is on. Who has joined must call
@@ -72,6 +72,12 @@ class ProcessGroup {
   /// Error (INVALID_ARGUMENT, the same text on all ranks): some entry differs or is missing. It says which, and who has
   /// what. All call it with the same key.
   absl::Status CompareHashes(const std::string& key, const NamedHashes& hashes);
+  /// The bytes of the rank that has called this first with `key`: it waits for nobody, and not every rank need call it.
+  /// At most 16 MiB; keys have at most 200 bytes.
+  absl::StatusOr<std::string> BytesOfFirst(const std::string& key, std::string_view bytes);
+  /// Compares with the rank that has called this first with `key`, as CompareHashes compares all. It waits for nobody,
+  /// so that a rank need not call it.
+  absl::Status CompareWithFirst(const std::string& key, const NamedHashes& hashes);
   /// Returns when all ranks have called it with this name.
   absl::Status Barrier(const std::string& name);
 
@@ -81,6 +87,8 @@ class ProcessGroup {
   absl::Status Watch(const WatchOptions& options, Heartbeats::Callback on_failure = nullptr);
   /// Says where this rank is, for heartbeats. Cheap. Without Watch it does nothing.
   void SetPlace(std::int64_t step, std::string_view what);
+  /// Says what this rank does in the same step, as SetPlace.
+  void SetActivity(std::string_view what);
   /// OK, or what Watch has heard: UNAVAILABLE, with the rank and its place.
   absl::Status failure() const;
   /// Tells all ranks, this one too, that it ends for a reason, which they then name. Only a group's first loss counts.

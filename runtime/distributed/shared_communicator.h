@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/communicator.h"
+#include "runtime/distributed/wait_hook.h"
 
 namespace mpc::distributed {
 
@@ -24,6 +25,7 @@ struct SharedGroup {
   std::chrono::milliseconds timeout{60000};
   /// The bytes that travel at a time: a multiple of 64, and at least 64 a rank. The same in all processes.
   std::size_t slot_bytes = kDefaultSlotBytes;
+  WaitHook on_wait;  ///< asked by functions that wait, and while the group joins
 };
 
 /// Joins the group, and waits until all of its ranks have. Every process calls this once, with its rank.

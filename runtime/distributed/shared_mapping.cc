@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x31646572616873ull;  // "shared1"
 constexpr std::uint32_t kVersion = 1;
-constexpr std::chrono::milliseconds kPoll{1};
+constexpr std::chrono::milliseconds kGatherPoll{1};
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kLongestName = 200;
 constexpr int kMostRanks = 1024;
@@ -178,7 +178,7 @@ absl::StatusOr<std::unique_ptr<SharedMapping>> SharedMapping::Create(const Share
 absl::StatusOr<std::unique_ptr<SharedMapping>> SharedMapping::Find(const SharedGroup& group) {
   const auto end = std::chrono::steady_clock::now() + group.timeout;
   std::unique_ptr<SharedMapping> mapping;
-  for (; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(kPoll)) {
+  for (; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(kGatherPoll)) {
     if (mapping == nullptr) {
       const runtime::Descriptor object(::shm_open(SystemName(group.name).c_str(), O_RDWR, 0));
       if (object.get() < 0 && errno == ENOENT) continue;

@@ -56,6 +56,7 @@ SharedMeeting::SharedMeeting(std::unique_ptr<SharedMapping> mapping, const Share
       size_(group.size),
       timeout_(group.timeout),
       name_(group.name),
+      on_wait_(group.on_wait),
       self_(ThisProcess()),
       spins_(Spins(group.size)) {}
 
@@ -105,7 +106,8 @@ absl::Status SharedMeeting::WaitForAll() {
       status = absl::DeadlineExceededError(absl::StrCat("rank 0 has waited ", timeout_.count(),
                                                         " ms for ranks to join '", name_, "': missing: ", missing));
     } else if (Clock::now() >= look) {
-      status = CheckMissing();
+      status = Ask();
+      if (status.ok()) status = CheckMissing();
       look = Clock::now() + kLook;
     }
     std::this_thread::sleep_for(kPoll);
@@ -122,7 +124,8 @@ absl::Status SharedMeeting::WaitForRankZero() {
     if (Clock::now() >= look) {
       // Rank 0 alone removes the name; where it has died, another does.
       if (Died(0)) mapping_->RemoveName();
-      absl::Status status = CheckMissing();
+      absl::Status status = Ask();
+      if (status.ok()) status = CheckMissing();
       // A rank may have joined, trained and left since.
       if (!status.ok() && mapping_->header().complete.load() == 0) return status;
       look = Clock::now() + kLook;
@@ -201,7 +204,8 @@ absl::Status SharedMeeting::SleepFor(int rank, std::optional<Clock::time_point>&
     const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(*end - Clock::now());
     if (left.count() > 0) FutexWait(record.arrived, seen, std::min<std::chrono::nanoseconds>(left, kLook));
     if (HasArrived(rank)) break;
-    status = CheckMissing();
+    status = Ask();
+    if (status.ok()) status = CheckMissing();
     if (status.ok() && Clock::now() >= *end) status = Late();
   }
   record.waiters.fetch_sub(1);
@@ -242,7 +246,7 @@ absl::Status SharedMeeting::LookForLoss() const {
     const std::string cause = rank == rank_ ? "" : LossOf(rank);
     if (!cause.empty()) return absl::UnavailableError(absl::StrCat("rank ", rank, cause));
   }
-  return absl::OkStatus();
+  return on_wait_ ? on_wait_(kWaitOfDevice) : absl::OkStatus();
 }
 
 absl::Status SharedMeeting::CheckMissingRank(int rank) const {
@@ -277,10 +281,18 @@ absl::Status SharedMeeting::Late() const {
                                                   missing));
 }
 
+absl::Status SharedMeeting::Ask() const {
+  if (!on_wait_) return absl::OkStatus();
+  return on_wait_(call_ == 0 ? "joining the group" : Waiting());
+}
+
+std::string SharedMeeting::Waiting() const {
+  return absl::StrCat(CollectiveName(own().function.load()), ", its call ", call_);
+}
+
 std::string SharedMeeting::Where() const {
   if (call_ == 0) return absl::StrCat(": rank ", rank_, " waited for all ranks to join '", name_, "'");
-  return absl::StrCat(": rank ", rank_, " waited for it in ", CollectiveName(own().function.load()), ", its call ",
-                      call_);
+  return absl::StrCat(": rank ", rank_, " waited for it in ", Waiting());
 }
 
 }  // namespace mpc::distributed

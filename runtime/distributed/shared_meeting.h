@@ -69,6 +69,10 @@ class SharedMeeting {
   bool Died(int rank) const;
   /// Why `rank` comes no more: " has died". Empty where it may come.
   std::string LossOf(int rank) const;
+  /// Tells and asks the hook of the group.
+  absl::Status Ask() const;
+  /// "all-reduce, its call 7".
+  std::string Waiting() const;
   /// ": rank 0 waited for it in all-reduce, its call 7".
   std::string Where() const;
 
@@ -77,6 +81,7 @@ class SharedMeeting {
   int size_;
   std::chrono::milliseconds timeout_;
   std::string name_;
+  WaitHook on_wait_;
   ProcessIdentity self_;
   int spins_;
   std::uint64_t number_ = 0;

@@ -16,7 +16,6 @@ namespace {
 
 constexpr Milliseconds kFirstPause{10};
 constexpr Milliseconds kLongestPause{1000};
-constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 constexpr std::size_t kMostBarrierNameBytes = 200;
 
 absl::Status CheckSizes(const Message& request) {
@@ -33,10 +32,6 @@ absl::Status CheckSizes(const Message& request) {
                                                    " bytes: at most ", kMostValueBytes, " are accepted"));
   }
   return absl::OkStatus();
-}
-
-absl::Span<const std::uint8_t> BytesOf(const std::string& text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
 }  // namespace

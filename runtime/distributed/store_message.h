@@ -49,6 +49,14 @@ struct Message {
 inline constexpr std::size_t kMessageHeaderBytes = 24;
 
 /// The bytes of a message. Its key and value are within their limits.
+/// How much either end reads from its connection at once.
+inline constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+
+/// What was read, as the functions below take it.
+inline absl::Span<const std::uint8_t> BytesOf(const std::string& text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
 std::string EncodeMessage(const Message& message);
 /// The header of a message whose key is empty and whose value, of `value_bytes` bytes, follows.
 std::string EncodeReplyHeader(ReplyCode code, std::int64_t number, std::size_t value_bytes);

@@ -19,7 +19,6 @@
 namespace mpc::runtime {
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 /// What a key costs beside its bytes.
 constexpr std::size_t kEntryBytes = 128;
 
@@ -65,10 +64,6 @@ struct Connection {
   bool closes = false;       ///< once the reply is sent
   bool closed = false;
 };
-
-absl::Span<const std::uint8_t> BytesOf(const std::string& text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
 
 std::string EncodeCounter(std::int64_t value) {
   std::string bytes(sizeof(value), '\0');

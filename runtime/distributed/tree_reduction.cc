@@ -14,7 +14,7 @@ namespace mpc::distributed {
 namespace {
 
 // Messages up to this are exchanged whole: half the rounds, and more bytes than halving sends.
-constexpr std::size_t kWholeBytes = 4096;
+constexpr std::size_t kWholeTreeBytes = 4096;
 
 /// The bytes between two blocks.
 struct Range {
@@ -24,7 +24,7 @@ struct Range {
 
 /// Where a chunk lies while it is reduced. The first round reads `source`, later ones `work`: they are equal, or do not
 /// overlap.
-struct Chunk {
+struct ChunkPlace {
   const std::byte* source;
   std::byte* work;
 };
@@ -136,8 +136,8 @@ class TreeCollectives::Rounds {
   }
 
   /// The memory of a chunk: the operands where one part has all of it, or a copy.
-  Chunk Place(std::size_t begin, std::size_t bytes) {
-    Chunk chunk{nullptr, nullptr};
+  ChunkPlace Place(std::size_t begin, std::size_t bytes) {
+    ChunkPlace chunk{nullptr, nullptr};
     message_.ForSegments(begin, bytes, [&](const ReductionMessage::Segment& segment) {
       if (segment.bytes == bytes) chunk = {segment.input(), segment.output()};
     });
@@ -148,11 +148,11 @@ class TreeCollectives::Rounds {
   }
 
   absl::Status ReduceChunk(std::size_t begin, std::size_t bytes) {
-    const Chunk chunk = Place(begin, bytes);
+    const ChunkPlace chunk = Place(begin, bytes);
     absl::Status status;
     if (size_ == 1) {
       if (chunk.source != chunk.work) std::memcpy(chunk.work, chunk.source, bytes);
-    } else if (bytes <= kWholeBytes) {
+    } else if (bytes <= kWholeTreeBytes) {
       status = ExchangeWhole(chunk, begin, bytes);
     } else {
       const auto range = [this, bytes](BlockRange blocks) { return Blocks(bytes, blocks); };
@@ -173,7 +173,7 @@ class TreeCollectives::Rounds {
     return {begin, BlockBegin(bytes, first + static_cast<std::size_t>(blocks.count), size) - begin};
   }
 
-  absl::Status ExchangeWhole(Chunk chunk, std::size_t begin, std::size_t bytes) {
+  absl::Status ExchangeWhole(ChunkPlace chunk, std::size_t begin, std::size_t bytes) {
     std::byte* const received = Memory(received_, bytes);
     for (int distance = 1; distance < size_; distance *= 2) {
       absl::Status status = exchange_.Exchange(rank_ ^ distance, {chunk.source, bytes}, {received, bytes});
@@ -187,7 +187,7 @@ class TreeCollectives::Rounds {
 
   /// Recursive halving. `range(blocks)` is where blocks lie; `combine` adds such a range.
   template <typename RangeOf, typename Combine>
-  absl::Status Halve(Chunk chunk, const RangeOf& range, const Combine& combine) {
+  absl::Status Halve(ChunkPlace chunk, const RangeOf& range, const Combine& combine) {
     for (const TreeRound& round : halving_) {
       const Range sent = range(round.sent);
       const Range kept = range(round.received);

@@ -7,9 +7,9 @@
 namespace mpc {
 namespace {
 
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 const TensorSpec kInput{DType::kF32, {2, 4}};
 
@@ -175,7 +175,7 @@ class Classifier : public nn::Cell {
   nn::Dense fc{4, 3};
 };
 
-class OutputType : public testing::TestWithParam<std::string> {};
+class OutputType : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(OutputType, OfPredictIsCastModelOutputsAtEveryLevel) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
@@ -198,7 +198,7 @@ TEST_P(OutputType, RoundsWhatTheLossReads) {
   EXPECT_THAT(module->Print(), ContainsRegex("mpc.cast [^\n]*user[^\n]*f16>\n[^\n]*mpc.softmax_cross_entropy"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, OutputType, testing::Values("O0", "O1", "O2", "O3", "auto"),
+INSTANTIATE_TEST_SUITE_P(Levels, OutputType, ::testing::Values("O0", "O1", "O2", "O3", "auto"),
                          [](const auto& info) { return info.param; });
 
 TEST(Context, GraphModeIsTheOnlyMode) {
@@ -262,7 +262,7 @@ TEST(ModelPrecision, AMP_28_DisabledCompilesTheO0Program) {
 TEST(ModelPrecision, ListsReachTheCompiler) {
   Classifier network;
   const Model model(network, {.amp = {.level = "O1", .verbosity = 0, .deny_add = {"matmul", "classifier/fc"}}});
-  EXPECT_THAT(model.compile_options(/*training=*/false).deny, testing::ElementsAre("matmul", "classifier/fc"));
+  EXPECT_THAT(model.compile_options(/*training=*/false).deny, ::testing::ElementsAre("matmul", "classifier/fc"));
 }
 
 }  // namespace

@@ -4,13 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/distributed/exchange.h"
 #include "frontend/distributed/join_group.h"
+#include "frontend/distributed/loss_deadline.h"
 #include "frontend/train/metric.h"
 #include "tests/frontend/error_of.h"
 #include "tests/runtime/thread_communicator.h"
@@ -99,17 +102,25 @@ TEST(AutoParallelContext, DividesByDefaultAndIsReset) {
   EXPECT_EQ(GetAutoParallelContext(), AutoParallelOptions{});
 }
 
+TEST(AutoParallelContext, KeepsHowGradientsAreAdded) {
+  const AutoParallelOptions options = {.parallel_mode = ParallelMode::kDataParallel,
+                                       .gradients_mean = false,
+                                       .communication_dtype = DType::kBF16,
+                                       .reduction = GradientReduction::kFast};
+  ASSERT_TRUE(SetAutoParallelContext(options).ok());
+  EXPECT_EQ(GetAutoParallelContext(), options);
+  ResetAutoParallelContext();
+}
+
 TEST(AutoParallelContext, RefusesByNameWhatIsNotFollowed) {
   EXPECT_EQ(ErrorOf(SetAutoParallelContext({.parallel_mode = ParallelMode::kSemiAutoParallel})),
             "SetAutoParallelContext: parallel_mode is kSemiAutoParallel; accepted are kStandAlone and kDataParallel");
-  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.gradients_mean = false})),
-            "SetAutoParallelContext: gradients_mean is false; accepted is true");
-  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.communication_dtype = DType::kBF16})),
-            "SetAutoParallelContext: communication_dtype is bf16; accepted is f32");
-  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.reduction = GradientReduction::kFast})),
-            "SetAutoParallelContext: reduction is kFast; accepted is kOrdered");
+  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.communication_dtype = DType::kF64})),
+            "SetAutoParallelContext: communication_dtype is f64; accepted are f32, f16 and bf16");
   EXPECT_EQ(ErrorOf(SetAutoParallelContext({.loss_weight = LossWeight::kElements})),
             "SetAutoParallelContext: loss_weight is kElements; accepted is kRows");
+  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.bucket_mib = -1})),
+            "SetAutoParallelContext: bucket_mib is -1; accepted are numbers from 0 to 1048576");
   EXPECT_EQ(GetAutoParallelContext(), AutoParallelOptions{}) << "an error changes nothing";
 }
 
@@ -156,7 +167,33 @@ TEST(Init, RefusesOptionsByName) {
   }
   EXPECT_EQ(ErrorOf(Place({.timeout = std::chrono::milliseconds(0)}).status()),
             "distributed::Init: timeout is 0 ms; accepted is above 0");
+  EXPECT_EQ(ErrorOf(Place({.loss_limit = std::chrono::milliseconds(999)}).status()),
+            "distributed::Init: loss_limit is 999 ms; accepted is from 1000 ms on");
   EXPECT_FALSE(Place({}, {{"RANK", "1"}}).ok());
+}
+
+TEST(LossDeadline, EndsAProcessThatIsStillThere) {
+  int ends = 0;
+  internal::LossDeadline deadline(std::chrono::milliseconds(20), [&ends] { ++ends; });
+  ::testing::internal::CaptureStderr();
+  deadline.Watcher()(absl::UnavailableError("rank 2 is lost"));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "mpc: this process is ended with status 1, 0.02 s after its group has failed: rank 2 is lost\n");
+  EXPECT_EQ(ends, 1);
+}
+
+TEST(LossDeadline, IsCancelledAndOutlived) {
+  int ends = 0;
+  std::function<void(const absl::Status&)> watcher;
+  std::thread waits;
+  {
+    internal::LossDeadline deadline(std::chrono::hours(1), [&ends] { ++ends; });
+    watcher = deadline.Watcher();
+    waits = std::thread([watcher] { watcher(absl::UnavailableError("rank 2 is lost")); });
+  }
+  waits.join();
+  watcher(absl::UnavailableError("rank 2 is lost"));
+  EXPECT_EQ(ends, 0);
 }
 
 TEST(Init, OneProcessIsAGroup) {

@@ -16,18 +16,27 @@ void Say(std::string_view line);
 
 /// Results of a whole group: the bits of the plain tree, copies, and what else a group can do.
 void Results();
+/// Sums in MPI's own order: those that have one value in every order, and that all ranks have the same bits.
+void SumsInAnyOrder();
 /// Messages that are longer than one of MPI.
 void LongMessages();
 /// What can be told of opening: twice at once, with another number of processes, after MPI has ended.
 void Opening();
 
+/// distributed::Init finds the others through the launcher's variables, and MPI carries what they exchange.
+void InitOverMpi();
+
 /// Rank 1 does not do what the others do. They write the error that they get.
 void RankLeaves();
 void RankFails();
 void RankStops();
+void RankFailsInAnyOrder();
+void RankStopsInAnyOrder();
 void RankSendsLess();
 void RankSendsMore();
 void RankCallsInAnotherThread();
+/// Rank 1 of a group of Init says that it has failed, and goes on.
+void RankOfInitFails();
 
 /// Rank 1 ends, and mpirun ends the others.
 void RankExits();

@@ -8,9 +8,6 @@
 namespace mpc::op_cases {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // The gradient operation of a unary one, from its operand.
 void AddInputGrad(std::vector<OpCase>& cases, const std::string& op, const Values& x) {
   for (const Shape& shape : UnaryShapes()) {

@@ -8,9 +8,6 @@
 namespace mpc::op_cases {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 void AddUnaryGrad(std::vector<OpCase>& cases, const std::string& forward, const Values& x) {
   for (const Shape& shape : UnaryShapes()) {
     OpCase op_case{absl::StrCat(forward, "_grad/", ShapeToString(shape)),

@@ -1,12 +1,16 @@
 // The families that make up the table, and what they share.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "tests/op_cases/op_case.h"
 
 namespace mpc::op_cases {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<OpCase> ActivationCases();
 std::vector<OpCase> AttentionCases();

@@ -7,9 +7,6 @@
 namespace mpc::op_cases {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 void AddUnscale(std::vector<OpCase>& cases) {
   for (double scale : {0.25, 3.0, 65536.0}) {
     for (const Shape& shape : {Shape{}, Shape{1}, Shape{3, 5}, Shape{4099}}) {

@@ -6,9 +6,6 @@
 namespace mpc::op_cases {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 TensorSpec F64() { return {DType::kF64, {}}; }
 OperandCase Flag(bool value) { return {Bool({}), List({value ? 1.0 : 0.0})}; }
 OperandCase Count(double value) { return {I32({}), List({value})}; }

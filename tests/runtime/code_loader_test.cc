@@ -14,7 +14,7 @@
 namespace mpc::runtime {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const Device& Cpu() { return **GetDevice("cpu"); }
 

@@ -367,7 +367,7 @@ TEST(Loading, TakesAnyNumberOfThreads) {
       cpu::SetNumThreads(planned);
       const ProgramBuilder builder = ConvolutionStep(packed);
       for (const int running : {1, 2, 3, 7}) {
-        SCOPED_TRACE(testing::Message() << "planned for " << planned << " threads, run with " << running);
+        SCOPED_TRACE(::testing::Message() << "planned for " << planned << " threads, run with " << running);
         cpu::SetNumThreads(running);
         const auto [results, arena] = RunOnce(builder);
         EXPECT_EQ(results, RunOnce(ConvolutionStep(packed)).first) << "equal counts, equal bits";

@@ -1,8 +1,12 @@
-// Options of process groups in tests: ranks of one machine that meet on a port of loopback.
+// What tests of process groups share: options of ranks that meet on a port of loopback, and what errors must say.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "runtime/distributed/rendezvous.h"
 #include "tests/runtime/free_port.h"
 
@@ -16,6 +20,14 @@ inline runtime::JoinOptions OptionsOf(int rank, int size, int port) {
   options.time_limit = kTestLimit;
   options.leave_limit = kTestLimit;
   return options;
+}
+
+/// Expects that `status` has this code and that its message has all `parts`; whether it does.
+inline bool ExpectSays(const absl::Status& status, absl::StatusCode code, const std::vector<std::string>& parts) {
+  bool says = status.code() == code;
+  for (const std::string& part : parts) says = says && absl::StrContains(status.message(), part);
+  EXPECT_TRUE(says) << status << "\nexpected: " << testing::PrintToString(parts);
+  return says;
 }
 
 }  // namespace mpc::test

@@ -9,7 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "runtime/distributed/rendezvous.h"
 #include "tests/runtime/group_options.h"
 #include "tests/runtime/on_threads.h"
@@ -30,10 +29,7 @@ constexpr WatchOptions kImpatient{.interval = Milliseconds(25), .limit = Millise
 constexpr Milliseconds kSoon{4000};
 
 bool Says(const absl::Status& status, const std::vector<std::string>& parts) {
-  bool all = absl::IsUnavailable(status);
-  for (const std::string& part : parts) all = all && absl::StrContains(status.message(), part);
-  EXPECT_TRUE(all) << status;
-  return all;
+  return test::ExpectSays(status, absl::StatusCode::kUnavailable, parts);
 }
 
 /// Waits until the group has failed.
@@ -71,7 +67,8 @@ testing::AssertionResult RunGroup(int size, const std::vector<int>& killed,
 
 TEST(Heartbeats, AKilledRankIsNamedWithItsPlace) {
   EXPECT_TRUE(RunGroup(4, {2}, [](ProcessGroup& group) {
-    group.SetPlace(17, "all_reduce bucket 3");
+    group.SetPlace(17, "train_step");
+    group.SetActivity("all_reduce bucket 3");
     if (group.rank() == 2) {
       std::this_thread::sleep_for(8 * kWatch.interval);  // until a heartbeat has told the place
       Die();
@@ -150,6 +147,24 @@ TEST(Heartbeats, LeavingIsNoLoss) {
     EXPECT_TRUE(failure.ok()) << failure;
     group.Leave();
     return failure.ok() ? 0 : 1;
+  }));
+}
+
+TEST(Heartbeats, RankZeroThatHasLeftIsNoLoss) {
+  const int port = FreePort();
+  EXPECT_TRUE(RunProcesses(2, [port](int rank) {
+    JoinOptions options = OptionsOf(rank, 2, port);
+    options.leave_limit = 20 * kWatch.interval;  // rank 1 takes longer
+    const auto group = ProcessGroup::Join(options);
+    EXPECT_TRUE(group.ok() && (*group)->Watch(kWatch).ok() && (*group)->Barrier("all watch").ok());
+    if (rank == 1) {
+      std::this_thread::sleep_for(60 * kWatch.interval);
+      EXPECT_TRUE((*group)->failure().ok()) << (*group)->failure();
+    } else {
+      std::this_thread::sleep_for(8 * kWatch.interval);  // until rank 1 has seen a place of rank 0
+    }
+    (*group)->Leave();
+    return 0;
   }));
 }
 

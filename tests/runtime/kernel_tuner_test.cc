@@ -38,7 +38,7 @@ TEST(TimeOfOneRun, IsThatOfTheBestRoundAfterWarmingUp) {
     return rounds.size() == 1 ? 9e6 : 400.0 * runs + (rounds.size() == 4 ? 0 : 100);
   });
   ASSERT_TRUE(time.ok());
-  EXPECT_THAT(rounds, testing::ElementsAre(1, 1, 4, 4, 4)) << "about 2 ms a round";
+  EXPECT_THAT(rounds, ::testing::ElementsAre(1, 1, 4, 4, 4)) << "about 2 ms a round";
   EXPECT_DOUBLE_EQ(*time, 400);
   EXPECT_EQ(TimeOfOneRun([](int) { return absl::StatusOr<double>(absl::AbortedError("no")); }).status().message(),
             "no");
@@ -51,7 +51,7 @@ TEST(FastestChoice, IsTheOneThatTakesLeastTimeAmongThoseThatRun) {
   EXPECT_EQ(FastestChoice({"missing"}, kernels.timer()), MeasuredChoice());
 }
 
-class ChoiceCacheFile : public testing::Test {
+class ChoiceCacheFile : public ::testing::Test {
  protected:
   void SetUp() override { std::filesystem::remove(path_); }
   void TearDown() override { std::filesystem::remove(path_); }
@@ -61,7 +61,7 @@ class ChoiceCacheFile : public testing::Test {
     content << file.rdbuf();
     return content.str();
   }
-  const std::string path_ = testing::TempDir() + "/mpc_choices_" + std::to_string(::getpid());
+  const std::string path_ = ::testing::TempDir() + "/mpc_choices_" + std::to_string(::getpid());
 };
 
 TEST_F(ChoiceCacheFile, IsWhatATunerReadsAndWrites) {
@@ -167,7 +167,7 @@ TEST_F(ChoiceCacheFile, ThatIsAFolderIsAnErrorThatNamesIt) {
   ASSERT_TRUE(std::filesystem::create_directory(path_));
   ChoiceCache cache(path_);
   cache.Set("matmul", {"own", ""});
-  EXPECT_THAT(std::string(cache.Write().message()), testing::HasSubstr(path_));
+  EXPECT_THAT(std::string(cache.Write().message()), ::testing::HasSubstr(path_));
   EXPECT_TRUE(std::filesystem::is_empty(path_));
 }
 

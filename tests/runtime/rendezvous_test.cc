@@ -13,7 +13,6 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "runtime/version.h"
 #include "tests/runtime/group_options.h"
 #include "tests/runtime/on_threads.h"
@@ -22,17 +21,13 @@
 namespace mpc::runtime {
 namespace {
 
+using test::ExpectSays;
 using test::FreePort;
 using test::OnThreads;
 using test::OptionsOf;
 using test::RunProcesses;
 
 constexpr Milliseconds kShort{200};
-
-void ExpectSays(const absl::Status& status, absl::StatusCode code, const std::vector<std::string>& parts) {
-  EXPECT_EQ(status.code(), code) << status;
-  for (const std::string& part : parts) EXPECT_TRUE(absl::StrContains(status.message(), part)) << status;
-}
 
 /// The statuses with which threads join, each a rank with its options.
 std::vector<absl::Status> JoinAll(const std::vector<JoinOptions>& options) {
@@ -159,6 +154,25 @@ TEST(Rendezvous, ComparesHashesAndNamesRanksAndEntry) {
     ExpectSays(group.CompareHashes("third", mine), absl::StatusCode::kInvalidArgument,
                {"ranks differ in \"options\": ranks 0, 1 and 2 have 1234, rank 3 has none; 1 more differ"});
   });
+}
+
+TEST(Rendezvous, ComparesWithTheFirstWithoutWaitingForTheOthers) {
+  std::vector<absl::Status> statuses(3);
+  InGroup(3, [&](ProcessGroup& group) {
+    const auto rank = static_cast<std::size_t>(group.rank());
+    const auto before = [&](const char* who) { ASSERT_TRUE(group.Barrier(who).ok()); };
+    // Rank 2 comes first, rank 0 then, and rank 1 never.
+    if (rank != 2) before("rank 2");
+    if (rank != 1) {
+      EXPECT_EQ(group.BytesOfFirst("rates", rank == 2 ? "first" : "second").value_or("none"), "first");
+      statuses[rank] = group.CompareWithFirst("program", {{"choice", "a"}, {"program", rank == 2 ? "ffff" : "abcd"}});
+    }
+    if (rank == 2) before("rank 2");
+    ASSERT_TRUE(group.Barrier("all").ok());
+  });
+  EXPECT_TRUE(statuses[2].ok()) << statuses[2];
+  ExpectSays(statuses[0], absl::StatusCode::kInvalidArgument,
+             {"ranks differ in \"program\": rank 0 has abcd, rank 2 has ffff"});
 }
 
 TEST(Rendezvous, AnotherNumberOfRanksIsAnErrorForAll) {

@@ -15,7 +15,9 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/distributed/process_identity.h"
@@ -233,6 +235,30 @@ TEST(SharedGroup, SeesThatARankHasLeft) {
     }
     EXPECT_EQ(group->Barrier(),
               absl::UnavailableError("rank 1 has left the group: rank 0 waited for it in barrier, its call 2"));
+    return 0;
+  }));
+}
+
+TEST(SharedGroup, AsksItsHookWhileItWaitsAndEndsWithItsError) {
+  const std::string name = NewName();
+  EXPECT_TRUE(test::RunProcesses(2, [&](int rank) {
+    SharedGroup options = Group(name, rank, 2);
+    std::vector<std::string> asked;
+    options.on_wait = [&](std::string_view what) {
+      if (what == "joining the group") return absl::OkStatus();
+      asked.emplace_back(what);
+      return asked.size() < 3 ? absl::OkStatus() : absl::UnavailableError("rank 1 is lost elsewhere");
+    };
+    const std::unique_ptr<Communicator> group = Join(options);
+    if (rank == 1) {
+      // It is there and does not come: nothing else would end the wait of rank 0 before the limit.
+      std::this_thread::sleep_for(milliseconds(1500));
+      return 0;
+    }
+    const absl::Status status = group->Barrier();
+    EXPECT_EQ(status, absl::UnavailableError("rank 1 is lost elsewhere"));
+    EXPECT_EQ(group->Barrier(), status) << "errors stay";
+    EXPECT_EQ(asked, std::vector<std::string>(3, "barrier, its call 1"));
     return 0;
   }));
 }

@@ -14,8 +14,11 @@ NAMING = "readability-identifier-naming"
 
 
 class Tidy(unittest.TestCase):
-    def judge(self, sources, *arguments, status):
-        """What tools/tidy says of a tree that has `sources`, {path: text}, and the checks of this one."""
+    def judge(self, sources, *arguments, status, unit=None):
+        """What tools/tidy says of a tree that has `sources`, {path: text}, and the checks of this one.
+
+        Where `unit` is a path, CMake compiles this file, which includes all sources.
+        """
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder).resolve()
             for name in ["tools/tidy", ".clang-tidy", "compiler/.clang-tidy", "tests/.clang-tidy"]:
@@ -29,7 +32,11 @@ class Tidy(unittest.TestCase):
                 llvm = " -isystem /usr/lib/llvm-22/include" if path.startswith("compiler/") else ""
                 commands.append({"directory": str(root), "file": str(root / path),
                                  "command": f"{compiler} -I{root}{llvm} -O3 -fPIC -std=c++20 -o o -c {root / path}"})
-            (root / "build/default").mkdir(parents=True)
+            if unit:
+                (root / unit).parent.mkdir(parents=True)
+                (root / unit).write_text("".join(f'#include "{root / path}"\n\n' for path in sources))
+                commands = [{**commands[0], "file": str(root / unit)}]
+            (root / "build/default").mkdir(parents=True, exist_ok=True)
             (root / "build/default/compile_commands.json").write_text(
                 json.dumps([command for command in commands if not command["file"].endswith(".h")]))
             done = subprocess.run([root / "tools/tidy", *arguments], cwd=root, capture_output=True, text=True,
@@ -48,6 +55,14 @@ class Tidy(unittest.TestCase):
         self.assertIn(f"kernels/sum.cc:2:7: invalid case style for variable 'badName' [{NAMING}]\n", said)
         self.assertIn(f"compiler/sum.cc:1:15: invalid case style for parameter 'first_one' [{NAMING}]\n", said)
         self.assertIn("tidy: 2 findings", said)
+
+    def test_the_sources_of_a_unit_are_judged(self):
+        unit = "build/default/kernels/CMakeFiles/kernels.dir/Unity/unity_0_cxx.cxx"
+        said = self.judge({"kernels/sum.cc": "int Sum(int badName) { return badName; }\n",
+                           "kernels/product.cc": "int Product(int a) { return a * a; }\n"}, status=1,
+                          unit=unit)
+        self.assertIn(f"kernels/sum.cc:1:13: invalid case style for parameter 'badName' [{NAMING}]\n", said)
+        self.assertIn("tidy: 1 findings in 2 sources", said)
 
     def test_a_header_is_judged_once(self):
         said = self.judge({"kernels/sum.h": "#pragma once\nint Sum(int badName);\n",

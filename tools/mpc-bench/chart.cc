@@ -13,14 +13,14 @@ namespace mpc::tools {
 namespace {
 
 // Pixels.
-constexpr double kWidth = 760;
+constexpr double kChartWidth = 760;
 constexpr double kLabels = 250;  ///< left of the bars
 constexpr double kValues = 60;   ///< right of them
 constexpr double kTop = 64;
 constexpr double kBar = 16;
 constexpr double kGap = 12;  ///< between groups
 constexpr double kBottom = 34;
-constexpr std::size_t kColours = 4;
+constexpr std::size_t kPeerColours = 4;
 
 constexpr char kStyle[] = R"(<style>
 text { font: 13px system-ui, sans-serif; fill: #1f2328; }
@@ -110,7 +110,7 @@ std::string Line(const char* kind, double x1, double y1, double x2, double y2) {
 
 std::string Rectangle(std::size_t peer, double x, double y, double width, double height) {
   return absl::StrFormat("<rect class=\"peer%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"2\"/>\n",
-                         peer % kColours, x, y, width, height);
+                         peer % kPeerColours, x, y, width, height);
 }
 
 /// 1, 2 or 5 times a power of ten: at most eight of them up to `longest`.
@@ -128,13 +128,13 @@ std::string RatioChart(const std::vector<Json>& rows) {
   const Bars found = CollectBars(rows);
   double height = kTop + kBottom;
   for (const Group& group : found.groups) height += group.height() + kGap;
-  const double scale = (kWidth - kLabels - kValues) / found.longest;
+  const double scale = (kChartWidth - kLabels - kValues) / found.longest;
   const auto x_of = [&](double ratio) { return kLabels + scale * ratio; };
 
   std::string svg = absl::StrFormat(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" height=\"%.0f\" "
       "role=\"img\" aria-label=\"Step time of each peer over that of mpc\">\n",
-      kWidth, height, kWidth, height);
+      kChartWidth, height, kChartWidth, height);
   svg += kStyle;
   svg += Text(8, 20, " class=\"title\"", "Step time of each peer over mpc's (above 1 mpc is faster)");
   double legend = 8;

@@ -11,8 +11,6 @@
 namespace mpc::tools {
 namespace {
 
-Json ToJson(const Percentiles& values) { return {{"median", values.median}, {"p5", values.p5}, {"p95", values.p95}}; }
-
 Json ToJson(const Reader& reader) {
   Json json = ToJson(PercentilesOf(reader.rates));
   json["name"] = reader.name;

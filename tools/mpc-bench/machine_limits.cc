@@ -12,13 +12,10 @@
 #include "kernels/cpu/parallel.h"
 #include "tools/mpc-bench/vector_loops.h"
 #include "tools/support/percentiles.h"
+#include "tools/support/stopwatch.h"
 
 namespace mpc::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// Bytes of one call of Measure: long enough to time, short enough to be repeated beside what is measured.
 constexpr std::size_t kPiece = std::size_t{64} << 20;

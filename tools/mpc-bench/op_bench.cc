@@ -9,13 +9,10 @@
 #include "runtime/cpu/cpu_features.h"
 #include "tools/mpc-bench/machine_limits.h"
 #include "tools/mpc-bench/op_program.h"
+#include "tools/support/stopwatch.h"
 
 namespace mpc::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// A sample is at least this long: shorter runs are repeated.
 constexpr double kSampleSeconds = 1e-3;

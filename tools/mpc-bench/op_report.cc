@@ -12,8 +12,6 @@ namespace {
 constexpr double kGiga = 1e9;
 constexpr double kMebi = 1 << 20;
 
-Json ToJson(const Percentiles& values) { return {{"median", values.median}, {"p5", values.p5}, {"p95", values.p95}}; }
-
 std::string FormatLimits(const OpOptions& options, const MachineLimits& limits) {
   std::string text = absl::StrFormat(
       "copy: %.1f GB/s (p5 %.1f, p95 %.1f), read and written, %s, %.0f MiB in turn; last-level cache %.0f MiB\n",

@@ -14,11 +14,11 @@
 #include "tools/mpc-bench/bench_model.h"
 #include "tools/mpc-bench/machine_limits.h"
 #include "tools/mpc-bench/report.h"
+#include "tools/support/stopwatch.h"
 
 namespace mpc::tools {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Bytes = std::vector<absl::Span<const std::uint8_t>>;
 using Samples = std::vector<double>;  ///< seconds, one a step
 
@@ -138,7 +138,7 @@ template <typename Step>
 absl::Status Repeat(std::int64_t most, double seconds, const std::vector<Bytes>& batches, const Step& step) {
   const Clock::time_point begin = Clock::now();
   for (std::int64_t i = 0; i < most; ++i) {
-    if (i >= kLeastSteps && std::chrono::duration<double>(Clock::now() - begin).count() > seconds) break;
+    if (i >= kLeastSteps && SecondsSince(begin) > seconds) break;
     if (absl::Status status = step(batches[static_cast<std::size_t>(i) % batches.size()]); !status.ok()) return status;
   }
   return absl::OkStatus();
@@ -164,12 +164,8 @@ std::string TitleOf(const ProfileRow& row) {
   return title;
 }
 
-Json TimesToJson(const Percentiles& seconds) {
-  return {{"median", seconds.median}, {"p5", seconds.p5}, {"p95", seconds.p95}};
-}
-
 Json RowToJson(const ProfileRow& row) {
-  Json json = TimesToJson(row.seconds);
+  Json json = ToJson(row.seconds);
   json["kernels"] = row.kernels;
   json["share"] = row.share;
   if (row.flops > 0) json["flops"] = row.flops;
@@ -185,7 +181,7 @@ absl::StatusOr<StepProfile> ProfileSteps(const BenchOptions& row) {
   std::vector<Bytes> batches;
   for (const data::Row& columns : rows) {
     Bytes& batch = batches.emplace_back();
-    for (const Tensor& column : columns) batch.push_back(column.bytes());
+    for (const auto& column : columns) batch.push_back(column.bytes());
   }
   const absl::StatusOr<runtime::Executable*> loaded = (*bench)->model().LoadTrainStep(rows[0]);
   if (!loaded.ok()) return loaded.status();
@@ -243,7 +239,7 @@ Json ProfileToJson(const BenchOptions& row, const StepProfile& profile) {
                {"mode", ModeName(row)},
                {"threads", row.threads},
                {"steps", profile.steps},
-               {"step", TimesToJson(profile.seconds)},
+               {"step", ToJson(profile.seconds)},
                {"loss_scaling", RowToJson(profile.loss_scaling)}};
   if (const MatrixWork& work = profile.matrix_work; work.flops > 0) {
     json["matrix_work"] = {{"flops", work.flops}, {"seconds", work.seconds}};

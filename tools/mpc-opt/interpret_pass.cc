@@ -47,7 +47,7 @@ void ReturnConstants(func::FuncOp function, const std::vector<reference::Tensor>
   Block& body = function.getBody().front();
   body.clear();
   OpBuilder builder = OpBuilder::atBlockEnd(&body);
-  SmallVector<Value> constants;
+  SmallVector<mlir::Value> constants;
   for (const auto& [type, result] : llvm::zip_equal(function.getResultTypes(), results)) {
     const DenseElementsAttr elements = Elements(cast<RankedTensorType>(type), result.values);
     constants.push_back(ConstantOp::create(builder, function.getLoc(), type, elements));

@@ -8,11 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "tools/support/byte_size.h"
 
 namespace mpc::tools {
 namespace {
-
-double MiB(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 std::string NamedSpecs(const runtime::Program& program, const std::vector<runtime::NamedValue>& values) {
   return absl::StrJoin(values, ", ", [&](std::string* out, const runtime::NamedValue& named) {

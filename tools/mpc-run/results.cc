@@ -5,12 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "tools/mpc-run/describe.h"
+#include "tools/support/byte_size.h"
 #include "tools/support/percentiles.h"
 
 namespace mpc::tools {
 namespace {
-
-double MiB(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 double StepsPerSecond(const TrainResult& train) {
   return static_cast<double>(train.timed_steps) / std::max(train.seconds, 1e-9);

@@ -18,16 +18,13 @@
 #include "tools/mpc-run/batches.h"
 #include "tools/mpc-run/loss_reader.h"
 #include "tools/support/digit_data.h"
+#include "tools/support/stopwatch.h"
 
 namespace mpc::tools {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr char kTrainStep[] = "train_step";
 constexpr char kPredict[] = "predict";
-
-double SecondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 std::string DeviceText(const std::string& device, const std::string& arch) {
   return arch.empty() ? absl::StrCat("\"", device, "\"") : absl::StrCat("\"", device, "\" (", arch, ")");

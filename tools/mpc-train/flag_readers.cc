@@ -90,11 +90,11 @@ void LimitFlags(FlagSet& flags) {
   flags.Limit(kData, kImages | kSyntheticData | kTextData | kPictureData,
               {"lr-schedule", "warmup-steps", "accumulation", "momentum", "weight-decay", "clip-norm", "clip-value",
                "plot", "freeze", "init", "load", "max-consecutive-skips", "diagnose-overflow", "profile-precision",
-               "timing", "report", "distributed"});
-  flags.Limit(
-      kActions, kTrains,
-      {"accumulation", "augment", "distributed", "plot", "shift", "drop-remainder", "validate-every", "save-every",
-       "keep", "max-consecutive-skips", "diagnose-overflow", "profile-precision", "trace", "trace-steps"});
+               "timing", "report", "distributed", "transport"});
+  flags.Limit(kActions, kTrains,
+              {"accumulation", "augment", "distributed", "transport", "plot", "shift", "drop-remainder",
+               "validate-every", "save-every", "keep", "max-consecutive-skips", "diagnose-overflow",
+               "profile-precision", "trace", "trace-steps"});
   flags.Limit(kActions, kTrains | kTests,
               {"data-dir", "normalize", "skip-damaged", "workers", "sample", "temperature", "prompt", "graph",
                "steps-per-launch", "init", "load", "save", "resume", "summary", "timing", "report"});

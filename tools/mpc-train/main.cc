@@ -66,13 +66,22 @@ void PrintTiming(const Training& training) {
                                100 * share);
 }
 
-/// Says why a run ended early, and gives the exit code.
-int EndOf(const TrainOptions& options, int signal) {
+/// Says why a run ended early, and gives the exit code. Of several processes each does, whichever got the signal.
+int EndOf(const TrainOptions& options, int signal, int processes = 1) {
   if (signal == 0) return kSuccess;
-  std::cerr << kProgram << ": stopped by " << (signal == SIGINT ? "SIGINT" : "SIGTERM") << " at the end of a step; "
-            << (options.save_path.empty() ? "nothing is saved without --save" : "saved in " + options.save_path)
-            << "\n";
+  // One piece, since the other processes write there too.
+  std::cerr << absl::StrFormat(
+      "%s: stopped by %s at the end of a step%s; %s\n", kProgram, signal == SIGINT ? "SIGINT" : "SIGTERM",
+      processes > 1 ? absl::StrFormat(", as all %d processes", processes) : "",
+      options.save_path.empty() ? "nothing is saved without --save" : "saved in " + options.save_path);
   return StoppedBy(signal);
+}
+
+/// Says what has failed, and tells it to the processes of the group.
+int FailInGroup(const absl::Status& status) {
+  const int code = Fail(kProgram, status, kFailure);
+  distributed::Finalize(status);
+  return code;
 }
 
 int MainOfDcgan(const TrainOptions& options) {
@@ -90,11 +99,17 @@ int MainOfDcgan(const TrainOptions& options) {
   return EndOf(options, result->signal);
 }
 
+distributed::Transport TransportOf(const TrainOptions& options) {
+  if (options.transport == "shared") return distributed::Transport::kShared;
+  return options.transport == "mpi" ? distributed::Transport::kMpi : distributed::Transport::kAuto;
+}
+
 /// Joins the processes that a launcher has started. Rank 0 alone prints and writes files. Threads are shared by the
 /// ranks of a machine.
 absl::Status JoinProcesses(TrainOptions& options) {
   absl::Status status = SetAutoParallelContext({.parallel_mode = ParallelMode::kDataParallel});
-  if (status.ok()) status = distributed::Init();
+  if (status.ok()) status = distributed::Init({.transport = TransportOf(options)});
+  if (status.ok()) status = SetRanks(distributed::GetRankSize(), options);
   if (!status.ok()) return status;
   if (options.threads == 0) {
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
@@ -131,20 +146,19 @@ int Main(int argc, char** argv) {
   }
   if (options.model == kDcgan) return MainOfDcgan(options);
   if (options.distributed) {
-    if (absl::Status status = JoinProcesses(line->options); !status.ok()) return Fail(kProgram, status, kFailure);
+    if (absl::Status status = JoinProcesses(line->options); !status.ok()) return FailInGroup(status);
   }
   absl::StatusOr<std::unique_ptr<Training>> created = Training::Create(options);
-  if (!created.ok()) return Fail(kProgram, created.status(), kFailure);
+  if (!created.ok()) return FailInGroup(created.status());
   Training& training = **created;
   if (absl::Status status = training.Run(options.quiet ? nullptr : &std::cout); !status.ok()) {
-    return Fail(kProgram, status, kFailure);
+    return FailInGroup(status);
   }
-  if (distributed::GetRank() > 0) {
-    distributed::Finalize();
-    return EndOf(options, training.signal());
-  }
-  PrintResults(options, training);
+  const int processes = distributed::GetRankSize();
+  const bool prints = distributed::GetRank() == 0;
+  if (prints) PrintResults(options, training);
   distributed::Finalize();
+  if (!prints) return EndOf(options, training.signal(), processes);
   if (training.profile().has_value()) std::cout << training.profile()->Table();
   if (options.timing) PrintTiming(training);
   if (options.report) PrintReport(training);
@@ -153,7 +167,7 @@ int Main(int argc, char** argv) {
       return Fail(kProgram, status, kFailure);
     }
   }
-  return EndOf(options, training.signal());
+  return EndOf(options, training.signal(), processes);
 }
 
 }  // namespace

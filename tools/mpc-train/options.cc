@@ -225,6 +225,10 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
       "distributed",
       "Trains with the other processes that mpirun, torchrun or srun has started: each takes every N-th batch.",
       &options.distributed);
+  flags.Choice("transport", {"shared", "mpi"},
+               "What carries numbers between these processes. shared: memory of one machine; mpi: Open MPI, whose\n"
+               "mpirun has started them. Default: shared on one machine, else mpi.",
+               &options.transport);
   LimitFlags(flags);
   return flags;
 }
@@ -376,6 +380,13 @@ absl::Status ResolveData(const Given& given, TrainOptions& options) {
   return models::CheckWorkload(options.model, SizesOf(options));
 }
 
+/// Errors: what carries numbers between processes, where there are none.
+absl::Status CheckTransport(const TrainOptions& options) {
+  if (options.transport.empty() || options.distributed) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--transport=", options.transport, " needs --distributed: one process alone sends nothing"));
+}
+
 /// Errors: steps to trace without a file to write them to.
 absl::Status CheckTrace(const Given& given, const TrainOptions& options) {
   if (given.trace_steps && options.trace_path.empty()) {
@@ -395,7 +406,12 @@ bool SavesToFolder(const TrainOptions& options) {
 std::int64_t TotalSteps(const TrainOptions& options) {
   const std::int64_t epochs = std::max<std::int64_t>(options.epochs, 1);
   if (epochs > kNoLimit / options.steps) return kNoLimit;
-  return std::max<std::int64_t>(epochs * options.steps / options.accumulation, 1);
+  return std::max<std::int64_t>(epochs * (options.steps / options.ranks) / options.accumulation, 1);
+}
+
+absl::Status SetRanks(std::int64_t ranks, TrainOptions& options) {
+  options.ranks = ranks;
+  return options.data == kText ? ResolveWarmup(options) : absl::OkStatus();
 }
 
 models::WorkloadSizes SizesOf(const TrainOptions& options) {
@@ -434,6 +450,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
   if (status.ok()) status = CheckFlagsAreRead(flags, options);
   if (status.ok()) status = CheckCheckpoints(flags, options);
   if (status.ok()) status = CheckEmit(options);
+  if (status.ok()) status = CheckTransport(options);
   if (status.ok()) status = CheckDeviceFlags(options);
   if (status.ok() && !dcgan) status = ResolveData(given, options);
   if (status.ok() && !dcgan) status = CheckOptimizer(given, options);

@@ -62,6 +62,7 @@ struct TrainOptions : DeviceOptions {
   /// after every step. RateIsInStep tells which act after every step. dcgan reads none.
   std::string schedule = "cosine";
   std::int64_t warmup_steps = 0;    ///< steps before the schedule, over which the rate rises
+  bool default_warmup = false;      ///< `warmup_steps` was not given, and is a tenth of all steps
   std::string text_path;            ///< empty: the text that comes with mpc
   std::int64_t validate_every = 0;  ///< steps, on text; 0: after epochs only
   std::int64_t sample_bytes = 0;    ///< bytes of the sample written at the end, on text
@@ -95,14 +96,21 @@ struct TrainOptions : DeviceOptions {
   bool report = false;                             ///< prints why each operation of the step has its precision
   bool quiet = false;                              ///< prints results only, no progress
   bool distributed = false;                        ///< one of the processes that a launcher has started
+  std::string transport;                           ///< shared, mpi; empty: distributed::Transport::kAuto
+  std::int64_t ranks = 1;                          ///< those processes, this one among them; see SetRanks
 };
 
 /// True if --save names a folder of checkpoints: one that exists, or a name that ends in '/'.
 bool SavesToFolder(const TrainOptions& options);
 
 /// Steps of all epochs of synthetic data or text, at least those of one epoch, and at least 1. An epoch has as many
-/// batches as `steps`, and TrainOptions::accumulation of them make a step. The largest number where there are more.
+/// batches as `steps`, and TrainOptions::accumulation of them of each rank make a step. The largest number where there
+/// are more.
 std::int64_t TotalSteps(const TrainOptions& options);
+
+/// Sets the number of processes that train together, which a launcher says, and what follows from it. Errors: a
+/// warm-up that leaves none of the steps.
+absl::Status SetRanks(std::int64_t ranks, TrainOptions& options);
 
 /// The sizes that the network is built with. 0: as published. On text, words are bytes and the context is a row.
 models::WorkloadSizes SizesOf(const TrainOptions& options);

@@ -36,6 +36,14 @@ void AddTextFlags(FlagSet& flags, GivenText& given) {
   flags.Text("prompt", "TEXT", "Text: what the sample goes on from. Default: a line break.", &given.prompt);
 }
 
+absl::Status ResolveWarmup(TrainOptions& options) {
+  const std::int64_t all_steps = TotalSteps(options);
+  if (options.default_warmup) options.warmup_steps = all_steps / 10;
+  if (options.warmup_steps < all_steps) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--warmup-steps=", options.warmup_steps, " leaves none of the ",
+                                                 all_steps, " steps; give fewer of them"));
+}
+
 absl::Status ResolveText(const GivenText& given, TrainOptions& options) {
   const models::Gpt2Config sizes = options.model == "gpt2" ? kSmall : models::Gpt2Config::Tiny();
   options.layers = given.layers.value_or(sizes.layers);
@@ -43,13 +51,10 @@ absl::Status ResolveText(const GivenText& given, TrainOptions& options) {
   options.heads = given.heads.value_or(sizes.heads);
   if (options.tokens == 0) options.tokens = sizes.context;
   options.text_path = given.path;
-  const std::int64_t all_steps = TotalSteps(options);
   const bool rises = options.schedule != "constant" && options.schedule != "one-cycle";
-  options.warmup_steps = given.warmup_steps.value_or(rises ? all_steps / 10 : 0);
-  if (options.warmup_steps >= all_steps) {
-    return absl::InvalidArgumentError(absl::StrCat("--warmup-steps=", options.warmup_steps, " leaves none of the ",
-                                                   all_steps, " steps; give fewer of them"));
-  }
+  options.default_warmup = rises && !given.warmup_steps.has_value();
+  options.warmup_steps = given.warmup_steps.value_or(0);
+  if (absl::Status status = ResolveWarmup(options); !status.ok()) return status;
   options.validate_every = given.validate_every.value_or(std::max<std::int64_t>(options.steps / 5, 1));
   options.sample_bytes = given.sample_bytes.value_or(256);
   if (options.sample_bytes == 0 && (given.temperature.has_value() || !given.prompt.empty())) {

@@ -26,4 +26,7 @@ void AddTextFlags(FlagSet& flags, GivenText& given);
 /// a sample.
 absl::Status ResolveText(const GivenText& given, TrainOptions& options);
 
+/// Sets the default of a warm-up for the number of steps that `options` ask for. Errors: it leaves no step after it.
+absl::Status ResolveWarmup(TrainOptions& options);
+
 }  // namespace mpc::tools

@@ -5,8 +5,6 @@ using namespace mlir;
 
 namespace mpc {
 
-static SmallVector<Value> single(Value cotangent) { return {cotangent}; }
-
 // A step function: zero where it has a derivative.
 Cotangents FloorOp::buildVjp(OpBuilder &, ValueRange, ArrayRef<bool>) { return single(nullptr); }
 

@@ -6,8 +6,6 @@ using namespace mlir;
 
 namespace mpc {
 
-static SmallVector<Value> single(Value cotangent) { return {cotangent}; }
-
 //===-- Element by element ---------------------------------------------------------------------------------------===//
 
 // The cotangents of the operands of a sum, which broadcasting may have stretched.

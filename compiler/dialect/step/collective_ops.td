@@ -44,10 +44,11 @@ def Mpc_AllReduceMaxOp : Mpc_Op<"all_reduce_max", "Exempt", [Pure, Mpc_IsCollect
   let hasVerifier = 1;
 }
 
-def Mpc_AllGatherOp : Mpc_Op<"all_gather", "Exempt", [Pure, Mpc_IsCollective, Mpc_IsBesideNetwork]> {
+def Mpc_AllGatherOp : Mpc_DifferentiableOp<"all_gather", "Exempt", [Mpc_KeepsScale, Mpc_IsCollective]> {
   let summary = "The operands of all processes, in the order of ranks.";
   let description = [{
-    The result has a first axis of `processes`, then the axes of the operand.
+    The result has a first axis of `processes`, then the axes of the operand. The derivative is the part of this process
+    in the sum of the cotangents of all processes.
 
     ```mlir
     %mean = mpc.constant {value = dense<[3.0, 5.0]> : tensor<2xf32>} : () -> tensor<2xf32>

@@ -1,4 +1,4 @@
-// The derivative of an operation whose rule the user wrote: a call, which autodiff inlines.
+// The derivatives of what processes gather, and of an operation whose rule the user wrote.
 #include "compiler/dialect/tensor_values.h"
 #include "compiler/dialect/vjp_support.h"
 
@@ -6,6 +6,17 @@ using namespace mlir;
 
 namespace mpc {
 
+// Element i of a process's operand is element (rank, i) of every process's result, so its cotangents are summed.
+Cotangents AllGatherOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  return firstCotangent(needed, [&]() -> Value {
+    Value sum = AllReduceOp::create(builder, getLoc(), dy[0].getType(), dy[0], getProcesses());
+    auto scalar = RankedTensorType::get({}, builder.getI32Type());
+    Value rank = ProcessRankOp::create(builder, getLoc(), scalar, getProcesses());
+    return GatherOp::create(builder, getLoc(), getX().getType(), sum, rank);
+  });
+}
+
+// A call, which autodiff inlines.
 Cotangents CustomVjpOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool>) {
   SmallVector<Value> arguments(getInputs());
   llvm::append_range(arguments, getOutputs());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@ constexpr std::size_t kMessageBytes = std::size_t{64} << 20;
 static_assert(kMessageBytes < std::size_t{1} << 30);
 
 constexpr std::chrono::milliseconds kLookEvery{1};
+constexpr std::chrono::milliseconds kAskEvery{100};
 constexpr std::chrono::milliseconds kFarewell{100};  // what small messages get to leave a process that has failed
 
 enum Tag : int { kData, kLeft, kFailed };
@@ -44,8 +46,8 @@ bool HasMessage(MPI_Comm communicator, int source, Tag tag, int* from) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MpiExchange>> MpiExchange::Open(std::chrono::milliseconds timeout) {
-  std::unique_ptr<MpiExchange> exchange(new MpiExchange(timeout));
+absl::StatusOr<std::unique_ptr<MpiExchange>> MpiExchange::Open(std::chrono::milliseconds timeout, WaitHook on_wait) {
+  std::unique_ptr<MpiExchange> exchange(new MpiExchange(timeout, std::move(on_wait)));
   if (absl::Status status = exchange->Duplicate(); !status.ok()) return status;
   return exchange;
 }
@@ -124,9 +126,33 @@ absl::Status MpiExchange::StartReceive(int peer, absl::Span<std::byte> receive, 
   return code == MPI_SUCCESS ? absl::OkStatus() : Failure(peer, code);
 }
 
+absl::Status MpiExchange::AllReduce(const void* input, void* output, std::size_t count, MPI_Datatype element,
+                                    MPI_Op operation) {
+  if (absl::Status status = CheckThread(); !status.ok()) return status;
+  int size = 0;
+  if (const int code = MPI_Type_size(element, &size); code != MPI_SUCCESS) return Failure(MPI_ANY_SOURCE, code);
+  const auto element_bytes = static_cast<std::size_t>(size);
+  const std::size_t most = kMessageBytes / element_bytes;
+  for (std::size_t begin = 0; begin < count; begin += most) {
+    const std::size_t offset = begin * element_bytes;
+    const int elements = static_cast<int>(std::min(most, count - begin));
+    const void* const from = input == output ? MPI_IN_PLACE : static_cast<const std::byte*>(input) + offset;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const Clock::time_point start = Clock::now();
+    const int code = MPI_Iallreduce(from, static_cast<std::byte*>(output) + offset, elements, element, operation,
+                                    communicator_, &request);
+    if (code != MPI_SUCCESS) return Failure(MPI_ANY_SOURCE, code);
+    absl::Status status = Wait(MPI_ANY_SOURCE, {&request, 1}, start);
+    if (status.ok()) status = LookForFailure(MPI_ANY_SOURCE);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 template <typename Test>
 absl::Status MpiExchange::Until(int peer, Clock::time_point start, const Test& test) {
   Clock::time_point next_look = start + kLookEvery;
+  Clock::time_point next_question = start + kAskEvery;
   absl::Status reason;
   for (;;) {
     bool done = false;
@@ -137,6 +163,10 @@ absl::Status MpiExchange::Until(int peer, Clock::time_point start, const Test& t
     if (const Clock::time_point now = Clock::now(); now >= next_look) {
       reason = Look(peer, now - start);
       next_look = now + kLookEvery;
+      if (reason.ok() && on_wait_ && now >= next_question) {
+        reason = on_wait_(function_);
+        next_question = now + kAskEvery;
+      }
     }
     std::this_thread::yield();
   }
@@ -171,7 +201,9 @@ absl::Status MpiExchange::LookForLoss() const {
   if (absl::Status status = CheckThread(); !status.ok()) return status;
   if (absl::Status status = LookForFailure(MPI_ANY_SOURCE); !status.ok()) return status;
   int from = 0;
-  if (!HasMessage(communicator_, MPI_ANY_SOURCE, kLeft, &from)) return absl::OkStatus();
+  if (!HasMessage(communicator_, MPI_ANY_SOURCE, kLeft, &from)) {
+    return on_wait_ ? on_wait_(kWaitOfDevice) : absl::OkStatus();
+  }
   return absl::UnavailableError(absl::StrCat("transport \"mpi\": rank ", from, " has left the group"));
 }
 

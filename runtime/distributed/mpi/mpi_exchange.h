@@ -8,11 +8,13 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/distributed/tree_reduction.h"
+#include "runtime/distributed/wait_hook.h"
 
 namespace mpc::distributed {
 
@@ -24,7 +26,8 @@ namespace mpc::distributed {
 class MpiExchange final : public PeerExchange {
  public:
   /// Every process calls this. MPI has started. Errors: those of OpenMpiCommunicator about the group.
-  static absl::StatusOr<std::unique_ptr<MpiExchange>> Open(std::chrono::milliseconds timeout);
+  static absl::StatusOr<std::unique_ptr<MpiExchange>> Open(std::chrono::milliseconds timeout,
+                                                           WaitHook on_wait = nullptr);
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
@@ -36,6 +39,11 @@ class MpiExchange final : public PeerExchange {
   /// has failed, or for an error of MPI. INVALID_ARGUMENT where it sent another number of bytes. FAILED_PRECONDITION in
   /// another thread than that of Open, unless MPI allows it.
   absl::Status Exchange(int peer, absl::Span<const std::byte> send, absl::Span<std::byte> receive) override;
+
+  /// Reduces `count` elements in all processes by MPI's own all-reduce, within the time limit for each 64 MiB. `input`
+  /// and `output` are equal, or do not overlap. Errors are those of Exchange. But a process that has left, or calls
+  /// something else, is noticed at the time limit only. One that has its result may leave while others wait.
+  absl::Status AllReduce(const void* input, void* output, std::size_t count, MPI_Datatype element, MPI_Op operation);
 
   std::chrono::milliseconds time_limit() const { return timeout_; }
 
@@ -51,7 +59,7 @@ class MpiExchange final : public PeerExchange {
  private:
   using Clock = std::chrono::steady_clock;
 
-  explicit MpiExchange(std::chrono::milliseconds timeout) : timeout_(timeout) {}
+  MpiExchange(std::chrono::milliseconds timeout, WaitHook on_wait) : timeout_(timeout), on_wait_(std::move(on_wait)) {}
 
   absl::Status Duplicate();
   absl::Status CheckThread() const;
@@ -72,6 +80,7 @@ class MpiExchange final : public PeerExchange {
   std::string Who(int peer) const;
 
   const std::chrono::milliseconds timeout_;
+  const WaitHook on_wait_;
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;

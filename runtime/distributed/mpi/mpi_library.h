@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/communicator.h"
+#include "runtime/distributed/wait_hook.h"
 
 namespace mpc::distributed {
 
@@ -14,6 +15,7 @@ struct MpiOptions {
   std::chrono::milliseconds timeout = std::chrono::seconds(60);
   /// The processes that the caller expects; 0: any number.
   int size = 0;
+  WaitHook on_wait;  ///< asked by functions that wait
 };
 
 /// The group of all processes that mpirun or srun has started. Every one of them calls this. The library is looked for

@@ -17,7 +17,7 @@ struct MpiTransport : runtime::PluginTable {
 };
 
 /// Names the layout of everything that crosses the border; changed with it.
-inline constexpr char kMpiTransportBuild[] = "mpc " MPC_VERSION " mpi border 1";
+inline constexpr char kMpiTransportBuild[] = "mpc " MPC_VERSION " mpi border 2";
 
 /// What libmpc_mpi.so exports: a PluginFunction, which returns an MpiTransport.
 inline constexpr char kMpiTransportFunction[] = "mpc_mpi_transport";
