@@ -28,7 +28,7 @@ struct DevicePart {
   const void* input = nullptr;
   void* output = nullptr;
   std::size_t elements = 0;
-  DType dtype = DType::kF32;  ///< of a sum f32, f16 or bf16
+  DType dtype = DType::kF32;  ///< f32, f16 or bf16 in a sum
 
   std::size_t bytes() const { return elements * ElementSize(dtype); }
 };
