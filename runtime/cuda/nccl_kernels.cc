@@ -30,62 +30,53 @@ std::size_t WorkspaceOf(absl::Span<const KernelSpec> specs) {
   for (const KernelSpec& spec : specs) {
     if (spec.name == "all_reduce") bytes.push_back(spec.inputs[0].bytes());
   }
-  return bytes.empty() ? 0 : SumWorkspace(bytes, static_cast<int>(ProcessesOfSpec(specs.front())));
+  return SumWorkspace(bytes, static_cast<int>(ProcessesOfSpec(specs.front())));
 }
 
-/// Some of a kernel's operands.
-class OperandParts {
- public:
-  /// Adds operand `position`, which is that of `spec`.
-  void Add(std::size_t position, const KernelSpec& spec) {
-    positions_.push_back(position);
-    parts_.push_back({nullptr, nullptr, static_cast<std::size_t>(spec.inputs[0].num_elements()), spec.inputs[0].dtype});
-  }
-  /// The parts where the operands lie.
-  absl::Span<const DevicePart> At(const cuda::KernelOperands& operands) {
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      parts_[i].input = operands.inputs[positions_[i]];
-      parts_[i].output = operands.outputs[positions_[i]];
-    }
-    return parts_;
-  }
+/// The operands of one operation, among those of a kernel.
+struct ExchangedParts {
+  std::vector<std::size_t> indices;
+  std::vector<DevicePart> parts;
 
- private:
-  std::vector<std::size_t> positions_;
-  std::vector<DevicePart> parts_;
+  void Add(const KernelSpec& spec, std::size_t index) {
+    indices.push_back(index);
+    parts.push_back({nullptr, nullptr, static_cast<std::size_t>(spec.inputs[0].num_elements()), spec.inputs[0].dtype});
+  }
+  const std::vector<DevicePart>& With(const cuda::KernelOperands& operands) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      parts[i].input = operands.inputs[indices[i]];
+      parts[i].output = operands.outputs[indices[i]];
+    }
+    return parts;
+  }
 };
 
 class ExchangeKernel final : public cuda::Kernel {
  public:
   ExchangeKernel(absl::Span<const KernelSpec> specs, std::shared_ptr<NcclGroup> group)
-      : workspace_bytes_(WorkspaceOf(specs)), group_(std::move(group)) {
-    for (std::size_t i = 0; i < specs.size(); ++i) {
-      const std::string& name = specs[i].name;
-      if (name != "process_rank")
-        (name == "all_reduce" ? sums_ : name == "all_gather" ? gathered_ : largest_).Add(i, specs[i]);
+      : is_rank_(specs.front().name == "process_rank"), workspace_bytes_(WorkspaceOf(specs)), group_(std::move(group)) {
+    for (std::size_t i = 0; i < specs.size() && !is_rank_; ++i) {
+      const bool is_largest = specs[i].name == "all_reduce_max";
+      (specs[i].name == "all_reduce" ? sums_ : is_largest ? largest_ : gathers_).Add(specs[i], i);
     }
   }
 
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
 
   absl::Status Enqueue(const cuda::KernelOperands& operands, cuda::LaunchQueue& queue) override {
-    const auto sums = sums_.At(operands), largest = largest_.At(operands), gathered = gathered_.At(operands);
-    if (sums.empty() && largest.empty() && gathered.empty()) {
-      return cuda::EnqueueNumber(queue, static_cast<std::int32_t*>(operands.outputs[0]), group_->rank());
-    }
+    if (is_rank_) return cuda::EnqueueNumber(queue, static_cast<std::int32_t*>(operands.outputs[0]), group_->rank());
     absl::Status status;
-    if (!sums.empty()) status = group_->EnqueueSums(sums, operands.workspace, queue);
-    if (status.ok() && !largest.empty()) status = group_->EnqueueLargest(largest, queue);
-    for (const DevicePart& part : gathered) {
-      if (status.ok()) status = group_->EnqueueGather(part.input, part.output, part.bytes(), queue);
-    }
+    if (!sums_.parts.empty()) status = group_->EnqueueSums(sums_.With(operands), operands.workspace, queue);
+    if (status.ok() && !largest_.parts.empty()) status = group_->EnqueueLargest(largest_.With(operands), queue);
+    if (status.ok() && !gathers_.parts.empty()) status = group_->EnqueueGathers(gathers_.With(operands), queue);
     return status;
   }
 
  private:
+  const bool is_rank_;
   const std::size_t workspace_bytes_;
   const std::shared_ptr<NcclGroup> group_;
-  OperandParts sums_, largest_, gathered_;  ///< none of them: process_rank
+  ExchangedParts sums_, largest_, gathers_;
 };
 
 }  // namespace

@@ -246,7 +246,7 @@ absl::Status SharedMeeting::LookForLoss() const {
     const std::string cause = rank == rank_ ? "" : LossOf(rank);
     if (!cause.empty()) return absl::UnavailableError(absl::StrCat("rank ", rank, cause));
   }
-  return absl::OkStatus();
+  return on_wait_ ? on_wait_(kWaitOfDevice) : absl::OkStatus();
 }
 
 absl::Status SharedMeeting::CheckMissingRank(int rank) const {

@@ -101,6 +101,7 @@ int MainOfDcgan(const TrainOptions& options) {
 
 distributed::Transport TransportOf(const TrainOptions& options) {
   if (options.transport == "shared") return distributed::Transport::kShared;
+  if (options.transport == "nccl") return distributed::Transport::kNccl;
   return options.transport == "mpi" ? distributed::Transport::kMpi : distributed::Transport::kAuto;
 }
 
