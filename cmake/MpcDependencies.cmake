@@ -91,3 +91,18 @@ if(MPC_HAVE_CUDA)
   target_link_libraries(mpc_cudnn INTERFACE "${MPC_CUDNN_LIBRARY}" CUDA::nvrtc)
   target_compile_definitions(mpc_cudnn INTERFACE CUDNN_FRONTEND_SKIP_JSON_LIB)
 endif()
+
+# NCCL is found or not; GPUs of several processes exchange values by it. The library is opened at run time, here or where
+# the loader finds it.
+set(MPC_HAVE_NCCL FALSE)
+if(MPC_HAVE_CUDA AND NOT MPC_NCCL STREQUAL "OFF")
+  find_path(MPC_NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} "$ENV{NCCL_HOME}/include")
+  find_library(MPC_NCCL_LIBRARY NAMES libnccl.so.2 nccl HINTS ${CUDAToolkit_LIBRARY_DIR} "$ENV{NCCL_HOME}/lib")
+  if(MPC_NCCL_INCLUDE_DIR AND MPC_NCCL_LIBRARY)
+    set(MPC_HAVE_NCCL TRUE)
+  endif()
+endif()
+if(MPC_NCCL STREQUAL "ON" AND NOT MPC_HAVE_NCCL)
+  message(FATAL_ERROR "MPC_NCCL=ON, but nccl.h and libnccl.so.2 were not found, or the CUDA backend is not built. NCCL_HOME names their folder; or use -DMPC_NCCL=AUTO or OFF.")
+endif()
+message(STATUS "NCCL: ${MPC_HAVE_NCCL} (MPC_NCCL=${MPC_NCCL})")

@@ -13,4 +13,11 @@ inline bool IsCollective(std::string_view name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
+/// Whether kernels `a` and `b` of the same processes may send their operands in one message: both add or compare, or
+/// both gather. Types and shapes may differ.
+inline bool MayShareMessage(std::string_view a, std::string_view b) {
+  const auto reduces = [](std::string_view name) { return name == "all_reduce" || name == "all_reduce_max"; };
+  return (reduces(a) && reduces(b)) || (a == "all_gather" && b == "all_gather");
+}
+
 }  // namespace mpc

@@ -39,11 +39,15 @@ static void addPrecision(OpPassManager &manager, const CompileOptions &chosen) {
 
 // Recomputation comes behind fusion: a copy of a region sums in the order of its original, so that its bits are the
 // same.
-static void addPlan(OpPassManager &manager, int64_t candidates, bool orders) {
-  manager.addNestedPass<func::FuncOp>(createRecomputePass({candidates}));
+//
+// Buckets come behind the schedule, which knows no messages and would pull them apart. Flat updates come last: they are
+// what stands side by side then.
+static void addPlan(OpPassManager &manager, const CompileOptions &chosen, bool orders) {
+  manager.addNestedPass<func::FuncOp>(createRecomputePass({chosen.recompute}));
   if (!orders)
     return;
   manager.addPass(createSchedulePass());
+  manager.addNestedPass<func::FuncOp>(createBucketsPass({chosen.bucket_mib}));
   manager.addNestedPass<func::FuncOp>(createFlatUpdatesPass());
 }
 
@@ -69,10 +73,12 @@ static void addLayout(OpPassManager &manager, const CompileOptions &chosen, Stag
     fusion.maxOperations = 1;
   manager.addNestedPass<func::FuncOp>(createFusionPass(fusion));
   if (until != Stage::Fused)
-    addPlan(manager, chosen.recompute, /*orders=*/until == Stage::Scheduled);
+    addPlan(manager, chosen, /*orders=*/until == Stage::Scheduled);
 }
 
-void buildPlanPipeline(OpPassManager &manager, int64_t candidates) { addPlan(manager, candidates, /*orders=*/true); }
+void buildPlanPipeline(OpPassManager &manager, const CompileOptions &options) {
+  addPlan(manager, options, /*orders=*/true);
+}
 
 void buildStepPipeline(OpPassManager &manager, const CompileOptions &options, Stage until) {
   if (until == Stage::Traced)
@@ -82,7 +88,8 @@ void buildStepPipeline(OpPassManager &manager, const CompileOptions &options, St
     return;
   manager.addNestedPass<func::FuncOp>(createSinkReluPass());
   manager.addPass(createLossScalePass({options.loss_scale, options.skip, options.unscale, options.num_losses,
-                                       options.accumulation_steps, options.processes}));
+                                       options.accumulation_steps, options.processes, options.gradients_mean,
+                                       options.communication_dtype}));
   // It runs after the wrap, which decides what an optimizer's loss_scale has to divide.
   manager.addPass(createVerifyLossScalePass());
   manager.addPass(createAutodiffPass());

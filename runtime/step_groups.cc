@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "kernels/collective.h"
 #include "runtime/program_binding.h"
 
 namespace mpc::runtime {
@@ -79,8 +80,9 @@ std::vector<const FlatUpdate*> FlatUpdateOfEach(const Program& program, std::siz
 }  // namespace
 
 bool MayShareKernel(const Program& program, const Instruction& a, const Instruction& b) {
-  return a.kernel == b.kernel && a.attributes == b.attributes && SameTypes(program, a.inputs, b.inputs) &&
-         SameTypes(program, a.outputs, b.outputs);
+  if (a.attributes != b.attributes) return false;
+  if (MayShareMessage(a.kernel, b.kernel)) return true;
+  return a.kernel == b.kernel && SameTypes(program, a.inputs, b.inputs) && SameTypes(program, a.outputs, b.outputs);
 }
 
 std::vector<InstructionRange> GroupInstructions(const Program& program, bool (*may_group)(std::string_view),

@@ -19,13 +19,16 @@ struct InstructionRange {
   const FlatUpdate* flat = nullptr;  ///< the flat update that they make up, or null
 };
 
-/// Whether two instructions agree in kernel, attributes, types and used results.
+/// The attribute of collectives that a pass has put into one message: instructions of another number have another one.
+inline constexpr const char* kBucket = "bucket";
+
+/// Whether two instructions agree in kernel, attributes, types and used results. Of those that may share a message
+/// (kernels/collective.h) the attributes alone must agree.
 bool MayShareKernel(const Program& program, const Instruction& a, const Instruction& b);
 
 /// Every instruction of a sequence of `program`, in order. Instructions that follow each other share a range where
-/// three things hold. Their kernel may be grouped (`may_group` of its mnemonic: cpu::MayGroup, cuda::MayGroup). Their
-/// attributes, types and used results agree. None touches what another one writes. The instructions of a flat update
-/// are one range.
+/// three things hold. Their kernel may be grouped (`may_group` of its mnemonic: cpu::MayGroup, cuda::MayGroup).
+/// MayShareKernel holds. None touches what another one writes. The instructions of a flat update are one range.
 std::vector<InstructionRange> GroupInstructions(const Program& program, bool (*may_group)(std::string_view),
                                                 std::size_t sequence = 0);
 

@@ -13,7 +13,7 @@ bundle="$folder/mpc-gpu"
 arch="${ARCH:-sm_90}"
 most_bytes=$((40 << 20))
 
-for needed in bin/mpc-train bin/mpc-run bin/gpu_probe lib/libmpc_cuda.so tests/gpu/gpu_kernel_test; do
+for needed in bin/mpc-train bin/mpc-run bin/gpu_probe lib/libmpc_cuda.so tests/gpu/gpu_kernel_test tests/gpu/gpu_nccl_test; do
   if [[ ! -e "$build/$needed" ]]; then
     echo "gpu_bundle: $build/$needed is missing: build with CUDA first" >&2
     exit 1
@@ -66,7 +66,7 @@ emit gpt2-O2-bf16-b32 gpt2 --data=synthetic --batch-size=32 --amp-level=O2 --dty
 
 # Binaries with the shared libraries that such a machine lacks. cuBLAS and cuDNN are there, the C library is its own,
 # and the compiler's run-time libraries lie apart: gpu_check.sh takes them only where they are needed.
-cp "$build/bin/mpc-run" "$build/bin/gpu_probe" "$build/tests/gpu/gpu_kernel_test" "$bundle/bin/"
+cp "$build/bin/mpc-run" "$build/bin/gpu_probe" "$build"/tests/gpu/gpu_{kernel,nccl}_test "$bundle/bin/"
 cp "$build/lib/libmpc_cuda.so" "$bundle/lib/"
 strip --strip-unneeded "$bundle"/bin/* "$bundle/lib/libmpc_cuda.so"
 ldd "$bundle"/bin/* "$bundle/lib/libmpc_cuda.so" | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |

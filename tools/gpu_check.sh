@@ -3,7 +3,7 @@
 #   ./gpu_check.sh STAGE...     one or several of, best in this order:
 #     first     what is there; LeNet-5 without a graph, each kernel waited for
 #     load      loads alone: how long LeNet-5, ResNet-50 and GPT-2 take to load, in a new process each
-#     truth     every kernel against its reference; whole networks against the CPU
+#     truth     every kernel against its reference; NCCL with one rank; whole networks against the CPU
 #     graph     equal bits with a graph, twice, with 8 steps a launch; overflows; memory; first speeds
 #     sanitize  memcheck and racecheck of the own kernels
 #     explain   where the time goes: per instruction, and hardware counters of the worst kernels
@@ -161,6 +161,7 @@ load() {
 truth() {
   local network
   tool operations 150 kernel_tests
+  part nccl 30 bin/gpu_nccl_test
   for network in lenet5-O0-f32 lenet5-O2-f16 lenet5-O2-bf16 bnnet-O0-f32 bnnet-O2-f16 gpt2-tiny-O0-f32 \
     gpt2-tiny-O2-bf16 resnet18-cifar-O0-f32 resnet18-cifar-O2-f16; do
     tool "parity-$network" 30 compare_devices "$network"

@@ -23,6 +23,8 @@ struct Declared {
 static bool isAnything(Operation *) { return true; }
 template <typename Kind> static bool isA(Operation *op) { return isa<Kind>(op); }
 
+static bool isCollective(Operation *op) { return has<Property::Collective>(op); }
+
 template <typename Kind> static bool is(Attribute given) { return isa<Kind>(given); }
 
 static bool isI64(Attribute given) {
@@ -61,6 +63,7 @@ static ArrayRef<Declared> declaredAttributes() {
       {MpcDialect::HeadChunksAttrHelper::getNameStr(), onFunction, "functions", isPair, "an array of two i64"},
       {MpcDialect::ChainAttrHelper::getNameStr(), isAnything, "", is<UnitAttr>, "a unit attribute"},
       {MpcDialect::FlatGroupAttrHelper::getNameStr(), isA<OptimizerOpInterface>, "optimizers", isI64, "an i64"},
+      {MpcDialect::BucketAttrHelper::getNameStr(), isCollective, "collectives", isI64, "an i64"},
       {MpcDialect::FusionChoiceAttrHelper::getNameStr(), isA<FusionOp>, "regions", isDictionaryOf<isNumberOrNames>,
        "a dictionary of i64 and arrays of strings"},
       {MpcDialect::GradientsAttrHelper::getNameStr(), onFunction, "functions", isDictionaryOf<isNames>,

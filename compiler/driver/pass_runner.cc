@@ -86,7 +86,7 @@ absl::Status runPasses(Module &target, const CompileOptions &options, Stage unti
 absl::Status runPlanning(Module &target, const CompileOptions &options, std::vector<PhaseTime> *phases,
                          std::vector<std::string> *remarks) {
   PassManager manager(target.impl().context.get());
-  buildPlanPipeline(manager, options.recompute);
+  buildPlanPipeline(manager, options);
   return run(manager, target, phases, remarks);
 }
 

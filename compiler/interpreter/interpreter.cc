@@ -232,7 +232,7 @@ absl::Status FunctionInterpreter::runCollectiveOf(Operation &op, absl::Span<cons
   std::vector<Tensor> gave = grid->collect(rank, inputs.empty() ? result : inputs.front());
   if (gave.empty())
     return absl::CancelledError("another process has failed");
-  absl::StatusOr<std::vector<double>> values = runCollective(kernelName(&op), rank, gave);
+  absl::StatusOr<std::vector<double>> values = runCollective(kernelName(&op), rank, gave, rounding);
   if (!values.ok())
     return values.status();
   result.values = *std::move(values);

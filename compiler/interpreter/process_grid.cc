@@ -21,16 +21,28 @@ void ProcessGrid::leave() {
   rendezvous.arrive_and_drop();
 }
 
-absl::StatusOr<std::vector<double>> runCollective(std::string_view name, int64_t rank, absl::Span<const Tensor> gave) {
+// ((0 + 1) + (2 + 3)) + ...
+static Tensor sumOf(absl::Span<const Tensor> terms, reference::Rounding rounding) {
+  if (terms.size() == 1)
+    return terms.front();
+  Tensor sum = sumOf(terms.first(terms.size() / 2), rounding);
+  Tensor upper = sumOf(terms.subspan(terms.size() / 2), rounding);
+  for (auto [total, term] : llvm::zip_equal(sum.values, upper.values))
+    total += term;
+  reference::Round(sum, rounding);
+  return sum;
+}
+
+absl::StatusOr<std::vector<double>> runCollective(std::string_view name, int64_t rank, absl::Span<const Tensor> gave,
+                                                  reference::Rounding rounding) {
   if (name == "process_rank")
     return std::vector<double>{double(rank)};
+  if (name == "all_reduce")
+    return sumOf(gave, rounding).values;
   std::vector<double> result = gave.front().values;
   for (const Tensor &other : gave.subspan(1)) {
     if (name == "all_gather")
       llvm::append_range(result, other.values);
-    else if (name == "all_reduce")
-      for (auto [sum, term] : llvm::zip_equal(result, other.values))
-        sum += term;
     else if (name == "all_reduce_max")
       for (auto [largest, value] : llvm::zip_equal(result, other.values))
         largest = std::max(largest, value);

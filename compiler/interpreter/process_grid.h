@@ -31,8 +31,9 @@ private:
 };
 
 /// The result of collective operation \p name, as kernels have it, of what processes \p gave. \p rank is that of the
-/// process. Errors: no collective operation has this name.
+/// process. Each addition of a sum rounds as \p rounding says. Errors: no collective operation has this name.
 absl::StatusOr<std::vector<double>> runCollective(std::string_view name, int64_t rank,
-                                                  absl::Span<const reference::Tensor> gave);
+                                                  absl::Span<const reference::Tensor> gave,
+                                                  reference::Rounding rounding);
 
 } // namespace mpc

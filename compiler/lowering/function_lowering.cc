@@ -6,6 +6,7 @@
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/lowering/arena_plan.h"
 #include "compiler/lowering/fusion_instruction.h"
+#include "runtime/step_groups.h"
 
 #include <cassert>
 #include <utility>
@@ -154,6 +155,8 @@ absl::Status FunctionLowering::defineOperation(Operation *op) {
     return absl::OkStatus();
   runtime::Instruction instruction = loneInstruction(op, [&](Value v) { return valueId(v); });
   instruction.scope = pathOf(op).str();
+  if (IntegerAttr bucket = dialectOf(op).getBucketAttrHelper().getAttr(op))
+    instruction.attributes.Set(runtime::kBucket, bucket.getInt());
   absl::StatusOr<runtime::InstructionPlan> plan = parts.planned(instruction);
   if (!plan.ok())
     return absl::Status(plan.status().code(), absl::StrCat(plan.status().message(), whyNoRegion(op)));

@@ -17,6 +17,7 @@ StorageAssignment::StorageAssignment(func::FuncOp function, const runtime::Devic
   for (Operation *op : dependences.getOperations())
     if (!isa<ConstantOp>(op))
       instructions.push_back(op);
+  findBuckets();
   placeStateInPlace(function);
 
   size_t end = instructions.size();
@@ -31,14 +32,41 @@ StorageAssignment::StorageAssignment(func::FuncOp function, const runtime::Devic
   for (BlockArgument argument : function.getArguments())
     extend(root(argument), 0);
   for (auto [index, op] : llvm::enumerate(instructions)) {
+    auto [first, last] = runsWith(index);
     for (Value read : dependences.reads(*dependences.numberOf(op)))
-      extend(root(read), index);
-    for (Value result : op->getResults())
-      extend(root(result), index);
+      extend(root(read), last);
+    for (Value result : op->getResults()) {
+      extend(root(result), first);
+      extend(root(result), last);
+    }
   }
   for (Value result : function.getBody().front().getTerminator()->getOperands())
     extend(root(result), end);
   reuseDyingOperands();
+}
+
+void StorageAssignment::findBuckets() {
+  llvm::DenseMap<int64_t, Range> byNumber;
+  auto bucketOf = [](Operation *op) { return dialectOf(op).getBucketAttrHelper().getAttr(op); };
+  for (auto [index, op] : llvm::enumerate(instructions))
+    if (IntegerAttr bucket = bucketOf(op))
+      byNumber.try_emplace(bucket.getInt(), index, index).first->second.second = index;
+  for (auto [index, op] : llvm::enumerate(instructions))
+    if (IntegerAttr bucket = bucketOf(op))
+      buckets[index] = byNumber.lookup(bucket.getInt());
+}
+
+StorageAssignment::Range StorageAssignment::runsWith(size_t index) const {
+  auto known = buckets.find(index);
+  return known == buckets.end() ? Range(index, index) : known->second;
+}
+
+int64_t StorageAssignment::readsAtOnce(Value storage, size_t index) const {
+  auto [first, last] = runsWith(index);
+  int64_t reads = 0;
+  for (Operation *op : ArrayRef(instructions).slice(first, last - first + 1))
+    reads += llvm::count_if(op->getOperands(), [&](Value v) { return root(v) == storage; });
+  return reads;
 }
 
 Value StorageAssignment::root(Value v) const {
@@ -147,6 +175,7 @@ void StorageAssignment::placeStateInPlace(func::FuncOp function) {
 
 void StorageAssignment::reuseDyingOperands() {
   for (auto [index, op] : llvm::enumerate(instructions)) {
+    auto [first, last] = runsWith(index);
     for (OpResult result : op->getResults()) {
       if (root(result) != result || result.use_empty())
         continue;
@@ -154,8 +183,8 @@ void StorageAssignment::reuseDyingOperands() {
         Value candidate = root(operand.get());
         auto life = lives.find(candidate);
         bool temporary = !isa<BlockArgument>(candidate) && !candidate.getDefiningOp<ConstantOp>();
-        bool dies = life != lives.end() && life->second.second == index && life->second.first < index;
-        bool once = llvm::count_if(op->getOperands(), [&](Value v) { return root(v) == candidate; }) == 1;
+        bool dies = life != lives.end() && life->second.second == last && life->second.first < first;
+        bool once = readsAtOnce(candidate, index) == 1;
         bool sameSpec = operand.get().getType() == result.getType() && candidate.getType() == result.getType();
         if (!temporary || !dies || !once || !sameSpec ||
             !mayAlias(op, result.getResultNumber(), operand.getOperandNumber(), target))

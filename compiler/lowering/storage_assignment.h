@@ -22,6 +22,8 @@ bool mayAlias(mlir::Operation *op, unsigned result, unsigned operand, const runt
 ///
 /// BlockDependences says which order keeps updates in place, and who reads which storage. The assignment takes the
 /// order that there is, also one that a user wrote, and copies old state where a reader comes too late.
+///
+/// Collectives of one bucket run at once: what one of them reads or writes has its storage while any of them runs.
 class StorageAssignment {
 public:
   /// A new value that could not be made in the place of the old one.
@@ -43,8 +45,15 @@ public:
   std::vector<FusionAlias> aliases(FusionOp fusion) const;
 
 private:
+  using Range = std::pair<size_t, size_t>;
+
+  void findBuckets();
+  /// The first and the last instruction that run at once with \p index.
+  Range runsWith(size_t index) const;
   void placeStateInPlace(mlir::func::FuncOp function);
   void reuseDyingOperands();
+  /// How many operands of the instructions that run at once with \p index have the root \p storage.
+  int64_t readsAtOnce(mlir::Value storage, size_t index) const;
   /// Empty if result `index` of `update` may overwrite state argument `old`, else the reason why not.
   std::string inPlaceObstacle(mlir::OpResult update, mlir::Value old) const;
   /// The same of how \p update's operation itself reads \p old.
@@ -56,7 +65,8 @@ private:
   BlockDependences dependences;
   std::vector<mlir::Operation *> instructions;
   llvm::DenseMap<mlir::Value, mlir::Value> parent;
-  llvm::DenseMap<mlir::Value, std::pair<size_t, size_t>> lives;
+  llvm::DenseMap<size_t, Range> buckets; ///< by instruction: the first and the last one of its bucket
+  llvm::DenseMap<mlir::Value, Range> lives;
   std::vector<Copy> copies;
 };
 

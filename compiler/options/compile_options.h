@@ -33,6 +33,9 @@ struct CompileOptions {
   std::int64_t num_losses = 1;
   std::int64_t accumulation_steps = 1;
   std::int64_t processes = 1;
+  bool gradients_mean = true;
+  std::string communication_dtype = "f32";
+  std::int64_t bucket_mib = 25;
   bool master_weights = true;
   std::vector<std::string> allow, deny, infer, clear;
   DeviceRates rates;
@@ -90,6 +93,16 @@ template <typename Options, typename Visitor> void visitOptions(Options &given, 
   visit(OptionInfo{"processes", OfPasses,
                    "Processes that train together: each runs the step on rows of its own. A power of two. Default 1."},
         given.processes);
+  visit(OptionInfo{"gradients_mean", OfPasses,
+                   "Divides the sum of gradients over processes by their number. Default true."},
+        given.gradients_mean);
+  visit(OptionInfo{"communication_dtype", OfPasses, "What processes add gradients in: f32, f16 or bf16. Default f32."},
+        given.communication_dtype);
+  visit(
+      OptionInfo{"bucket_mib", OfPasses,
+                 "MiB of gradients that processes exchange in one message. 0: every gradient is a message of its own. "
+                 "Default 25."},
+      given.bucket_mib);
   visit(OptionInfo{"master_weights", OfPasses,
                    "Keeps parameters in f32. false: those that are only used low are stored low. Default true."},
         given.master_weights);

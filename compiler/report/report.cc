@@ -9,6 +9,7 @@
 #include "compiler/report/fusion_table.h"
 #include "compiler/report/gpu_resources.h"
 #include "compiler/report/memory_report.h"
+#include "compiler/report/message_table.h"
 #include "compiler/report/precision_table.h"
 #include "compiler/report/text_table.h"
 #include "compiler/target/targets.h"
@@ -99,6 +100,17 @@ std::string fusion(const FusionTable &table) {
                       " less moved a step)\n", regions.print(), leftOut.print(), "\n");
 }
 
+/// Nothing where the step sends no message.
+std::string messages(const MessageTable &table) {
+  if (table.rows.empty())
+    return "";
+  TextTable text({"message", "operations", "bytes"});
+  for (const MessageRow &row : table.rows)
+    text.add({absl::StrCat(&row - table.rows.data() + 1), places(row.operations), FormatCount(row.bytes)});
+  return absl::StrCat("messages (", table.rows.size(), " a step between ", table.processes, " processes, ",
+                      FormatBytes(table.bytes()), " of each)\n", text.print(), "\n");
+}
+
 /// "assembled by ptxas, no spills", or why not.
 std::string assembly(const GpuResources &table) {
   if (!table.no_ptxas.empty())
@@ -131,9 +143,10 @@ std::string resources(const GpuResources &table) {
   return absl::StrCat("generated kernels (", assembly(table), ")\n", text.print(), "\n");
 }
 
-std::string functionReport(const PrecisionTable &table, const FusionTable &regions, const GpuResources &gpu = {}) {
-  return absl::StrCat(operations(table), "\n", fusion(regions), resources(gpu), casts(table), "\n", matrixWork(table),
-                      "\n", arguments(table));
+std::string functionReport(const PrecisionTable &table, const FusionTable &regions, const MessageTable &sent,
+                           const GpuResources &gpu = {}) {
+  return absl::StrCat(operations(table), "\n", fusion(regions), resources(gpu), messages(sent), casts(table), "\n",
+                      matrixWork(table), "\n", arguments(table));
 }
 
 const ArgumentGroup *findRole(const PrecisionTable &table, Role wanted) {
@@ -166,14 +179,17 @@ std::string wholeReport(const CompileResult &result, const PrecisionTable &table
   const absl::StatusOr<FusionTable> regions = TabulateFusion(result.final_ir, program.name);
   if (!regions.ok())
     return noReport(regions.status());
+  const absl::StatusOr<MessageTable> sent = TabulateMessages(result.final_ir, program.name);
+  if (!sent.ok())
+    return noReport(sent.status());
   absl::StatusOr<GpuResources> gpu = GpuResources();
   if (generatesPtx(program.device))
     gpu = TabulateGpuResources(result.final_ir, program.name, program.arch);
   if (!gpu.ok())
     return noReport(gpu.status());
-  std::string text =
-      absl::StrCat("precision report of @", program.name, " on ", program.device, "\n\n",
-                   functionReport(table, *regions, *gpu), "\n", parameterText(table), "\n\n", MemoryReport(result));
+  std::string text = absl::StrCat("precision report of @", program.name, " on ", program.device, "\n\n",
+                                  functionReport(table, *regions, *sent, *gpu), "\n", parameterText(table), "\n\n",
+                                  MemoryReport(result));
   if (!result.remarks.empty())
     absl::StrAppend(&text, "\nremarks\n  ", absl::StrJoin(result.remarks, "\n  "), "\n");
   return text;
@@ -207,10 +223,11 @@ std::string ModuleReport(const Module &target) {
   for (const std::string &function : FunctionNames(target)) {
     const absl::StatusOr<PrecisionTable> table = TabulatePrecision(target, function);
     const absl::StatusOr<FusionTable> regions = TabulateFusion(target, function);
-    if (!table.ok() || !regions.ok())
+    const absl::StatusOr<MessageTable> sent = TabulateMessages(target, function);
+    if (!table.ok() || !regions.ok() || !sent.ok())
       continue;
     absl::StrAppend(&text, text.empty() ? "" : "\n", "precision report of @", function, "\n\n",
-                    functionReport(*table, *regions), "\n", parameterText(*table), "\n");
+                    functionReport(*table, *regions, *sent), "\n", parameterText(*table), "\n");
   }
   return text.empty() ? "the module has no function with a body\n" : text;
 }

@@ -40,13 +40,16 @@ absl::Status SetAutoParallelContext(const AutoParallelOptions& options) {
   if (mode != ParallelMode::kStandAlone && mode != ParallelMode::kDataParallel) {
     return Refused("parallel_mode", Name(mode), "are kStandAlone and kDataParallel");
   }
-  if (!options.gradients_mean) return Refused("gradients_mean", "false", "is true");
-  if (options.communication_dtype != DType::kF32) {
-    const std::string_view name = DTypeName(options.communication_dtype);
-    return Refused("communication_dtype", {name.data(), name.size()}, "is f32");
+  const DType wire = options.communication_dtype;
+  if (wire != DType::kF32 && wire != DType::kF16 && wire != DType::kBF16) {
+    const std::string_view name = DTypeName(wire);
+    return Refused("communication_dtype", {name.data(), name.size()}, "are f32, f16 and bf16");
   }
-  if (options.reduction != GradientReduction::kOrdered) return Refused("reduction", "kFast", "is kOrdered");
   if (options.loss_weight != LossWeight::kRows) return Refused("loss_weight", "kElements", "is kRows");
+  constexpr std::int64_t kMostMib = std::int64_t{1} << 20;
+  if (options.bucket_mib < 0 || options.bucket_mib > kMostMib) {
+    return Refused("bucket_mib", absl::StrCat(options.bucket_mib), absl::StrCat("are numbers from 0 to ", kMostMib));
+  }
   Context() = options;
   return absl::OkStatus();
 }

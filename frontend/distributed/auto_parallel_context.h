@@ -20,7 +20,7 @@ enum class ParallelMode : std::uint8_t {
 /// In which order gradients are added.
 enum class GradientReduction : std::uint8_t {
   kOrdered,  ///< a balanced tree over the micro-batches of an update: the same bits with any number of ranks
-  kFast,     ///< the order of the transport: the same bits in all ranks, and others with another number of them
+  kFast,     ///< the order of the transport's own: the same bits in all ranks, and others with another number of them
 };
 
 /// What the weight of a micro-batch's loss in an update is.
@@ -31,20 +31,27 @@ enum class LossWeight : std::uint8_t {
 
 /// MindSpore's names. `gradients_mean` is true by default: the update is that of the mean loss over all ranks. So a
 /// learning rate keeps its meaning with any number of ranks. MindSpore's default is false, which adds the ranks'
-/// gradients.
+/// gradients: N ranks update by N times the mean.
+///
+/// `communication_dtype` is f32, f16 or bf16. Of a low type the scaled gradients are rounded to it, and so is each
+/// addition, whichever transport carries it. f16 needs loss scaling. One process does not round so: a low type with
+/// `accumulation_steps` is an error of Train.
 struct AutoParallelOptions {
   ParallelMode parallel_mode = ParallelMode::kStandAlone;
-  bool gradients_mean = true;               ///< divides the sum of gradients by the micro-batches of an update
-  DType communication_dtype = DType::kF32;  ///< the type of gradients on the wire
+  bool gradients_mean = true;               ///< divides the sum of gradients by the number of ranks
+  DType communication_dtype = DType::kF32;  ///< the type in which ranks add gradients
   GradientReduction reduction = GradientReduction::kOrdered;
   LossWeight loss_weight = LossWeight::kRows;
+  /// MiB of gradients that travel as one message, 0 to 1048576. 0: every gradient is a message of its own. It has to be
+  /// the same in all processes, and does not change bits.
+  std::int64_t bucket_mib = 25;
   friend bool operator==(const AutoParallelOptions&, const AutoParallelOptions&) = default;
 };
 
 /// Sets how Models and steps that are made from now on train. It may be called before or after distributed::Init. An
 /// error leaves the context as it was. Errors (INVALID_ARGUMENT), with what was given and what is accepted: a mode but
-/// kStandAlone and kDataParallel. Further errors: gradients_mean = false, another communication_dtype than f32, kFast
-/// and kElements, which are not followed yet.
+/// kStandAlone and kDataParallel, and a bucket_mib out of range. So is a communication_dtype but f32, f16 and bf16, and
+/// kElements, which is not followed yet.
 absl::Status SetAutoParallelContext(const AutoParallelOptions& options);
 /// The defaults again.
 void ResetAutoParallelContext();

@@ -22,6 +22,9 @@ enum class Transport : std::uint8_t {
   kAuto,    ///< kShared where all ranks are on one machine, else kMpi
   kShared,  ///< a mapping that the processes of one machine share
   kMpi,     ///< MPI, of the processes that mpirun or srun has started
+  /// NCCL, for the steps of GPUs; what the hosts tell each other takes the way of kAuto. Init opens the GPU and NCCL.
+  /// With the others the first step that is loaded on a GPU opens NCCL. Steps on the CPU never use it.
+  kNccl,
 };
 
 /// Without `rank`, `size` and `address` the variables of torchrun, Open MPI or Slurm count, in this order. Without a
@@ -46,7 +49,7 @@ struct Options {
 /// Errors (INVALID_ARGUMENT): options or variables that contradict each other or are out of range, with what is
 /// accepted. So are ranks that were given other sizes, transports or versions of mpc. Errors (FAILED_PRECONDITION):
 /// Init was called before, without Finalize behind it; a port in use. Errors (DEADLINE_EXCEEDED): ranks that have not
-/// come.
+/// come. Errors (UNAVAILABLE) of kNccl: a rank without a GPU, without NCCL, or in a build without them.
 absl::Status Init(const Options& options = {});
 /// Leaves the group; MindSpore's `release`. Others that still wait for this process get an error. Init may be called
 /// again with another port, as rank 0 may still listen at the old one. Without Init it does nothing.

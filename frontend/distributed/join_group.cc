@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/cuda/backend_library.h"
 #include "runtime/distributed/mpi/mpi_library.h"
 #include "runtime/distributed/shared_communicator.h"
 #include "runtime/distributed/socket.h"
@@ -65,15 +66,17 @@ absl::string_view Name(Transport transport) {
       return "shared";
     case Transport::kMpi:
       return "mpi";
+    case Transport::kNccl:
+      return "nccl";
   }
   return "unknown";
 }
 
-/// A group of one machine shares a mapping, and other groups need MPI.
+/// What carries the hosts' numbers. A group of one machine shares a mapping, and other groups need MPI.
 absl::StatusOr<Transport> Choose(Transport asked, const ProcessGroup& control) {
   const RankInfo& first = control.ranks().front();
   const bool one_machine = first.local_size == control.size();
-  if (asked == Transport::kAuto) return one_machine ? Transport::kShared : Transport::kMpi;
+  if (asked == Transport::kAuto || asked == Transport::kNccl) return one_machine ? Transport::kShared : Transport::kMpi;
   if (asked == Transport::kMpi || one_machine) return asked;
   const auto other = std::ranges::find_if(
       control.ranks(), [&](const RankInfo& rank) { return rank.host != first.host || rank.machine != first.machine; });
@@ -162,6 +165,11 @@ absl::StatusOr<JoinedGroup> JoinGroup(const Options& options, const std::functio
     return communicator.status();
   }
   group.communicator = *std::move(communicator);
+  if (options.transport != Transport::kNccl) return group;
+  if (absl::Status status = runtime::JoinGpus(group.communicator); !status.ok()) {
+    group.control->ReportFailure(std::string(status.message())).IgnoreError();
+    return status;
+  }
   return group;
 }
 

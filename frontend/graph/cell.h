@@ -130,6 +130,9 @@ class Cell {
   /// Sets the options that a direct call of this Cell compiles with (loss-scale wrap, networks).
   virtual void ConfigureStep(mpc::internal::StepOptions& options) {}
 
+  /// What this Cell's `Construct` traces, where objects of its class trace different things.
+  virtual std::string variant() const { return ""; }
+
   /// True if this Cell's name for a sub-cell is left out of paths (wrappers such as WithLossCell).
   virtual bool transparent() const { return false; }
 

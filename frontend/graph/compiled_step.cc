@@ -13,6 +13,7 @@
 #include "frontend/graph/device_rates.h"
 #include "frontend/graph/eager.h"
 #include "frontend/graph/step_scaler.h"
+#include "kernels/communicator.h"
 
 namespace mpc::internal {
 namespace {
@@ -25,6 +26,7 @@ class StructureWriter : public nn::internal::MemberVisitor {
     absl::StrAppend(&out_, "|", name, ":", cell.TypeName(), cell.training() ? "+" : "-");
     if (cell.to_float().has_value()) absl::StrAppend(&out_, std::string(DTypeName(*cell.to_float())));
     if (cell.recompute()) absl::StrAppend(&out_, "recompute");
+    absl::StrAppend(&out_, cell.variant());
     if (cell.amp_session() != nullptr) absl::StrAppend(&out_, "amp", cell.amp_session()->id);
     absl::StrAppend(&out_, "{");
     cell.VisitMembers(*this);
@@ -39,6 +41,13 @@ class StructureWriter : public nn::internal::MemberVisitor {
  private:
   std::string& out_;
 };
+
+StepProcesses ProcessesOf(const StepOptions& options) {
+  return {.count = options.load.communicator == nullptr ? 1 : options.load.communicator->size(),
+          .shares_gradients = options.compile.processes > 1,
+          .is_wrapped = options.compile.loss_scale != "none",
+          .accumulation_steps = options.compile.accumulation_steps};
+}
 
 std::string NameAt(const std::vector<std::string>& names, std::size_t index, const char* prefix) {
   return index < names.size() ? names[index] : absl::StrCat(prefix, index);
@@ -65,7 +74,8 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
                .registered = root != nullptr ? std::optional(parameters) : std::nullopt,
                .optimizers = options.optimizers,
                .records = options.records,
-               .divided_scale = options.divided_scale});
+               .divided_scale = options.divided_scale,
+               .processes = ProcessesOf(options)});
   if (!parameters.empty()) trace.AddInitState(parameters);
   trace.BeginStep(options.name);
   std::vector<Tensor> arguments;
@@ -294,6 +304,8 @@ std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const Ste
   for (const Tensor& input : inputs) absl::StrAppend(&key, "|", input.spec().ToString());
   absl::StrAppend(&key, compiler::programKey(options.compile), "|", options.load.graph, "|",
                   options.load.steps_per_launch);
+  // A Program stays with its group, which it keeps: no other one has this address meanwhile.
+  if (options.load.communicator != nullptr) absl::StrAppend(&key, "|", absl::Hex(options.load.communicator.get()));
   if (options.network_outputs.has_value()) absl::StrAppend(&key, "|", std::string(DTypeName(*options.network_outputs)));
   for (const std::string& record : options.records) absl::StrAppend(&key, "|", record);
   if (root != nullptr) StructureWriter(key).Visit("", *root);

@@ -4,11 +4,14 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/distributed/auto_parallel_context.h"
+#include "frontend/distributed/distributed.h"
 #include "frontend/graph/amp_session.h"
 #include "frontend/graph/cell.h"
 #include "frontend/graph/compiled_step.h"
 #include "frontend/graph/context.h"
 #include "frontend/graph/tensor_node.h"
+#include "kernels/communicator.h"
 
 namespace mpc {
 namespace internal {
@@ -33,6 +36,14 @@ absl::Status CheckConcrete(const std::vector<Tensor>& inputs) {
   return absl::OkStatus();
 }
 
+/// Runs `cell` with the other processes of the group, if there is one.
+void UseGroup(const nn::Cell& cell, StepOptions& options) {
+  options.load.communicator = distributed::internal::GetCommunicator();
+  const bool is_parallel = GetAutoParallelContext().parallel_mode == ParallelMode::kDataParallel;
+  if (options.load.communicator == nullptr || !is_parallel || !cell.is_training_step()) return;
+  options.compile.processes = options.load.communicator->size();
+}
+
 std::vector<Tensor> OutputsOf(const CompiledStep& step) {
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < step.num_outputs(); ++i) outputs.push_back(step.Output(i));
@@ -46,6 +57,7 @@ std::vector<Tensor> RunOperation(std::string_view op, const std::vector<Tensor>&
   absl::Status status = CheckConcrete(operands);
   if (status.ok()) {
     StepOptions options;
+    options.load.communicator = distributed::internal::GetCommunicator();
     auto function = [&](const std::vector<Tensor>& inputs) {
       return Trace::Current()->Emit(op, inputs, attributes, result_dtype);
     };
@@ -84,6 +96,7 @@ std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& 
     options.rng = programs.rng;
     options.pass_state = programs.pass_state;
     mpc::internal::UseDevice(GetContext().device, options);
+    mpc::internal::UseGroup(cell, options);
     cell.ConfigureStep(options);
     status = amp::internal::ApplySession(cell, options);
     auto step = programs.steps.find(mpc::internal::StepKey(&cell, inputs, options));

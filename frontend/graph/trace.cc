@@ -18,6 +18,7 @@ Trace::Trace(const TraceOptions& options)
       updates_(options.divided_scale),
       report_(graph_, options.records),
       training_(options.training),
+      processes_(options.processes),
       previous_(current_trace) {
   current_trace = this;
 }

@@ -23,6 +23,15 @@
 
 namespace mpc::internal {
 
+/// The processes that run a step at once.
+struct StepProcesses {
+  std::int64_t count = 1;
+  bool shares_gradients = false;        ///< the compiler replaces gradients by those of all processes
+  bool gradients_mean = true;           ///< by their mean; else by their sum
+  bool is_wrapped = false;              ///< the compiler scales the loss, and skips updates
+  std::int64_t accumulation_steps = 1;  ///< micro-batches of an update that each process computes
+};
+
 struct TraceOptions {
   std::vector<const nn::Cell*> networks;  ///< the Cells that an AMP level acts in
   std::optional<DType> network_outputs;   ///< what their floating outputs are rounded to
@@ -33,6 +42,7 @@ struct TraceOptions {
   std::vector<Parameter> optimizers;    ///< step counters of the optimizers whose prefixes come first
   std::vector<std::string> records;     ///< records that are made on request
   std::optional<double> divided_scale;  ///< loss scale of the wrap that optimizers divide out
+  StepProcesses processes;
 };
 
 /// Records operations, Cells and state while it is the current trace of its thread. The first error is kept with the
@@ -66,6 +76,7 @@ class Trace {
   /// True in the step itself, false in a function that is differentiated.
   bool in_step() const { return graph_.in_step(); }
   bool training() const { return training_; }
+  const StepProcesses& processes() const { return processes_; }
 
   // Cells.
   void EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs);
@@ -101,6 +112,7 @@ class Trace {
   StepReport report_;
   TraceLocals locals_;
   bool training_;
+  StepProcesses processes_;
   Trace* previous_;
 };
 

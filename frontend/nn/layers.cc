@@ -103,21 +103,33 @@ BatchNorm::BatchNorm(std::int64_t num_features, int rank, const BatchNormOptions
       momentum_(options.momentum) {}
 
 Tensor BatchNorm::Construct(const Tensor& x) {
-  if (x.rank() != rank_ || x.dim(1) != num_features_) {
-    return Reject(absl::StrCat(TypeName(), " expects a rank-", rank_, " tensor with ", num_features_,
-                               " channels on axis 1, got ", x.spec().ToString()),
+  const bool has_rank = rank_ == 0 ? x.rank() == 2 || x.rank() == 4 : x.rank() == rank_;
+  if (!has_rank || x.dim(1) != num_features_) {
+    return Reject(absl::StrCat(TypeName(), " expects a rank-", rank_ == 0 ? "2 or rank-4" : absl::StrCat(rank_),
+                               " tensor with ", num_features_, " channels on axis 1, got ", x.spec().ToString()),
                   x);
   }
   auto* trace = mpc::internal::Trace::Current();
   if (!training()) {
     return trace->Emit("batch_norm_infer", {x, gamma, beta, moving_mean, moving_variance}, {{"epsilon", eps_}})[0];
   }
-  const std::int64_t count = x.size() / num_features_;
+  const mpc::internal::StepProcesses& group = trace->processes();
+  if (synchronized_ && group.accumulation_steps > 1) {
+    return Reject(absl::StrCat("a synchronized ", TypeName(), " normalises by the rows of all ", group.count,
+                               " processes at once, and each accumulates ", group.accumulation_steps,
+                               " micro-batches of an update; take accumulation_steps = 1, or a BatchNorm that is not "
+                               "synchronized"),
+                  x);
+  }
+  const std::int64_t processes = synchronized_ ? group.count : 1;
+  const std::int64_t count = x.size() / num_features_ * processes;
   if (count < 2) {
     return Reject(
         absl::StrCat(TypeName(), " needs more than one value a channel while training, got ", x.spec().ToString()), x);
   }
-  const std::vector<Tensor> results = trace->Emit("batch_norm_train", {x, gamma, beta}, {{"epsilon", eps_}});
+  const std::vector<Tensor> results = processes > 1
+                                          ? NormaliseByAll(x, processes)
+                                          : trace->Emit("batch_norm_train", {x, gamma, beta}, {{"epsilon", eps_}});
   trace->state().DeferUpdate("batch_norm_running_update", {moving_mean, moving_variance}, {results[1], results[2]},
                              {{"momentum", momentum_}, {"count", count}});
   return results[0];

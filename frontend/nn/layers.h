@@ -86,18 +86,27 @@ struct BatchNormOptions {
 class BatchNorm : public Cell {
  public:
   MPC_CELL(BatchNorm, gamma, beta, moving_mean, moving_variance)
+  /// `rank` is that of the input, 2 or 4; 0 takes both.
   BatchNorm(std::int64_t num_features, int rank, const BatchNormOptions& options);
   Tensor Construct(const Tensor& x);
+  /// From now on batch statistics are those of the rows of all processes, as SyncBatchNorm has them.
+  void Synchronize();
+  bool synchronized() const { return synchronized_; }
+  std::string variant() const override { return synchronized_ ? "synchronized" : ""; }
   Parameter gamma;
   Parameter beta;
   Parameter moving_mean;
   Parameter moving_variance;
 
  private:
+  /// y, mean and biased variance by the rows of `processes` processes, of which there are several.
+  std::vector<Tensor> NormaliseByAll(const Tensor& x, std::int64_t processes);
+
   std::int64_t num_features_;
   int rank_;
   double eps_;
   double momentum_;
+  bool synchronized_ = false;
 };
 
 /// Batch normalisation of [N, C].

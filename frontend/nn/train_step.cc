@@ -1,5 +1,6 @@
 #include "frontend/nn/train_step.h"
 
+#include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/graph/compiled_step.h"
 #include "frontend/nn/loss.h"
 
@@ -81,6 +82,11 @@ std::vector<Tensor> TrainOneStepCell::GradWithSens(std::vector<Tensor> tensors) 
   const Tensor cotangent = tensors.back();
   tensors.pop_back();
   return ops::ValueAndGrad(network, weights, tensors, cotangent).gradients;
+}
+
+std::vector<Tensor> TrainOneStepCell::grad_reducer(std::vector<Tensor> gradients) const {
+  if (GetAutoParallelContext().parallel_mode != ParallelMode::kDataParallel) return gradients;
+  return DistributedGradReducer()(gradients);
 }
 
 void TrainOneStepCell::ConfigureStep(mpc::internal::StepOptions& options) {

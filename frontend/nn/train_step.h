@@ -10,6 +10,7 @@
 #include "frontend/graph/loss_scale.h"
 #include "frontend/graph/ops.h"
 #include "frontend/nn/clip.h"
+#include "frontend/nn/grad_reducer.h"
 #include "frontend/nn/optimizer.h"
 
 namespace mpc::nn {
@@ -101,8 +102,10 @@ class TrainOneStepCell : public TrainingStep {
     (internal::AppendInput(inputs_and_sens, tensors), ...);
     return GradWithSens(std::move(tensors));
   }
-  /// Gradients summed over devices: the identity on one device.
-  std::vector<Tensor> grad_reducer(std::vector<Tensor> gradients) const { return gradients; }
+  /// The means of `gradients` over processes, where SetAutoParallelContext asks for kDataParallel; else `gradients`.
+  /// In data parallel a step averages its gradients by itself, as DistributedGradReducer says. So a `Construct` need
+  /// not call this. One that does, as MindSpore's do, averages them once.
+  std::vector<Tensor> grad_reducer(std::vector<Tensor> gradients) const;
 
   CellFunction network;
   Optimizer& optimizer;

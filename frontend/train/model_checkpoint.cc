@@ -212,6 +212,7 @@ absl::Status Model::Impl::ShareStart(const Model& model, std::int64_t epochs, co
                                   std::pair("loss scale ", &own.loss_scale), std::pair("", &own.step)}) {
     for (const auto& [key, value] : *map) settings.push_back(absl::StrCat(name, key, ": ", value));
   }
+  for (const std::string& setting : processes.Settings()) settings.push_back(setting);
   for (const Parameter& entry : state) {
     settings.push_back(absl::StrCat(entry.name(), ": ", entry.traced_spec().ToString()));
   }

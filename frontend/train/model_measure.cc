@@ -45,6 +45,7 @@ absl::StatusOr<std::vector<ValueStatistics>> Model::Impl::Measure(const std::vec
   options.compile.instrument = true;
   // A process measures what it computes of its own rows. The others may not measure.
   options.compile.processes = 1;
+  options.load.communicator = nullptr;
   if (measure.full_precision) {
     options.compile.level = "O0";
     options.compile.keep_batchnorm_fp32.clear();

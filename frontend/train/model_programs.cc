@@ -1,6 +1,7 @@
 // Which Programs a Model compiles, and with which options.
 
 #include "absl/strings/str_cat.h"
+#include "frontend/distributed/distributed.h"
 #include "frontend/graph/amp_session.h"
 #include "frontend/graph/device_rates.h"
 #include "frontend/train/model_impl.h"
@@ -38,7 +39,11 @@ StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) c
   train.compile.num_losses = precision.num_losses;
   train.compile.accumulation_steps = options.accumulation_steps;
   train.compile.processes = processes.size();
-  train.load.communicator = processes.communicator();
+  train.compile.bucket_mib = processes.options().bucket_mib;
+  train.compile.gradients_mean = processes.options().gradients_mean;
+  train.compile.communication_dtype = std::string(DTypeName(processes.options().communication_dtype));
+  // Where training is not spread over the group, a step may still exchange tensors in it.
+  train.load.communicator = processes.size() > 1 ? processes.communicator() : distributed::internal::GetCommunicator();
   if (scaler != nullptr) train.scaler = scaler->state();
   for (const auto& more : more_scalers)
     train.scaler.insert(train.scaler.end(), more->state().begin(), more->state().end());

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/distributed/distributed.h"
 #include "frontend/distributed/exchange.h"
+#include "runtime/distributed/any_order_communicator.h"
 
 namespace mpc::internal {
 namespace {
@@ -25,8 +25,21 @@ std::atomic<std::int64_t> runs_begun{0};
 std::int64_t ProcessTraining::runs() { return runs_begun; }
 
 ProcessTraining ProcessTraining::FromContext() {
-  const bool shares = GetAutoParallelContext().parallel_mode == ParallelMode::kDataParallel;
-  return ProcessTraining(shares ? distributed::internal::GetCommunicator() : nullptr);
+  const AutoParallelOptions& options = GetAutoParallelContext();
+  if (options.parallel_mode != ParallelMode::kDataParallel) return ProcessTraining(nullptr);
+  std::shared_ptr<Communicator> group = distributed::internal::GetCommunicator();
+  if (group != nullptr && options.reduction == GradientReduction::kFast) {
+    group = std::make_shared<distributed::AnyOrderCommunicator>(std::move(group));
+  }
+  return ProcessTraining(std::move(group), options);
+}
+
+std::vector<std::string> ProcessTraining::Settings() const {
+  return {absl::StrCat("bucket_mib: ", options_.bucket_mib),
+          absl::StrCat("gradients_mean: ", options_.gradients_mean ? "true" : "false"),
+          absl::StrCat("communication_dtype: ", std::string(DTypeName(options_.communication_dtype))),
+          absl::StrCat("reduction: ", options_.reduction == GradientReduction::kFast ? "kFast" : "kOrdered"),
+          absl::StrCat("loss_weight: ", options_.loss_weight == LossWeight::kElements ? "kElements" : "kRows")};
 }
 
 absl::Status ProcessTraining::Run(const std::function<absl::Status()>& run) const {

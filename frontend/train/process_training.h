@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/graph/parameter.h"
 #include "frontend/train/metric.h"
 #include "frontend/train/run_context.h"
@@ -21,14 +22,20 @@ namespace mpc::internal {
 /// sent to the other ranks at the ends of steps and epochs. Errors: those of the communicator.
 class ProcessTraining {
  public:
-  explicit ProcessTraining(std::shared_ptr<Communicator> processes) : processes_(std::move(processes)) {}
-  /// The group of distributed::Init where SetAutoParallelContext asks for kDataParallel, else this process alone.
+  explicit ProcessTraining(std::shared_ptr<Communicator> processes, const AutoParallelOptions& options = {})
+      : processes_(std::move(processes)), options_(options) {}
+  /// The group of distributed::Init where SetAutoParallelContext asks for kDataParallel, with its options. Otherwise
+  /// this process alone.
   static ProcessTraining FromContext();
 
   int size() const { return processes_ == nullptr ? 1 : processes_->size(); }
   int rank() const { return processes_ == nullptr ? 0 : processes_->rank(); }
   bool is_first() const { return rank() == 0; }
+  /// What carries numbers, in the order of additions that the options ask for.
   const std::shared_ptr<Communicator>& communicator() const { return processes_; }
+  const AutoParallelOptions& options() const { return options_; }
+  /// The options that ranks must agree on, as CompareSettings takes them.
+  std::vector<std::string> Settings() const;
 
   /// Calls `run`, a whole call of Train. Its error, or an exception that leaves it, is told to the others, which then
   /// wait for this process no longer, and no run begins in the group any more. An error of waiting names the process
@@ -54,6 +61,7 @@ class ProcessTraining {
 
  private:
   std::shared_ptr<Communicator> processes_;  ///< null: this one alone
+  AutoParallelOptions options_;
 };
 
 }  // namespace mpc::internal

@@ -62,13 +62,14 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateKernel(const KernelSpec& spec, con
 std::vector<std::string> CandidateChoices(const KernelSpec& spec, const KernelOptions& options = {});
 
 /// True if several instructions of kernel `name` may become one call. They must follow each other, agree in types and
-/// attributes, and be independent. The optimizers do so: one parallel region serves all parameters.
+/// attributes, and be independent. The optimizers do so: one parallel region serves all parameters. Collectives do so
+/// with those whose message they may share (kernels/collective.h): one message has all operands.
 bool MayGroup(std::string_view name);
 
-/// One kernel for all of `specs`, which agree in name, attributes, types and used results, not in shapes. Its operands
-/// are those of the first spec, then those of the second, and so on. Its results are bit for bit those of separate
-/// calls. It needs no workspace. Errors: INVALID_ARGUMENT without specs; UNIMPLEMENTED where the kernel is not grouped
-/// or lacks a type.
+/// One kernel for all of `specs`, which agree in name, attributes, types and used results, not in shapes. Those of one
+/// message need not agree in name and types. Its operands are those of the first spec, then those of the second, and so
+/// on. Its results are bit for bit those of separate calls. It needs no workspace. Errors: INVALID_ARGUMENT without
+/// specs; UNIMPLEMENTED where the kernel is not grouped or lacks a type.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGroupKernel(absl::Span<const KernelSpec> specs);
 
 /// Every mnemonic that has a CPU kernel, sorted.

@@ -1,10 +1,14 @@
-// all_reduce, all_reduce_max, all_gather, process_rank of one process: copies, and a zero. GPUs do not exchange values
-// with other processes yet.
+// all_reduce, all_reduce_max, all_gather, process_rank of one process: copies, and a zero. Several processes also need
+// an exchange, which the runtime enqueues between the parts in collectives.h.
 #include <cstdint>
+#include <limits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/collectives.h"
 #include "kernels/cuda/device_language.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/map.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/known_attributes.h"
 
@@ -14,36 +18,69 @@ namespace {
 absl::Status CheckAlone(const KernelSpec& spec) {
   const std::int64_t processes = spec.attributes.Get(attribute::kProcesses);
   if (processes == 1) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " has no CUDA kernel for ", processes,
-                                               " processes; several processes train on the device \"cpu\""));
+  return absl::FailedPreconditionError(absl::StrCat("mpc.", spec.name, " for ", processes,
+                                                    " processes is no kernel by itself; a group of GPUs makes it"));
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateCopy(const KernelSpec& spec, const KernelContext&) {
-  if (absl::Status status = CheckAlone(spec); !status.ok()) return status;
-  if (spec.inputs[0].dtype != spec.outputs[0].dtype) return UnsupportedTypes(spec);
-  return MakeKernel([bytes = spec.outputs[0].bytes()](const KernelOperands& operands, LaunchQueue& queue) {
-    if (bytes == 0 || operands.inputs[0] == operands.outputs[0]) return absl::OkStatus();
-    return queue.Copy(operands.outputs[0], operands.inputs[0], bytes);
+/// One copy for each of `specs`.
+absl::StatusOr<std::unique_ptr<Kernel>> CreateCopies(absl::Span<const KernelSpec> specs, const KernelContext&) {
+  std::vector<std::size_t> bytes;
+  for (const KernelSpec& spec : specs) {
+    if (absl::Status status = CheckAlone(spec); !status.ok()) return status;
+    if (spec.inputs[0].dtype != spec.outputs[0].dtype) return UnsupportedTypes(spec);
+    bytes.push_back(spec.outputs[0].bytes());
+  }
+  return MakeKernel([bytes](const KernelOperands& operands, LaunchQueue& queue) {
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      if (bytes[i] == 0 || operands.inputs[i] == operands.outputs[i]) continue;
+      if (absl::Status status = queue.Copy(operands.outputs[i], operands.inputs[i], bytes[i]); !status.ok()) {
+        return status;
+      }
+    }
+    return absl::OkStatus();
   });
 }
 
-__global__ void RankKernel(std::int32_t* rank) { *rank = 0; }
+absl::StatusOr<std::unique_ptr<Kernel>> CreateCopy(const KernelSpec& spec, const KernelContext& context) {
+  return CreateCopies({&spec, 1}, context);
+}
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateProcessRank(const KernelSpec& spec, const KernelContext&) {
   if (absl::Status status = CheckAlone(spec); !status.ok()) return status;
   return MakeKernel([](const KernelOperands& operands, LaunchQueue& queue) {
-    LaunchShape shape;
-    shape.threads = 1;
-    return launch(queue, &RankKernel, shape, static_cast<std::int32_t*>(operands.outputs[0]));
+    return EnqueueNumber(queue, static_cast<std::int32_t*>(operands.outputs[0]), 0);
   });
 }
 
+__global__ void NumberKernel(std::int32_t* place, std::int32_t number) { *place = number; }
+
+/// A GPU's own pattern of what is not a number depends on the operands.
+struct SumOfTwo {
+  __device__ __forceinline__ float operator()(float low, float high) const {
+    const float sum = low + high;
+    return sum == sum ? sum : std::numeric_limits<float>::quiet_NaN();
+  }
+};
+
 }  // namespace
+
+absl::Status EnqueueSum(LaunchQueue& queue, DType dtype, const void* low, const void* high, void* output,
+                        std::int64_t elements) {
+  return Map<2>(queue, {{{low, dtype}, {high, dtype}}, {output, dtype}}, SumOfTwo(), elements);
+}
+
+absl::Status EnqueueNumber(LaunchQueue& queue, std::int32_t* place, std::int32_t number) {
+  LaunchShape shape;
+  shape.threads = 1;
+  return launch(queue, &NumberKernel, shape, place, number);
+}
 
 void RegisterCollectives(Registry& registry) {
   registry.Add("all_reduce", CreateCopy, {{0, 0}});
+  registry.AddGroup("all_reduce", CreateCopies);
   registry.Add("all_reduce_max", CreateCopy, {{0, 0}});
-  registry.Add("all_gather", CreateCopy, {{0, 0}});
+  registry.AddGroup("all_reduce_max", CreateCopies);
+  registry.Add("all_gather", CreateCopy);
   registry.Add("process_rank", CreateProcessRank);
 }
 

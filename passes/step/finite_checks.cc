@@ -4,6 +4,11 @@
 // becomes
 //   %l, %dw = mpc.value_and_grad @loss(%w, %x) seed(%scale) {wrt = array<i64: 0>} : ...
 //   %finite, %first_bad = mpc.all_finite %scale, %l, %dw : ...
+//
+// Sums over processes that may overflow get a check of their own, which has no loss:
+//   %finite_sum, %first_bad_sum = mpc.all_finite %one, %zero, %sum : ...
+//   %first_bad_of_both = mpc.merge_checks %first_bad, %first_bad_sum : tensor<i32>
+//   %finite_both = mpc.equal %first_bad_of_both, %none : ...
 #include "passes/step/finite_checks.h"
 
 using namespace mlir;
@@ -28,6 +33,21 @@ void FiniteChecks::addCheck(const GradientRequest &asked, unsigned request) {
   auto check = AllFiniteOp::create(builder, asked.op->getLoc(), types, checked);
   checks.push_back(check);
   findings.push_back(microSteps.soFar(request, {check.getFinite(), check.getFirstBad()}));
+}
+
+void FiniteChecks::addCheckOfSums(unsigned request, ArrayRef<Value> sums, bool areScaled) {
+  OpBuilder &builder = edit.builder;
+  auto number = [&](float value) -> Value {
+    RankedTensorType type = scalarType(builder.getF32Type());
+    return ConstantOp::create(builder, edit.loc, type, DenseElementsAttr::get(type, builder.getF32FloatAttr(value)));
+  };
+  Type flag = scalarType(builder.getI1Type()), position = scalarType(builder.getI32Type());
+  SmallVector<Value> checked{areScaled ? scalers.scaleOf(request) : number(1), number(0)};
+  llvm::append_range(checked, sums);
+  auto check = AllFiniteOp::create(builder, edit.loc, TypeRange{flag, position}, checked);
+  ValueRange both{findings[request].firstBad, check.getFirstBad()};
+  Value firstBad = MergeChecksOp::create(builder, edit.loc, position, both);
+  findings[request] = {EqualOp::create(builder, edit.loc, flag, firstBad, edit.constant(-1)), firstBad};
 }
 
 Operation *FiniteChecks::endOf(unsigned request) const {

@@ -57,6 +57,14 @@ private:
       return getOperation().emitError() << "accumulation-steps must be at least 1, got " << int64_t(accumulationSteps);
     if (processes < 1 || !llvm::isPowerOf2_64(uint64_t(processes)))
       return getOperation().emitError() << "processes must be a power of two, got " << int64_t(processes);
+    if (communicationDtype != "f32" && communicationDtype != "f16" && communicationDtype != "bf16")
+      return getOperation().emitError() << "unknown communication-dtype '" << communicationDtype
+                                        << "'; choose f32, f16 or bf16";
+    if (communicationDtype != "f32" && accumulationSteps > 1)
+      return getOperation().emitError() << "communication-dtype=" << communicationDtype
+                                        << " rounds sums over processes, and accumulation-steps="
+                                        << int64_t(accumulationSteps)
+                                        << " adds in f32: choose f32, or one micro-step in each process";
     if (processes > 1 && accumulationSteps > 1)
       return getOperation().emitError() << int64_t(processes)
                                         << " processes cannot accumulate yet: accumulation-steps is "
@@ -64,12 +72,29 @@ private:
     return success();
   }
 
+  GradientExchange exchange() {
+    Builder builder(&getContext());
+    FloatType low = communicationDtype == "f16"    ? FloatType(builder.getF16Type())
+                    : communicationDtype == "bf16" ? FloatType(builder.getBF16Type())
+                                                   : FloatType();
+    return {processes, gradientsMean, low};
+  }
+
+  // Nothing would skip the update of a sum that has overflowed.
+  LogicalResult checkLowSum(func::FuncOp function, const ProcessMean &sharing, bool isChecked) {
+    if (isChecked || !sharing.addsLow() || communicationDtype != "f16")
+      return success();
+    return function.emitError() << "'" << function.getName()
+                                << "' has no loss scale: an f16 sum of its gradients may overflow, and no check would"
+                                   " see it; communication-dtype may be bf16 or f32";
+  }
+
   LogicalResult wrap(func::FuncOp function) {
     StepFlow flow(function);
     auto marked = dialectOf(function).getProcessesAttrHelper();
     if (flow.getRequests().empty() || accumulates(function) || marked.isAttrPresent(function))
       return success();
-    ProcessMean sharing(processes);
+    ProcessMean sharing(exchange());
     if (!sharing.isAlone()) {
       if (failed(sharing.shareState(function, flow)))
         return failure();
@@ -84,13 +109,15 @@ private:
         shareTracedScaling(function, sharing);
       return success();
     }
-    WrapOptions options{mode != "none", skip, unscale, numLosses, accumulationSteps, processes};
+    WrapOptions options{mode != "none", skip, unscale, numLosses, accumulationSteps, exchange()};
     for (const GradientRequest &request : flow.getRequests()) {
       if (!options.scaled || matchPattern(request.seed().get(), m_OneFloat()))
         continue;
       request.op->emitRemark() << "the step has a seed of its own: it is not wrapped in loss scaling";
       options.scaled = false;
     }
+    if (failed(checkLowSum(function, sharing, options.scaled)))
+      return failure();
     if (!options.scaled && accumulationSteps == 1 && sharing.isAlone())
       return success();
     return wrapStep(function, flow, options);

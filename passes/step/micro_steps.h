@@ -14,12 +14,15 @@ namespace mpc {
 /// Elsewhere addNumber, soFar and appendResults leave the builder behind what they add.
 class MicroSteps {
 public:
-  MicroSteps(StepEdit &edit, int64_t count, int64_t processes) : edit(edit), count(count), processes(processes) {}
+  MicroSteps(StepEdit &edit, int64_t count, GradientExchange exchange)
+      : edit(edit), count(count), processes(exchange) {}
 
   /// Whether the function runs several times a step.
   bool accumulates() const { return count > 1; }
   /// Whether updates read a mean of gradients, over micro-steps or processes.
   bool takesMeans() const { return accumulates() || !processes.isAlone(); }
+  /// The processes that run micro-steps at once.
+  const ProcessMean &getProcesses() const { return processes; }
   /// Adds the number of the micro-step. It precedes the methods below.
   void addNumber();
   /// The number of the micro-step, from 0. Null: there is one.
@@ -33,7 +36,7 @@ public:
   Finding soFar(unsigned request, Finding found);
   /// In the last micro-step the mean of gradient \p position of \p request over all micro-steps and processes. Before
   /// it, a value that follows from the micro-steps so far. It is built where the builder stands. \p term is the
-  /// unscaled gradient. Sums are f32, and the result has the type of \p term.
+  /// unscaled gradient, or the scaled one where processes add low. The result has the type of \p term.
   mlir::Value meanSoFar(unsigned request, unsigned position, mlir::Value term);
   /// What state \p old was before the first micro-step. It is built once, behind \p old or, for an argument, behind a
   /// comparison of addNumber. The builder stays where it stands.

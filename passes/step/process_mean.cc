@@ -13,15 +13,24 @@
 //   %u = mpc.unscale %dw, %scale : ...
 //   %share = mpc.mul_scalar %u {value = 0.5} : ...
 //   %mean = mpc.all_reduce %share {processes = 2} : ...
+//
+// A sum has no %share. With communication-dtype=f16 the scaled gradients are added, and the mean is unscaled then.
+//
+//   %share = mpc.mul_scalar %dw {value = 0.5} : tensor<4xf32>
+//   %low = mpc.cast %share : (tensor<4xf32>) -> tensor<4xf16>
+//   %sum = mpc.all_reduce %low {processes = 2} : tensor<4xf16>
+//   %mean = mpc.cast %sum : (tensor<4xf16>) -> tensor<4xf32>
 #include "passes/step/process_mean.h"
 
 using namespace mlir;
 
 namespace mpc {
 
-static RankedTensorType f32Like(Value v) {
+static Value castTo(OpBuilder &builder, Location loc, FloatType element, Value v) {
   auto type = cast<RankedTensorType>(v.getType());
-  return type.clone(Float32Type::get(type.getContext()));
+  if (type.getElementType() == element)
+    return v;
+  return CastOp::create(builder, loc, type.clone(element), v);
 }
 
 static Value code(OpBuilder &builder, Location loc, int32_t number) {
@@ -32,11 +41,16 @@ static Value code(OpBuilder &builder, Location loc, int32_t number) {
 Value ProcessMean::mean(OpBuilder &builder, Location loc, Value gradient) const {
   if (isAlone())
     return gradient;
-  RankedTensorType type = f32Like(gradient);
-  Value wide = type == gradient.getType() ? gradient : CastOp::create(builder, loc, type, gradient).getY();
-  Value share = MulScalarOp::create(builder, loc, type, wide, APFloat(1.0f / float(processes)));
-  Value total = AllReduceOp::create(builder, loc, type, share, uint64_t(processes));
-  return type == gradient.getType() ? total : CastOp::create(builder, loc, gradient.getType(), total).getY();
+  auto given = cast<FloatType>(getElementTypeOrSelf(gradient.getType()));
+  FloatType wide = builder.getF32Type();
+  Value share = gradient;
+  if (exchange.divides) {
+    share = castTo(builder, loc, wide, gradient);
+    share = MulScalarOp::create(builder, loc, share.getType(), share, APFloat(1.0f / float(processes)));
+  }
+  Value term = castTo(builder, loc, exchange.low ? exchange.low : wide, share);
+  Value total = AllReduceOp::create(builder, loc, term.getType(), term, uint64_t(processes));
+  return castTo(builder, loc, given, total);
 }
 
 Finding ProcessMean::agree(OpBuilder &builder, Location loc, Value firstBad) const {

@@ -13,14 +13,26 @@ struct Finding {
   mlir::Value firstBad;
 };
 
+/// How processes that train together add their gradients.
+struct GradientExchange {
+  int64_t processes = 1;
+  bool divides = true;      ///< by the number of processes, so that the sum is the mean
+  mlir::FloatType low = {}; ///< what gradients are rounded to before they are added, and at each addition; null: f32
+};
+
 /// Adds to a step what it exchanges with other processes. Of one process alone the means are what they are made of, and
 /// nothing is added. Results have the same bits in all processes.
 class ProcessMean {
 public:
-  explicit ProcessMean(int64_t processes) : processes(processes) {}
+  explicit ProcessMean(GradientExchange exchange) : exchange(exchange), processes(exchange.processes) {}
 
   bool isAlone() const { return processes == 1; }
-  /// The mean over processes of \p gradient, of its type, where the builder stands. It is computed in f32.
+  /// Whether gradients are rounded to a low type. They are added while they are scaled, so that small ones stay.
+  bool addsLow() const { return !isAlone() && exchange.low; }
+  /// Whether the sum of finite gradients may not be finite.
+  bool mayOverflow() const { return !isAlone() && (exchange.low || !exchange.divides); }
+  /// The mean over processes of \p gradient, of its type, where the builder stands; or the sum. The low type adds, or
+  /// f32.
   mlir::Value mean(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value gradient) const;
   /// What all of several processes found, where the builder stands. Of several bad gradients the largest position
   /// stays, and any position goes before -2.
@@ -34,6 +46,7 @@ private:
   void gatherStatistics(BatchNormRunningUpdateOp update) const;
   void advanceGenerator(IncrementOp counter) const;
 
+  GradientExchange exchange;
   int64_t processes;
 };
 

@@ -11,6 +11,7 @@
 //   %drawn = mpc.int_add %counter, %rank : ...
 //   %masked, %mask = mpc.dropout %x, %seed, %drawn : ...
 //   %counter2 = mpc.increment %counter {by = 2} : ...
+// Statistics that have the same bits in all processes, as those that were computed from an mpc.all_gather, stay.
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/step_signature.h"
 #include "passes/step/process_mean.h"
@@ -47,21 +48,69 @@ void ProcessMean::advanceGenerator(IncrementOp counter) const {
   counter.setBy(counter.getBy() * uint64_t(processes));
 }
 
-// Whether \p v is computed from the rows of the process: from an input, or from what a request computes of inputs.
-static bool followsRows(Value v) {
-  llvm::SetVector<Value> from;
-  from.insert(v);
-  for (size_t next = 0; next < from.size(); ++next) {
-    Value each = from[next];
-    if (!each.getDefiningOp()) {
-      if (!isState(roleOf(each)))
-        return true;
-      continue;
-    }
-    from.insert(each.getDefiningOp()->operand_begin(), each.getDefiningOp()->operand_end());
-  }
-  return false;
+// The counter of a random generator.
+static bool isGenerator(Operation *op, const StepFlow &flow) {
+  auto counter = dyn_cast<IncrementOp>(op);
+  return counter && flow.roleOf(counter.getCounter()) == Role::kRng;
 }
+
+namespace {
+
+// Finds whether a value may differ between processes. They have equal state but for what generators draw, and rows of
+// their own. What a collective operation computes is equal again, but for the rank.
+class Differences {
+public:
+  bool mayDiffer(Value v) {
+    llvm::SetVector<Value> from;
+    from.insert(v);
+    for (size_t next = 0; next < from.size(); ++next) {
+      Value each = from[next];
+      if (auto argument = dyn_cast<BlockArgument>(each)) {
+        if (!follow(argument, from))
+          return true;
+        continue;
+      }
+      Operation *op = each.getDefiningOp();
+      if (isa<ProcessRankOp>(op))
+        return true;
+      if (!has<Property::Collective>(op))
+        follow(cast<OpResult>(each), from);
+    }
+    return false;
+  }
+
+private:
+  // An output of a network is what its function returns. A gradient follows from all that the network reads.
+  void follow(OpResult result, llvm::SetVector<Value> &from) {
+    Operation *op = result.getOwner();
+    auto request = dyn_cast<ValueAndGradOp>(op);
+    func::FuncOp network = request ? networkOf(request) : func::FuncOp();
+    bool isOutput = network && result.getResultNumber() + request.getWrt().size() < op->getNumResults();
+    if (!isOutput || callers.try_emplace(&network.getBody().front(), request).first->second != request) {
+      from.insert(op->operand_begin(), op->operand_end());
+      return;
+    }
+    from.insert(network.getBody().front().getTerminator()->getOperand(result.getResultNumber()));
+  }
+
+  // Returns false where the argument itself differs.
+  bool follow(BlockArgument argument, llvm::SetVector<Value> &from) {
+    auto caller = callers.find(argument.getOwner());
+    if (caller == callers.end())
+      return isState(roleOf(argument)) && roleOf(argument) != Role::kRng;
+    from.insert(caller->second.getInputs()[argument.getArgNumber()]);
+    return true;
+  }
+
+  static func::FuncOp networkOf(ValueAndGradOp request) {
+    auto network = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(request, request.getCalleeAttr());
+    return network && !network.isExternal() ? network : func::FuncOp();
+  }
+
+  llvm::DenseMap<Block *, ValueAndGradOp> callers; ///< of the bodies of networks; a second one counts as a gradient
+};
+
+} // namespace
 
 LogicalResult ProcessMean::shareState(func::FuncOp function, const StepFlow &flow) const {
   Operation *terminator = function.getBody().front().getTerminator();
@@ -69,21 +118,23 @@ LogicalResult ProcessMean::shareState(func::FuncOp function, const StepFlow &flo
   for (OpOperand &use : terminator->getOpOperands()) {
     std::optional<unsigned> argument = signature.argumentOf(use.getOperandNumber());
     Operation *definition = use.get().getDefiningOp();
-    if (!argument || !definition || isa<BatchNormRunningUpdateOp>(definition))
+    if (!argument || !definition || isa<BatchNormRunningUpdateOp>(definition) || isGenerator(definition, flow))
       continue;
     bool followsUpdate = false;
     (void)flow.behind(use.get(), followsUpdate);
-    if (followsUpdate || flow.isOptimizer(definition) || !followsRows(use.get()))
+    if (followsUpdate || flow.isOptimizer(definition) || !Differences().mayDiffer(use.get()))
       continue;
     return definition->emitError() << "'" << nameOf(function.getArgument(*argument))
                                    << "' would move by the rows of one of " << processes
                                    << " processes alone; state that the update does not compute may not depend on rows";
   }
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-    if (auto update = dyn_cast<BatchNormRunningUpdateOp>(op))
-      gatherStatistics(update);
-    else if (auto counter = dyn_cast<IncrementOp>(op); counter && flow.roleOf(counter.getCounter()) == Role::kRng)
-      advanceGenerator(counter);
+    if (auto update = dyn_cast<BatchNormRunningUpdateOp>(op)) {
+      if (Differences().mayDiffer(update.getMean()) || Differences().mayDiffer(update.getVariance()))
+        gatherStatistics(update);
+    } else if (isGenerator(&op, flow)) {
+      advanceGenerator(cast<IncrementOp>(op));
+    }
   }
   return success();
 }

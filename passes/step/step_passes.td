@@ -44,6 +44,12 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     * A random generator's counter moves by N. A process draws by the counter plus its rank (`mpc.process_rank`).
     * State that a process would move by its own rows alone is an error. The loss stays that of the process.
 
+    With `gradients-mean=false` the sum over processes replaces each gradient: of the means over micro-steps, where a
+    process has several. A sum of finite gradients may overflow, so it has a check of its own. `communication-dtype` is
+    what gradients are rounded to before they are added, and what each addition rounds to. They are still scaled then,
+    and the sum is unscaled. It is checked, too. Without a loss scale nothing is checked, and f16 is an error. Micro-steps
+    add in f32, so a low type with `accumulation-steps` > 1 is an error.
+
     The function attribute `mpc.processes` says N. Accumulation in several processes is not there yet, and an error.
   }];
   let options = [
@@ -53,7 +59,11 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
            "Divide gradients by the scale; false where the optimizer's own loss_scale does">,
     Option<"numLosses", "num-losses", "int64_t", "1", "Loss scalers; one is shared by every loss">,
     Option<"accumulationSteps", "accumulation-steps", "int64_t", "1", "Micro-steps before an optimizer acts">,
-    Option<"processes", "processes", "int64_t", "1", "Processes that train together, a power of two">];
+    Option<"processes", "processes", "int64_t", "1", "Processes that train together, a power of two">,
+    Option<"gradientsMean", "gradients-mean", "bool", "true",
+           "Divide the sum of gradients over processes by their number">,
+    Option<"communicationDtype", "communication-dtype", "std::string", "\"f32\"",
+           "What processes add gradients in: f32, f16 or bf16">];
 }
 
 def VerifyLossScalePass : MpcPass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {
@@ -113,6 +123,40 @@ def GroupUpdatesPass : MpcPass<"mpc-group-updates", "::mlir::func::FuncOp"> {
     their updates. Within a run of updates, those that agree are moved behind the first of their kind. The pass runs
     after the shadows, which are part of an update. A run in which one update reads what another writes stays as it is.
   }];
+}
+
+def BucketsPass : MpcPass<"mpc-buckets", "::mlir::func::FuncOp"> {
+  let summary = "Puts collectives side by side that travel as one message";
+  let description = [{
+    Runs after the schedule and before the flat updates. Collectives of several processes get a number as `mpc.bucket`.
+    Those of one number stand side by side, and a device sends their operands as one message. Sums and maxima share
+    messages, whatever their types are, and gathers share others.
+
+    A collective joins the last bucket of its kind while the operands of both are at most `bucket-mib` MiB. Its operand
+    must not follow from that bucket. It must be there before the first state update, and the first operation of the
+    network, that reads the bucket. Such operations are not held up. Others are, to behind the bucket: the cast of a
+    mean, the decision of a check. A bucket stands where its last member stood, or before what is not held up. Gathers
+    join while a process gives at most 64 KiB, since their kernel copies them.
+
+    A sum over processes adds element by element in a tree over ranks. So its bits depend neither on the place of the
+    operation nor on what else travels with it. All processes run the same function and find the same order. An operation
+    of one process is no message, and a function without messages stays as it is.
+
+    ```mlir
+    // before: three messages
+    %worst = mpc.all_reduce_max %code {processes = 2} : tensor<i32>
+    %finite = mpc.equal %worst, %none : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %sum = mpc.all_reduce %dw {processes = 2} : tensor<4xf32>
+    %sum2 = mpc.all_reduce %db {processes = 2} : tensor<2xf32>
+    // after: one
+    %worst = mpc.all_reduce_max %code {mpc.bucket = 0, processes = 2} : tensor<i32>
+    %sum = mpc.all_reduce %dw {mpc.bucket = 0, processes = 2} : tensor<4xf32>
+    %sum2 = mpc.all_reduce %db {mpc.bucket = 0, processes = 2} : tensor<2xf32>
+    %finite = mpc.equal %worst, %none : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    ```
+  }];
+  let options = [
+    Option<"bucketMib", "bucket-mib", "int64_t", "25", "MiB that travel as one message; 0: each operand alone">];
 }
 
 def FlatUpdatesPass : MpcPass<"mpc-flat-updates", "::mlir::func::FuncOp"> {

@@ -30,7 +30,7 @@ namespace {
 class StepWrap {
 public:
   StepWrap(func::FuncOp function, const StepFlow &flow, const WrapOptions &options)
-      : options(options), edit(function, flow), microSteps(edit, options.accumulationSteps, options.processes),
+      : options(options), edit(function, flow), microSteps(edit, options.accumulationSteps, options.exchange),
         scalers(edit, microSteps, options.unscale), checks(edit, scalers, microSteps),
         norms(edit, microSteps.takesMeans()), predicates(edit, checks, microSteps, options.scaled && options.skip),
         guards(edit, scalers, predicates), selects(edit, predicates), records(edit, scalers, checks, norms) {}
@@ -61,21 +61,32 @@ public:
 
 private:
   // Everything but the guarded updates sees unscaled gradients: the user's own arithmetic, the sum over losses, an
-  // unguarded optimizer. With several micro-steps or processes all see the mean so far.
+  // unguarded optimizer. With several micro-steps or processes all see the mean so far. Sums that may overflow are
+  // checked, where there are checks.
   void passOnGradients(const GradientRequest &asked, unsigned request) {
     Operation *check = options.scaled ? checks.getChecks()[request] : AllFiniteOp();
+    const ProcessMean &processes = microSteps.getProcesses();
+    bool checksSums = options.scaled && processes.mayOverflow();
+    SmallVector<Value> sums;
     edit.builder.setInsertionPointAfter(checks.endOf(request));
     for (auto [position, gradient] : llvm::enumerate(asked.gradients)) {
       SmallVector<OpOperand *> outside;
       for (OpOperand &use : gradient.getUses())
         if (use.getOwner() != check && (microSteps.takesMeans() || !guards.contains(use.getOwner())))
           outside.push_back(&use);
-      if (outside.empty())
+      // A check counts the positions of all gradients.
+      if (outside.empty() && !checksSums)
         continue;
-      Value seen = microSteps.meanSoFar(request, position, scalers.unscale(request, gradient));
+      bool unscalesSum = processes.addsLow();
+      Value term = unscalesSum ? gradient : scalers.unscale(request, gradient);
+      Value sum = microSteps.meanSoFar(request, position, term);
+      sums.push_back(sum);
+      Value seen = unscalesSum ? scalers.unscale(request, sum) : sum;
       for (OpOperand *use : outside)
         use->set(seen);
     }
+    if (checksSums)
+      checks.addCheckOfSums(request, sums, /*areScaled=*/processes.addsLow());
   }
 
   WrapOptions options;

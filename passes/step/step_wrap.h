@@ -1,6 +1,7 @@
 // The wrap of a training step: loss scales, finite checks, guarded updates, accumulation.
 #pragma once
 
+#include "passes/step/process_mean.h"
 #include "passes/step/step_flow.h"
 
 namespace mpc {
@@ -11,7 +12,7 @@ struct WrapOptions {
   bool unscale = true;           ///< divide gradients by the scale; false where the optimizer does
   int64_t numLosses = 1;         ///< loss scalers; one is shared
   int64_t accumulationSteps = 1; ///< micro-steps before an optimizer acts
-  int64_t processes = 1;         ///< processes that train together; with more than one there is one micro-step
+  GradientExchange exchange;     ///< processes that train together; with more than one there is one micro-step
 };
 
 /// Wraps one training step whose requests all have the seed 1. \p flow is that of the step, which has a request. Emits

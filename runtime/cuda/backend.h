@@ -1,7 +1,8 @@
 // The border between a program and libmpc_cuda.so: see PluginTable. The objects that cross it are Program, StateEntry,
-// Device, Executable and absl::Status.
+// Device, Executable, Communicator and absl::Status.
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -14,10 +15,11 @@ namespace mpc::runtime {
 struct CudaBackend : PluginTable {
   absl::StatusOr<const Device*> (*open_device)();
   absl::StatusOr<const Device*> (*open_target)(std::string_view arch);
+  absl::Status (*join)(const std::shared_ptr<Communicator>& processes);
 };
 
 /// Names the layout of everything that crosses the border; changed with it.
-inline constexpr char kCudaBackendBuild[] = "mpc " MPC_VERSION " border 4";
+inline constexpr char kCudaBackendBuild[] = "mpc " MPC_VERSION " border 5";
 
 /// What libmpc_cuda.so exports: a PluginFunction, which returns a CudaBackend.
 inline constexpr char kCudaBackendFunction[] = "mpc_cuda_backend";

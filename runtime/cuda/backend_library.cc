@@ -41,4 +41,9 @@ absl::StatusOr<const Device*> OpenCudaTarget(std::string_view arch) {
   return backend.ok() ? (*backend)->open_target(arch) : backend.status();
 }
 
+absl::Status JoinGpus(const std::shared_ptr<Communicator>& processes) {
+  const absl::StatusOr<const CudaBackend*> backend = Backend();
+  return backend.ok() ? (*backend)->join(processes) : backend.status();
+}
+
 }  // namespace mpc::runtime

@@ -1,6 +1,7 @@
 // Opens libmpc_cuda.so, the CUDA backend: everything else runs without a driver, and without CUDA.
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -17,5 +18,9 @@ absl::StatusOr<const Device*> OpenCudaDevice();
 /// A GPU to compile for, present or not: "sm_80" or "sm_90". Errors: those of OpenCudaDevice, except those about the
 /// device; INVALID_ARGUMENT for another architecture, with the known ones.
 absl::StatusOr<const Device*> OpenCudaTarget(std::string_view arch);
+
+/// Opens NCCL for this machine's GPU and those of all `processes`; every process calls it. Errors: those of
+/// OpenCudaDevice, and of NcclGroup::Open.
+absl::Status JoinGpus(const std::shared_ptr<Communicator>& processes);
 
 }  // namespace mpc::runtime

@@ -17,6 +17,7 @@ namespace mpc::runtime {
 
 struct CudaDeviceProperties {
   std::string name;            ///< "NVIDIA H200"
+  std::string id;              ///< another one for each GPU of the world: "GPU-" and 32 digits
   int compute_capability = 0;  ///< 90
   int multiprocessors = 0;
   std::size_t memory_bytes = 0;
@@ -42,7 +43,7 @@ class CudaApi {
 
   virtual ~CudaApi() = default;
 
-  // The device. Everything below uses device 0 of CUDA_VISIBLE_DEVICES.
+  // The device. Everything below uses one device of CUDA_VISIBLE_DEVICES.
   virtual absl::StatusOr<int> DeviceCount() = 0;
   virtual absl::StatusOr<CudaDeviceProperties> Properties() = 0;
   virtual absl::StatusOr<CudaMemoryInfo> MemoryInfo() = 0;

@@ -15,6 +15,7 @@ constexpr std::size_t kSmallAlignment = 16;
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<CudaContext>> CudaContext::Create(CudaApi& api, bool use_libraries) {
+  if (absl::Status status = api.UseDevice(); !status.ok()) return status;
   std::shared_ptr<CudaContext> context(new CudaContext(api, use_libraries));
   for (OwnedStream* stream : {&context->compute_, &context->upload_, &context->capture_}) {
     if (absl::Status status = Keep(api, api.CreateStream(), *stream); !status.ok()) return status;
@@ -33,6 +34,39 @@ CudaContext::~CudaContext() {
   if (compute_.get() != nullptr) Synchronize().IgnoreError();
   if (handles_.cublas_lt != nullptr || handles_.cudnn != nullptr) api_.DestroyLibraryHandles(handles_).IgnoreError();
   for (const cuda::LibraryHandles& handles : more_handles_) api_.DestroyLibraryHandles(handles).IgnoreError();
+}
+
+absl::StatusOr<std::shared_ptr<NcclGroup>> CudaContext::GroupOf(const std::shared_ptr<Communicator>& processes,
+                                                                const absl::StatusOr<NcclApi*>& nccl,
+                                                                const std::string& gpu) {
+  if (group_ != nullptr && group_->IsOf(processes)) {
+    if (!group_->status().ok()) return group_->status();
+    return group_;
+  }
+  if (absl::Status status = Synchronize(); !status.ok()) return status;
+  if (drained_.get() == nullptr) {
+    if (absl::Status status = Keep(api_, api_.CreateEvent(false), drained_); !status.ok()) return status;
+  }
+  absl::StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Open({&api_, nccl, compute_.get(), gpu}, processes);
+  if (!group.ok()) return group.status();
+  group_ = *std::move(group);
+  return group_;
+}
+
+absl::Status CudaContext::PrepareToAllocate() {
+  if (absl::Status status = api_.UseDevice(); !status.ok()) return status;
+  return group_ == nullptr ? absl::OkStatus() : Synchronize();
+}
+
+absl::Status CudaContext::Synchronize() {
+  if (group_ == nullptr) return api_.SynchronizeStream(compute_.get());
+  absl::Status status = api_.RecordEvent(drained_.get(), compute_.get());
+  return status.ok() ? WaitFor(drained_.get()) : status;
+}
+
+absl::Status CudaContext::WaitFor(CudaApi::Event event) {
+  if (group_ == nullptr) return api_.SynchronizeEvent(event);
+  return group_->WaitUntil([&] { return api_.EventDone(event); });
 }
 
 std::vector<cuda::LibraryHandles> CudaContext::HandlesForThreads(std::size_t threads) {

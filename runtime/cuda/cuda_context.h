@@ -11,6 +11,7 @@
 #include "kernels/cuda/kernel.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/cuda/handles.h"
+#include "runtime/cuda/nccl_group.h"
 #include "runtime/state_store.h"
 
 namespace mpc::runtime {
@@ -40,8 +41,22 @@ class CudaContext {
   /// Held while work is put on the streams, since all Programs share the library handles and the upload buffer.
   std::mutex& mutex() { return mutex_; }
 
+  /// The GPUs of `processes`, opened where they are not open yet: NcclGroup::Open, with `nccl` and this GPU's name. An
+  /// earlier group is given back when no Program uses it. Errors: those of Open, and of the steps under way.
+  absl::StatusOr<std::shared_ptr<NcclGroup>> GroupOf(const std::shared_ptr<Communicator>& processes,
+                                                     const absl::StatusOr<NcclApi*>& nccl, const std::string& gpu);
+
+  /// What comes before asking CUDA for memory in this thread. CUDA may wait there for steps, so that no step may wait
+  /// for other processes.
+  absl::Status PrepareToAllocate();
+
+  // Waits of the host. Steps may wait for other processes, which may be gone. So where there is a group, it asks CUDA
+  // and the group in turn, and an error of the group ends the wait. Otherwise it waits inside CUDA.
+
   /// Waits for every step that was started. Errors: what one of them failed with.
-  absl::Status Synchronize() { return api_.SynchronizeStream(compute_.get()); }
+  absl::Status Synchronize();
+  /// Waits until the device has passed `event`. Errors: what failed before.
+  absl::Status WaitFor(CudaApi::Event event);
 
   /// Copies the host's content of `entry` to `to` before the steps that follow. The host may write the entry again when
   /// the call returns. Small entries (a learning rate, a loss scale) go through pinned memory and wait for nothing.
@@ -56,7 +71,9 @@ class CudaContext {
   cuda::LibraryHandles handles_;
   std::vector<cuda::LibraryHandles> more_handles_;  ///< kept, since plans run with the handles that made them
   PinnedMemory small_entries_;
-  std::size_t small_used_ = 0;  ///< bytes whose copies may still be under way
+  std::shared_ptr<NcclGroup> group_;  ///< null where this process trains alone
+  OwnedEvent drained_;                ///< for Synchronize; made with the group
+  std::size_t small_used_ = 0;        ///< bytes whose copies may still be under way
   std::mutex mutex_;
 };
 

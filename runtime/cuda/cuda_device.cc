@@ -11,6 +11,7 @@
 #include "runtime/cuda/device_step.h"
 #include "runtime/cuda/generated_kernel.h"
 #include "runtime/cuda/kernel_timing.h"
+#include "runtime/cuda/nccl_kernels.h"
 #include "runtime/cuda/step_kernels.h"
 #include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
@@ -71,6 +72,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Open(CudaApi& api, const
   std::unique_ptr<CudaDevice> device(new CudaDevice(options));
   device->arch_ = ArchOf(properties->compute_capability);
   device->description_ = absl::StrCat(properties->name, " (", device->arch_, ")");
+  device->id_ = properties->id;
   device->context_ = *std::move(context);
   device->kernels_.target = {properties->compute_capability, properties->multiprocessors};
   device->kernels_.use_libraries = options.use_libraries;
@@ -150,6 +152,11 @@ absl::StatusOr<InstructionPlan> CudaDevice::Plan(const Program& program, const I
   if (IsGenerated(instruction.kernel)) return InstructionPlan{instruction.workspace_bytes, {}};
   absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program, instruction);
   if (!spec.ok()) return spec.status();
+  if (IsExchange(*spec)) {
+    const absl::StatusOr<std::size_t> workspace = ExchangeWorkspace(*spec);
+    if (!workspace.ok()) return workspace.status();
+    return InstructionPlan{*workspace, {}};
+  }
   cuda::KernelContext kernels = KernelsOf(options.allow_tf32 || program.allow_tf32);
   const absl::StatusOr<MeasuredChoice> choice = Choose(program, *spec, kernels, options);
   if (!choice.ok()) return choice.status();
@@ -168,6 +175,14 @@ absl::Status CudaDevice::EndPlanning(const PlanOptions& options) const { return 
 
 bool CudaDevice::MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const {
   return cuda::MayAlias(kernel, output, input);
+}
+
+absl::Status CudaDevice::Join(const std::shared_ptr<Communicator>& processes) const {
+  if (context_ == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("no process can join others on ", description_));
+  }
+  const std::lock_guard<std::mutex> device_lock(context_->mutex());
+  return context_->GroupOf(processes, nccl_(), id_).status();
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> CudaDevice::Load(std::shared_ptr<const Program> program,
@@ -194,8 +209,15 @@ absl::StatusOr<std::unique_ptr<Executable>> CudaDevice::Load(std::shared_ptr<con
   if (absl::Status status = CheckProcesses(*program, options.communicator.get()); !status.ok()) return status;
   absl::StatusOr<StateEntries> entries = BindState(*program, state);
   if (!entries.ok()) return entries.status();
+  std::shared_ptr<NcclGroup> group;
+  if (const auto processes = ProcessesOf(*program); processes.ok() && *processes > 1) {
+    const std::lock_guard<std::mutex> device_lock(context_->mutex());
+    absl::StatusOr<std::shared_ptr<NcclGroup>> joined = context_->GroupOf(options.communicator, nccl_(), id_);
+    if (!joined.ok()) return WithPlace(absl::StrCat("program \"", program->name, "\""), joined.status());
+    group = *std::move(joined);
+  }
   const cuda::KernelContext kernels = KernelsOf(program->allow_tf32);
-  return CudaExecutable::Create(context_, std::move(program), *entries, kernels, shared_, options);
+  return CudaExecutable::Create(context_, std::move(program), *entries, kernels, shared_, options, std::move(group));
 }
 
 }  // namespace mpc::runtime

@@ -11,25 +11,29 @@
 namespace mpc::runtime {
 
 CudaExecutable::CudaExecutable(std::shared_ptr<CudaContext> context, std::shared_ptr<const Program> program,
-                               const StateEntries& entries, const LoadOptions& options)
+                               const StateEntries& entries, const LoadOptions& options,
+                               std::shared_ptr<NcclGroup> group)
     : context_(std::move(context)),
       api_(context_->api()),
       program_(std::move(program)),
       steps_per_launch_(static_cast<std::size_t>(options.steps_per_launch)),
       graph_(options.graph),
+      group_(std::move(group)),
       state_(*program_, entries) {}
 
 absl::StatusOr<std::unique_ptr<Executable>> CudaExecutable::Create(std::shared_ptr<CudaContext> context,
                                                                    std::shared_ptr<const Program> program,
                                                                    const StateEntries& entries,
                                                                    const cuda::KernelContext& kernels,
-                                                                   SharedKernels& shared, const LoadOptions& options) {
+                                                                   SharedKernels& shared, const LoadOptions& options,
+                                                                   std::shared_ptr<NcclGroup> group) {
   const std::lock_guard<std::mutex> lock(context->mutex());
-  StepKernels step_kernels(*program, kernels, shared);
+  if (absl::Status status = context->PrepareToAllocate(); !status.ok()) return status;
+  StepKernels step_kernels(*program, kernels, shared, group);
   step_kernels.MakeAll(context->api(), context->HandlesForThreads(step_kernels.LongToMake()));
   step_kernels.Warn();
   std::unique_ptr<CudaExecutable> executable(
-      new CudaExecutable(std::move(context), step_kernels.WithChoices(program), entries, options));
+      new CudaExecutable(std::move(context), step_kernels.WithChoices(program), entries, options, std::move(group)));
   if (absl::Status status = executable->Allocate(entries, step_kernels); !status.ok()) return status;
   if (absl::Status status = executable->CreateEvents(); !status.ok()) return status;
   if (options.graph) {
@@ -40,8 +44,8 @@ absl::StatusOr<std::unique_ptr<Executable>> CudaExecutable::Create(std::shared_p
 
 CudaExecutable::~CudaExecutable() {
   // Steps under way use what is given back now.
-  api_.SynchronizeStream(context_->upload_stream()).IgnoreError();
   context_->Synchronize().IgnoreError();
+  api_.SynchronizeStream(context_->upload_stream()).IgnoreError();
 }
 
 absl::Status CudaExecutable::Allocate(const StateEntries& entries, StepKernels& kernels) {
@@ -134,7 +138,7 @@ absl::Status CudaExecutable::Prepare(LaunchResources& launch, absl::Span<const S
     const absl::StatusOr<bool> uploaded = api_.EventDone(inputs_.uploaded(index));
     if (!uploaded.ok()) return uploaded.status();
     if (!*uploaded) {
-      if (absl::Status status = api_.SynchronizeEvent(inputs_.uploaded(index)); !status.ok()) return status;
+      if (absl::Status status = context_->WaitFor(inputs_.uploaded(index)); !status.ok()) return status;
     }
   }
   for (std::size_t step = 0; step < steps.size(); ++step) inputs_.Write(index, step, steps[step]);
@@ -159,10 +163,12 @@ absl::Status CudaExecutable::Launch(absl::Span<const StepInputs> steps) {
   assert(!steps.empty() && steps.size() <= steps_per_launch_ && "RunSteps refuses more steps");
   assert((!graph_ || steps.size() == 1 || steps.size() == steps_per_launch_) && "a graph holds one step or all");
   if (!failure_.ok()) return failure_;
+  if (!group_status().ok()) return Fail(group_status(), steps_, steps.size());
   for (const StepInputs& inputs : steps) {
     if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;
   }
   const std::lock_guard<std::mutex> lock(context_->mutex());
+  if (absl::Status status = api_.UseDevice(); !status.ok()) return Fail(status, steps_, steps.size());
   LaunchResources& launch = launch_resources_[launches_ % kLaunchesInFlight];
   if (absl::Status status = Prepare(launch, steps); !status.ok()) return Fail(status, steps_, steps.size());
   const OwnedGraphExec& graph = steps.size() == 1 ? launch.one_step : launch.all_steps;

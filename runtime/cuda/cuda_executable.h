@@ -27,12 +27,14 @@ namespace mpc::runtime {
 class CudaExecutable : public Executable {
  public:
   /// `program` has passed CheckProgram; `entries` are those of Program::state, in order. Kernels come from `shared`,
-  /// and new ones go there. Errors: those of kernels, RESOURCE_EXHAUSTED, CUDA's.
+  /// and new ones go there. A Program of several processes has a `group`. Errors: those of kernels, RESOURCE_EXHAUSTED,
+  /// CUDA's, the group's.
   static absl::StatusOr<std::unique_ptr<Executable>> Create(std::shared_ptr<CudaContext> context,
                                                             std::shared_ptr<const Program> program,
                                                             const StateEntries& entries,
                                                             const cuda::KernelContext& kernels, SharedKernels& shared,
-                                                            const LoadOptions& options);
+                                                            const LoadOptions& options,
+                                                            std::shared_ptr<NcclGroup> group = nullptr);
   ~CudaExecutable() override;
 
   absl::Status Run(StepInputs inputs) override;
@@ -60,7 +62,7 @@ class CudaExecutable : public Executable {
   };
 
   CudaExecutable(std::shared_ptr<CudaContext> context, std::shared_ptr<const Program> program,
-                 const StateEntries& entries, const LoadOptions& options);
+                 const StateEntries& entries, const LoadOptions& options, std::shared_ptr<NcclGroup> group);
 
   absl::Status Allocate(const StateEntries& entries, StepKernels& kernels);
   absl::Status CreateEvents();
@@ -80,6 +82,9 @@ class CudaExecutable : public Executable {
   absl::StatusOr<std::vector<InstructionTime>> TimeCalls();
   absl::StatusOr<double> TimeSinceStart(CudaApi::Event event);
 
+  /// The error of the group, after which no step can end.
+  absl::Status group_status() const { return group_ == nullptr ? absl::OkStatus() : group_->status(); }
+
   std::size_t IndexOf(const LaunchResources& launch) const {
     return static_cast<std::size_t>(&launch - launch_resources_.data());
   }
@@ -95,6 +100,7 @@ class CudaExecutable : public Executable {
   std::shared_ptr<const Program> program_;
   std::size_t steps_per_launch_;
   bool graph_;
+  std::shared_ptr<NcclGroup> group_;  ///< null where this process trains alone
   ProgramMemory memory_;
   std::unique_ptr<DeviceStep> step_;
   mutable DeviceState state_;

@@ -11,6 +11,8 @@ namespace mpc::runtime {
 
 absl::Status CudaExecutable::Fail(const absl::Status& status, std::uint64_t first_step, std::size_t steps) const {
   if (!failure_.ok()) return failure_;
+  // The others wait for what this step does not send.
+  if (group_ != nullptr) group_->Fail(status);
   const std::string where = steps == 1 ? absl::StrCat("step ", first_step)
                                        : absl::StrCat("steps ", first_step, " to ", first_step + steps - 1);
   failure_ = absl::Status(status.code(), absl::StrCat("program \"", program_->name, "\", ", where,
@@ -24,9 +26,12 @@ absl::Status CudaExecutable::WaitFor(const LaunchResources& launch) const {
   if (launch.finished) return absl::OkStatus();
   const absl::StatusOr<bool> done = api_.EventDone(launch.done.get());
   absl::Status status = done.status();
-  if (done.ok() && !*done) status = api_.SynchronizeEvent(launch.done.get());
+  if (done.ok() && !*done) status = context_->WaitFor(launch.done.get());
   launch.finished = true;
+  // Another wait may have met the group's error.
+  if (status.ok()) status = group_status();
   if (status.ok()) return status;
+  if (!group_status().ok()) return Fail(status, launch.first_step, launch.steps);
   const char* const how_to_find_it =
       graph_
           ? "the step ran as one graph, so that the instruction is not known: run it with the graph off "
@@ -81,7 +86,7 @@ absl::Span<const std::uint8_t> CudaExecutable::output(std::size_t index) const {
 
 absl::StatusOr<double> CudaExecutable::TimeSinceStart(CudaApi::Event event) {
   if (absl::Status status = api_.RecordEvent(event, context_->compute_stream()); !status.ok()) return status;
-  if (absl::Status status = api_.SynchronizeEvent(event); !status.ok()) return status;
+  if (absl::Status status = context_->WaitFor(event); !status.ok()) return status;
   const absl::StatusOr<double> milliseconds = api_.ElapsedMilliseconds(timed_start_.get(), event);
   if (!milliseconds.ok()) return milliseconds.status();
   return *milliseconds * 1000;
@@ -110,7 +115,8 @@ absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::RunTimed(StepInputs
   LaunchResources& launch = launch_resources_[launches_ % kLaunchesInFlight];
   const CudaApi::Stream stream = context_->compute_stream();
   StreamQueue queue(api_, stream);
-  absl::Status status = Prepare(launch, absl::MakeConstSpan(&inputs, 1));
+  absl::Status status = api_.UseDevice();
+  if (status.ok()) status = Prepare(launch, absl::MakeConstSpan(&inputs, 1));
   if (status.ok()) status = api_.RecordEvent(timed_start_.get(), stream);
   if (status.ok()) status = inputs_.Enqueue(IndexOf(launch), 0, queue);
   std::vector<InstructionTime> times;

@@ -79,12 +79,16 @@ absl::StatusOr<int> CudartApi::DeviceCount() {
 
 absl::StatusOr<CudaDeviceProperties> CudartApi::Properties() {
   cudaDeviceProp properties;
-  absl::Status status = CudaStatus(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+  absl::Status status = CudaStatus(cudaGetDeviceProperties(&properties, device_), "cudaGetDeviceProperties");
   CudaDeviceProperties result;
   if (status.ok()) status = CudaStatus(cudaDriverGetVersion(&result.driver_version), "cudaDriverGetVersion");
   if (status.ok()) status = CudaStatus(cudaRuntimeGetVersion(&result.runtime_version), "cudaRuntimeGetVersion");
   if (!status.ok()) return status;
   result.name = properties.name;
+  result.id = "GPU-";
+  for (const char byte : properties.uuid.bytes) {
+    absl::StrAppend(&result.id, absl::Hex(static_cast<unsigned char>(byte), absl::kZeroPad2));
+  }
   result.compute_capability = properties.major * 10 + properties.minor;
   result.multiprocessors = properties.multiProcessorCount;
   result.memory_bytes = properties.totalGlobalMem;
@@ -101,7 +105,7 @@ absl::StatusOr<CudaMemoryInfo> CudartApi::MemoryInfo() {
   return info;
 }
 
-absl::Status CudartApi::UseDevice() { return CudaStatus(cudaSetDevice(0), "cudaSetDevice"); }
+absl::Status CudartApi::UseDevice() { return CudaStatus(cudaSetDevice(device_), "cudaSetDevice"); }
 
 absl::StatusOr<void*> CudartApi::Malloc(std::size_t bytes) {
   void* memory = nullptr;

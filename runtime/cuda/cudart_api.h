@@ -12,6 +12,9 @@ namespace mpc::runtime {
 
 class CudartApi : public CudaApi {
  public:
+  /// Everything from now on uses this device of CUDA_VISIBLE_DEVICES. The default is 0.
+  void set_device(int device) { device_ = device; }
+
   absl::StatusOr<int> DeviceCount() override;
   absl::StatusOr<CudaDeviceProperties> Properties() override;
   absl::StatusOr<CudaMemoryInfo> MemoryInfo() override;
@@ -56,6 +59,9 @@ class CudartApi : public CudaApi {
 
   void PushRange(const char* name) override;
   void PopRange() override;
+
+ private:
+  int device_ = 0;
 };
 
 /// OK, or an error with `call` and with CUDA's name and text of `error`. The code is RESOURCE_EXHAUSTED for memory,

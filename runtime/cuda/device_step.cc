@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/collective.h"
 #include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
 
@@ -24,7 +25,7 @@ void* DeviceAddresses::AddressOf(const Value& value) const {
 
 absl::StatusOr<std::unique_ptr<DeviceStep>> DeviceStep::Create(CudaApi& api, const Program& program,
                                                                DeviceAddresses addresses, StepKernels& kernels) {
-  std::unique_ptr<DeviceStep> step(new DeviceStep(api, program, std::move(addresses)));
+  std::unique_ptr<DeviceStep> step(new DeviceStep(api, program, std::move(addresses), kernels.group()));
   absl::StatusOr<GeneratedCode> code = GeneratedCode::Load(api, program);
   if (!code.ok()) return code.status();
   step->code_ = *std::move(code);
@@ -45,7 +46,7 @@ absl::Status DeviceStep::AddCalls(StepKernels& kernels) {
     return kernels.KernelFor(spec);
   };
   binding.make_group_kernel = [&](const std::vector<KernelSpec>& specs) -> absl::StatusOr<KernelPointer> {
-    return cuda::CreateGroupKernel(specs, kernels.context());
+    return kernels.GroupKernelFor(specs);
   };
   absl::StatusOr<StepCalls<KernelPointer>> calls = StepBinder(program_, binding).Bind();
   if (!calls.ok()) return calls.status();
@@ -70,12 +71,14 @@ absl::Status DeviceStep::PlaceExtraWorkspaces() {
   return absl::OkStatus();
 }
 
-std::string DeviceStep::Describe(const Call& call) const {
+bool DeviceStep::IsRefresh(const Call& call) const {
   const std::vector<Call>& refreshes = calls_.refreshes;
-  const bool is_refresh =
-      !refreshes.empty() && &call >= refreshes.data() && &call < refreshes.data() + refreshes.size();
-  if (is_refresh) {
-    return DescribeRefresh(program_, program_.refreshes[static_cast<std::size_t>(&call - refreshes.data())]);
+  return !refreshes.empty() && &call >= refreshes.data() && &call < refreshes.data() + refreshes.size();
+}
+
+std::string DeviceStep::Describe(const Call& call) const {
+  if (IsRefresh(call)) {
+    return DescribeRefresh(program_, program_.refreshes[static_cast<std::size_t>(&call - calls_.refreshes.data())]);
   }
   std::string first = DescribeInstruction(program_, call.instruction, call.sequence);
   if (call.instructions == 1) return first;
@@ -92,9 +95,16 @@ absl::Status DeviceStep::Enqueue(const Call& call, cuda::LaunchQueue& queue) con
   return status;
 }
 
+bool DeviceStep::WaitsForOthers(const Call& call) const {
+  if (group_ == nullptr || IsRefresh(call)) return false;
+  return IsCollective(program_.sequences[call.sequence].instructions[call.instruction].kernel);
+}
+
 absl::Status DeviceStep::EnqueueKernel(const Call& call, cuda::LaunchQueue& queue) const {
   api_.PushRange(call.name.c_str());
-  const absl::Status status = call.kernel->Enqueue({call.inputs.data(), call.outputs.data(), call.workspace}, queue);
+  absl::Status status;
+  if (WaitsForOthers(call)) status = group_->EnqueuePlace(Describe(call), queue);
+  if (status.ok()) status = call.kernel->Enqueue({call.inputs.data(), call.outputs.data(), call.workspace}, queue);
   api_.PopRange();
   return status.ok() ? status : WithPlace(Describe(call), status);
 }

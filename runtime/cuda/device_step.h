@@ -54,18 +54,22 @@ class DeviceStep {
   absl::Status EnqueueStateCopies(cuda::LaunchQueue& queue) const;
 
  private:
-  DeviceStep(CudaApi& api, const Program& program, DeviceAddresses addresses)
-      : api_(api), program_(program), addresses_(std::move(addresses)) {}
+  DeviceStep(CudaApi& api, const Program& program, DeviceAddresses addresses, std::shared_ptr<NcclGroup> group)
+      : api_(api), program_(program), addresses_(std::move(addresses)), group_(std::move(group)) {}
 
   absl::Status AddCalls(StepKernels& kernels);
   absl::Status PlaceExtraWorkspaces();
   absl::Status EnqueueKernel(const Call& call, cuda::LaunchQueue& queue) const;
   absl::Status EnqueueCopies(const std::vector<CopyRange>& copies, cuda::LaunchQueue& queue) const;
+  bool IsRefresh(const Call& call) const;
+  /// Whether the call is one of several processes.
+  bool WaitsForOthers(const Call& call) const;
   std::string Describe(const Call& call) const;
 
   CudaApi& api_;
   const Program& program_;
   DeviceAddresses addresses_;
+  const std::shared_ptr<NcclGroup> group_;  ///< null where this process trains alone
   GeneratedCode code_;
   StepCalls<std::shared_ptr<cuda::Kernel>> calls_;
   DeviceMemory extra_workspace_;

@@ -81,7 +81,7 @@ absl::StatusOr<double> TimeRuns(CudaContext& context, cuda::Kernel& kernel, cons
     status = kernel.Enqueue({operands.inputs.data(), operands.outputs.data(), operands.workspace}, queue);
   }
   if (status.ok()) status = api.RecordEvent(end.get(), context.compute_stream());
-  if (status.ok()) status = api.SynchronizeEvent(end.get());
+  if (status.ok()) status = context.WaitFor(end.get());
   if (!status.ok()) return status;
   const absl::StatusOr<double> milliseconds = api.ElapsedMilliseconds(begin.get(), end.get());
   if (!milliseconds.ok()) return milliseconds.status();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kernels/cuda/own_kernel.h"
+#include "runtime/cuda/nccl_kernels.h"
 #include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
 
@@ -74,7 +75,8 @@ void StepKernels::Collect() {
   const auto add = [this](const Instruction& instruction) {
     // Kernels of groups are made with their group.
     if (instruction.sequence != 0 || IsGenerated(instruction.kernel) || cuda::MayGroup(instruction.kernel)) return;
-    if (const absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program_, instruction); spec.ok()) EntryOf(*spec);
+    const absl::StatusOr<KernelSpec> spec = MakeKernelSpec(program_, instruction);
+    if (spec.ok() && !IsExchange(*spec)) EntryOf(*spec);
   };
   for (const Sequence& sequence : program_.sequences) {
     for (const Instruction& instruction : sequence.instructions) add(instruction);
@@ -132,7 +134,12 @@ void StepKernels::MakeAll(CudaApi& api, absl::Span<const cuda::LibraryHandles> h
   for (std::thread& thread : threads) thread.join();
 }
 
+absl::StatusOr<std::shared_ptr<cuda::Kernel>> StepKernels::GroupKernelFor(const std::vector<KernelSpec>& specs) const {
+  return IsExchange(specs.front()) ? CreateExchange(specs, group_) : cuda::CreateGroupKernel(specs, context_);
+}
+
 absl::StatusOr<std::shared_ptr<cuda::Kernel>> StepKernels::KernelFor(const KernelSpec& spec) {
+  if (IsExchange(spec)) return CreateExchange({&spec, 1}, group_);
   Entry& entry = EntryOf(spec);
   if (!entry.kernel.has_value()) Make(entry);
   return *entry.kernel;

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "kernels/cuda/kernel.h"
 #include "runtime/cuda/cuda_api.h"
+#include "runtime/cuda/nccl_group.h"
 #include "runtime/cuda/shared_kernels.h"
 #include "runtime/program.h"
 
@@ -23,8 +24,10 @@ namespace mpc::runtime {
 class StepKernels {
  public:
   /// Makes nothing yet. `program` and `shared` outlive the object. `context` has no choice.
-  StepKernels(const Program& program, const cuda::KernelContext& context, SharedKernels& shared)
-      : program_(program), context_(context), shared_(shared) {}
+  /// Instructions of several processes run in `group`, which is null where there are none.
+  StepKernels(const Program& program, const cuda::KernelContext& context, SharedKernels& shared,
+              std::shared_ptr<NcclGroup> group = nullptr)
+      : program_(program), context_(context), shared_(shared), group_(std::move(group)) {}
 
   /// Makes the kernels of all instructions that have one of their own, on a thread for each of `handles`; each thread
   /// uses its handles alone. Errors are returned when the kernel is asked for.
@@ -32,6 +35,8 @@ class StepKernels {
 
   /// The kernel of `spec`, made now where MakeAll left it out. Errors: those of the factory for all that was tried.
   absl::StatusOr<std::shared_ptr<cuda::Kernel>> KernelFor(const KernelSpec& spec);
+  /// One kernel for all of `specs`, which has no choices. Errors: UNIMPLEMENTED where each is to have its own.
+  absl::StatusOr<std::shared_ptr<cuda::Kernel>> GroupKernelFor(const std::vector<KernelSpec>& specs) const;
 
   /// The number of kernels that take long to make: convolutions and attentions of a library that have not been made
   /// yet.
@@ -44,8 +49,7 @@ class StepKernels {
   /// Warns, once each, of choices that were replaced and of large operations that went to own kernels.
   void Warn() const;
 
-  /// The context for groups, which have no choices.
-  const cuda::KernelContext& context() const { return context_; }
+  const std::shared_ptr<NcclGroup>& group() const { return group_; }
 
  private:
   struct Entry {
@@ -66,6 +70,7 @@ class StepKernels {
   const Program& program_;
   const cuda::KernelContext context_;
   SharedKernels& shared_;
+  const std::shared_ptr<NcclGroup> group_;
   std::map<std::string, Entry> entries_;  ///< by SharedKernelKey
   bool is_collected_ = false;
 };

@@ -47,6 +47,8 @@ class SharedCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   absl::Status status() const override { return error_; }
+  std::chrono::milliseconds time_limit() const override { return meeting_->time_limit(); }
+  absl::Status LookForLoss() override { return error_.ok() ? meeting_->LookForLoss() : error_; }
 
   absl::Status AllReduce(absl::Span<const ReducedPart> parts) override {
     if (!error_.ok()) return error_;

@@ -233,16 +233,24 @@ bool SharedMeeting::Died(int rank) const {
   return record.state.load() == RankState::kPresent;  // it may have left before it ended
 }
 
-absl::Status SharedMeeting::CheckMissingRank(int rank) const {
+std::string SharedMeeting::LossOf(int rank) const {
   const RankRecord& record = mapping_->record(rank);
-  std::string cause;
-  if (Died(rank)) {
-    cause = " has died";
-  } else if (record.state.load() == RankState::kLeft) {
-    cause = " has left the group";
-  } else if (record.state.load() == RankState::kFailed) {
-    cause = absl::StrCat(" has failed (", record.error.data(), ")");
+  if (Died(rank)) return " has died";
+  if (record.state.load() == RankState::kLeft) return " has left the group";
+  if (record.state.load() == RankState::kFailed) return absl::StrCat(" has failed (", record.error.data(), ")");
+  return "";
+}
+
+absl::Status SharedMeeting::LookForLoss() const {
+  for (int rank = 0; rank < size_; ++rank) {
+    const std::string cause = rank == rank_ ? "" : LossOf(rank);
+    if (!cause.empty()) return absl::UnavailableError(absl::StrCat("rank ", rank, cause));
   }
+  return absl::OkStatus();
+}
+
+absl::Status SharedMeeting::CheckMissingRank(int rank) const {
+  const std::string cause = LossOf(rank);
   // It may have come before it went.
   if (cause.empty() || (number_ > 0 && HasArrived(rank))) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("rank ", rank, cause, Where()));

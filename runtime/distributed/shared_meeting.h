@@ -38,6 +38,11 @@ class SharedMeeting {
   /// The number of the last meeting, from 1. What is written for the next one goes to the slot of its number.
   std::uint64_t number() const { return number_; }
 
+  /// Looks, without waiting, whether a rank has died, left or failed. Error: UNAVAILABLE, with its rank.
+  absl::Status LookForLoss() const;
+
+  std::chrono::milliseconds time_limit() const { return timeout_; }
+
   /// Keeps `error` for the others, who then do not wait for this rank. Returns it.
   absl::Status Fail(absl::Status error);
 
@@ -62,6 +67,8 @@ class SharedMeeting {
   absl::Status CheckMissingRank(int rank) const;
   absl::Status Late() const;
   bool Died(int rank) const;
+  /// Why `rank` comes no more: " has died". Empty where it may come.
+  std::string LossOf(int rank) const;
   /// Tells and asks the hook of the group.
   absl::Status Ask() const;
   /// "all-reduce, its call 7".

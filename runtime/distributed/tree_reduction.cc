@@ -8,6 +8,7 @@
 #include "runtime/distributed/combine_elements.h"
 #include "runtime/distributed/reduction_checks.h"
 #include "runtime/distributed/reduction_message.h"
+#include "runtime/distributed/tree_rounds.h"
 
 namespace mpc::distributed {
 namespace {
@@ -37,6 +38,8 @@ class TreeCollectives::Rounds {
       : exchange_(*exchange),
         rank_(exchange->rank()),
         size_(exchange->size()),
+        halving_(HalvingRounds(rank_, size_)),
+        gathering_(GatheringRounds(rank_, size_)),
         chunk_bytes_(std::max(chunk_bytes / kPartAlignment, static_cast<std::size_t>(size_)) * kPartAlignment) {}
 
   int size() const { return size_; }
@@ -65,8 +68,8 @@ class TreeCollectives::Rounds {
         const std::size_t owner = static_cast<std::size_t>(Reversed(block));
         std::memcpy(work + static_cast<std::size_t>(block) * bytes, input + owner * rank_bytes + begin, bytes);
       }
-      const auto range = [bytes](int first, int count) {
-        return Range{static_cast<std::size_t>(first) * bytes, static_cast<std::size_t>(count) * bytes};
+      const auto range = [bytes](BlockRange blocks) {
+        return Range{static_cast<std::size_t>(blocks.first) * bytes, static_cast<std::size_t>(blocks.count) * bytes};
       };
       const auto combine = [&](Range kept, const std::byte* low, const std::byte* high, std::byte* sum) {
         CombineElements(part.reduction, part.dtype, low, high, sum, kept.bytes / element_size);
@@ -152,7 +155,7 @@ class TreeCollectives::Rounds {
     } else if (bytes <= kWholeTreeBytes) {
       status = ExchangeWhole(chunk, begin, bytes);
     } else {
-      const auto range = [this, bytes](int first, int count) { return Blocks(bytes, first, count); };
+      const auto range = [this, bytes](BlockRange blocks) { return Blocks(bytes, blocks); };
       const auto combine = [&](Range kept, const std::byte* low, const std::byte* high, std::byte* sum) {
         message_.Combine(begin + kept.begin, kept.bytes, low, high, sum);
       };
@@ -163,10 +166,11 @@ class TreeCollectives::Rounds {
     return status;
   }
 
-  Range Blocks(std::size_t bytes, int first, int count) const {
+  Range Blocks(std::size_t bytes, BlockRange blocks) const {
     const auto size = static_cast<std::size_t>(size_);
-    const std::size_t begin = BlockBegin(bytes, static_cast<std::size_t>(first), size);
-    return {begin, BlockBegin(bytes, static_cast<std::size_t>(first) + static_cast<std::size_t>(count), size) - begin};
+    const auto first = static_cast<std::size_t>(blocks.first);
+    const std::size_t begin = BlockBegin(bytes, first, size);
+    return {begin, BlockBegin(bytes, first + static_cast<std::size_t>(blocks.count), size) - begin};
   }
 
   absl::Status ExchangeWhole(ChunkPlace chunk, std::size_t begin, std::size_t bytes) {
@@ -181,38 +185,30 @@ class TreeCollectives::Rounds {
     return absl::OkStatus();
   }
 
-  /// Recursive halving: each round sends a half of the blocks and adds what comes to the other half.
-  /// `range(first, count)` is where blocks lie; `combine` adds such a range.
+  /// Recursive halving. `range(blocks)` is where blocks lie; `combine` adds such a range.
   template <typename RangeOf, typename Combine>
   absl::Status Halve(ChunkPlace chunk, const RangeOf& range, const Combine& combine) {
-    int first = 0;
-    for (int distance = 1, count = size_ / 2; distance < size_; distance *= 2, count /= 2) {
-      const bool upper = (rank_ & distance) != 0;
-      const Range sent = range(upper ? first : first + count, count);
-      if (upper) first += count;
-      const Range kept = range(first, count);
+    for (const TreeRound& round : halving_) {
+      const Range sent = range(round.sent);
+      const Range kept = range(round.received);
       std::byte* const received = Memory(received_, kept.bytes);
       absl::Status status =
-          exchange_.Exchange(rank_ ^ distance, {chunk.source + sent.begin, sent.bytes}, {received, kept.bytes});
+          exchange_.Exchange(round.peer, {chunk.source + sent.begin, sent.bytes}, {received, kept.bytes});
       if (!status.ok()) return status;
       const std::byte* const own = chunk.source + kept.begin;
-      combine(kept, upper ? received : own, upper ? own : received, chunk.work + kept.begin);
+      combine(kept, round.is_upper ? received : own, round.is_upper ? own : received, chunk.work + kept.begin);
       chunk.source = chunk.work;
     }
     return absl::OkStatus();
   }
 
-  /// The rounds of Halve backwards: each doubles the blocks that a rank has.
   absl::Status GatherBlocks(std::byte* work, std::size_t bytes) {
-    int first = Reversed(rank_);
-    for (int distance = size_ / 2, count = 1; distance > 0; distance /= 2, count *= 2) {
-      const int other = (rank_ & distance) != 0 ? first - count : first + count;
-      const Range own = Blocks(bytes, first, count);
-      const Range missing = Blocks(bytes, other, count);
+    for (const TreeRound& round : gathering_) {
+      const Range own = Blocks(bytes, round.sent);
+      const Range missing = Blocks(bytes, round.received);
       absl::Status status =
-          exchange_.Exchange(rank_ ^ distance, {work + own.begin, own.bytes}, {work + missing.begin, missing.bytes});
+          exchange_.Exchange(round.peer, {work + own.begin, own.bytes}, {work + missing.begin, missing.bytes});
       if (!status.ok()) return status;
-      first = std::min(first, other);
     }
     return absl::OkStatus();
   }
@@ -246,6 +242,7 @@ class TreeCollectives::Rounds {
   PeerExchange& exchange_;
   int rank_;
   int size_;
+  std::vector<TreeRound> halving_, gathering_;
   std::size_t chunk_bytes_;
   ReductionMessage message_;
   std::vector<std::byte> work_;

@@ -191,6 +191,54 @@ TEST_F(GradientCheck, RulesAgreeWithFiniteDifferences) {
   }
 }
 
+/// The table's cases have cotangents of the first result alone.
+TEST_F(GradientCheck, RulesOfBatchStatisticsAgreeWithFiniteDifferences) {
+  constexpr char kStatistics[] = R"(
+    func.func private @loss(%x: tensor<4x3xf32>, %of: tensor<3x3xf32>) -> tensor<f32> {
+      %one = mpc.constant {value = dense<1.0> : tensor<3xf32>} : () -> tensor<3xf32>
+      %y, %mean, %variance, %inv_std = mpc.batch_norm_train %x, %one, %one
+          : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>)
+          -> (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+      %joined = mpc.concat %mean, %variance, %inv_std : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<9xf32>
+      %all = mpc.reshape %joined {shape = [3, 3]} : (tensor<9xf32>) -> tensor<3x3xf32>
+      %weighted = mpc.mul %all, %of : tensor<3x3xf32>
+      %loss = mpc.reduce_sum %weighted {axes = []} : (tensor<3x3xf32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
+    func.func @gradients(%x: tensor<4x3xf32>, %of: tensor<3x3xf32>) -> (tensor<f32>, tensor<4x3xf32>) {
+      %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+      %loss, %dx = mpc.value_and_grad @loss(%x, %of) seed(%one) {wrt = array<i64: 0>}
+          : (tensor<4x3xf32>, tensor<3x3xf32>, tensor<f32>) -> (tensor<f32>, tensor<4x3xf32>)
+      return %loss, %dx : tensor<f32>, tensor<4x3xf32>
+    })";
+  auto module = ParseModule(*Context, kStatistics);
+  ASSERT_TRUE(module);
+  ASSERT_TRUE(llvm::succeeded(RunAutodiff(*module)));
+  std::mt19937 random(17);
+  const Tensor x = MakeCotangent({DType::kF32, {4, 3}}, random);
+  const Tensor every = MakeCotangent({DType::kF32, {3, 3}}, random);
+  // All statistics, then each alone: a rule treats those that are not there apart.
+  for (std::size_t row = 0; row <= 3; ++row) {
+    Tensor of = every;
+    for (std::size_t i = 0; i < of.values.size(); ++i)
+      if (row > 0 && i / 3 != row - 1) of.values[i] = 0;
+    const std::vector<double> gradient = run(*module, "gradients", {x, of}).at(1).values;
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      auto quotient = [&](double step) {
+        Tensor above = x, below = x;
+        above.values[i] += step;
+        below.values[i] -= step;
+        double high = run(*module, "gradients", {above, of}).at(0).values[0];
+        double low = run(*module, "gradients", {below, of}).at(0).values[0];
+        return (high - low) / (2 * step);
+      };
+      double fine = quotient(kStep), coarse = quotient(2 * kStep);
+      // As in DifferenceQuotient::along; sums are of order 10.
+      EXPECT_NEAR(gradient[i], fine, 2 * std::abs(coarse - fine) + 10 * 64 * kUnitRoundoff / kStep) << row << ", " << i;
+    }
+  }
+}
+
 double norm(const std::vector<double>& values) {
   return std::sqrt(std::inner_product(values.begin(), values.end(), values.begin(), 0.0));
 }

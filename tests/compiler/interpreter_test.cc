@@ -215,6 +215,21 @@ TEST_F(Interpreter, RunsProcessesInLockstep) {
   }
 }
 
+// Rounded once, the sum would be 2052. From the left it would be 2048.
+TEST_F(Interpreter, RoundsEveryAdditionOfProcesses) {
+  Module = ParseModule(*Context, R"(
+    func.func @main(%x: tensor<1xf16>) -> tensor<1xf16> {
+      %0 = mpc.all_reduce %x {processes = 4} : tensor<1xf16>
+      return %0 : tensor<1xf16>
+    })");
+  ASSERT_TRUE(Module);
+  std::vector<std::vector<Tensor>> inputs;
+  for (const double value : {2048, 1, 1, 1}) inputs.push_back({{{DType::kF16, {1}}, {value}}});
+  const auto results = interpretProcesses(Module->lookupSymbol<mlir::func::FuncOp>("main"), inputs);
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (const std::vector<Tensor>& of_process : *results) EXPECT_THAT(of_process[0].values, ElementsAre(2050));
+}
+
 TEST_F(Interpreter, NamesACollectiveOfAnotherNumberOfProcesses) {
   const std::vector<Tensor> input = {vector({1, 2}), scalar(0, DType::kI32)};
   const auto alone = run(kExchange, input);

@@ -1,5 +1,6 @@
 #include "tests/cuda/emulated_api.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -109,6 +110,7 @@ absl::StatusOr<runtime::CudaDeviceProperties> EmulatedApi::Properties() {
   if (absl::Status status = Enter("Properties"); !status.ok()) return status;
   runtime::CudaDeviceProperties properties;
   properties.name = "Emulated GPU";
+  properties.id = gpu_.id;
   properties.compute_capability = gpu_.compute_capability;
   properties.multiprocessors = 4;
   properties.memory_bytes = gpu_.memory_bytes;
@@ -229,6 +231,9 @@ absl::StatusOr<bool> EmulatedApi::EventDone(Event event) {
   if (absl::Status status = EnterOutsideCapture("EventDone"); !status.ok()) return status;
   const absl::StatusOr<EmulatedEvent*> found = Find(events_, event, "event");
   if (!found.ok()) return found.status();
+  if (gpu_.polls_advance) {
+    if (absl::Status status = Finished(Advance(**found)); !status.ok()) return status;
+  }
   return (*found)->reached == (*found)->recorded;
 }
 
@@ -287,7 +292,18 @@ absl::Status EmulatedApi::Finished(const absl::Status& status) {
   return sticky_;
 }
 
-absl::Status EmulatedApi::Enqueue(Stream stream, Work work) {
+absl::Status EmulatedApi::EnqueueWork(Stream stream, StreamWork work) {
+  const Lock lock(mutex_);
+  if (absl::Status status = Enter("EnqueueWork"); !status.ok()) return status;
+  return Enqueue(stream, std::move(work));
+}
+
+absl::Status EmulatedApi::CheckDeviceMemory(const void* memory, std::size_t bytes) {
+  const Lock lock(mutex_);
+  return Note(memory_.CheckDevice(memory, bytes));
+}
+
+absl::Status EmulatedApi::Enqueue(Stream stream, StreamWork work) {
   const absl::StatusOr<EmulatedStream*> on = Find(streams_, stream, "stream");
   if (!on.ok()) return on.status();
   if ((*on)->capturing) {
@@ -412,12 +428,21 @@ absl::Status EmulatedApi::LaunchGraph(GraphExec graph, Stream stream) {
   if (absl::Status status = EnterOutsideCapture("LaunchGraph"); !status.ok()) return status;
   const absl::StatusOr<GraphWork*> found = Find(graph_execs_, graph, "instantiated graph");
   if (!found.ok()) return found.status();
-  return Enqueue(stream, [work = *found] {
-    for (const Work& node : *work) {
-      if (absl::Status status = node(); !status.ok()) return status;
-    }
-    return absl::OkStatus();
-  });
+  const GraphWork& nodes = **found;
+  if (std::ranges::none_of(nodes, [](const StreamWork& node) { return node.ready != nullptr; })) {
+    return Enqueue(stream, [&nodes] {
+      for (const StreamWork& node : nodes) {
+        if (absl::Status status = node.work(); !status.ok()) return status;
+      }
+      return absl::OkStatus();
+    });
+  }
+  // A device that waits for another one in the middle of a graph goes on there.
+  absl::Status status;
+  for (const StreamWork& node : nodes) {
+    if (status.ok()) status = Enqueue(stream, StreamWork{[&node] { return node.work(); }, node.ready});
+  }
+  return status;
 }
 
 absl::Status EmulatedApi::DestroyGraph(Graph graph) { return Destroy("DestroyGraph", graphs_, graph, "graph"); }

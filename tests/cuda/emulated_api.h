@@ -33,6 +33,9 @@ struct EmulatedGpu {
   int compute_capability = 90;
   int driver_version = 13000;
   int runtime_version = 13000;
+  std::string id = "GPU-0";
+  /// EventDone lets the device go on, as time does: for hosts that poll and wait for nothing.
+  bool polls_advance = false;
 };
 
 class EmulatedApi : public runtime::CudaApi {
@@ -58,6 +61,11 @@ class EmulatedApi : public runtime::CudaApi {
   void FailKernel(std::size_t n) { kernels_to_failure_ = n; }
   /// A kernel that code blobs may name.
   void AddCode(const std::string& name, cuda::KernelFunction function) { code_[name] = function; }
+
+  /// Puts work on a stream, or into what it captures as one node: what a library of the vendor does.
+  absl::Status EnqueueWork(Stream stream, StreamWork work);
+  /// Errors: a range that is not inside one allocation of the device.
+  absl::Status CheckDeviceMemory(const void* memory, std::size_t bytes);
 
   /// Misuse so far. Empty is what tests want.
   std::vector<std::string> Problems() const;
@@ -108,7 +116,7 @@ class EmulatedApi : public runtime::CudaApi {
   using Mutex = std::recursive_mutex;
   using Lock = std::lock_guard<Mutex>;
   struct Code {};
-  using GraphWork = std::vector<Work>;
+  using GraphWork = std::vector<StreamWork>;
   /// Things that are known by their address.
   template <typename T>
   using Owned = std::map<void*, std::unique_ptr<T>>;
@@ -127,7 +135,8 @@ class EmulatedApi : public runtime::CudaApi {
   template <typename T>
   absl::Status Destroy(const std::string& call, Owned<T>& things, void* thing, const char* what);
   /// Puts work on a stream, or into what it captures.
-  absl::Status Enqueue(Stream stream, Work work);
+  absl::Status Enqueue(Stream stream, StreamWork work);
+  absl::Status Enqueue(Stream stream, Work work) { return Enqueue(stream, StreamWork{std::move(work)}); }
   /// Runs `work` on the device: its first error stays.
   absl::Status Finished(const absl::Status& status);
   absl::Status RunKernel(const cuda::KernelFunction& function, const cuda::LaunchShape& shape,

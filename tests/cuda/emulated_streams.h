@@ -13,6 +13,12 @@ namespace mpc::emulation {
 
 using Work = std::function<absl::Status()>;
 
+/// Work that may have to wait for another GPU.
+struct StreamWork {
+  Work work;
+  std::function<bool()> ready = nullptr;  ///< asked when the work's turn has come; null: it waits for nobody
+};
+
 struct EmulatedStream;
 
 struct EmulatedEvent {
@@ -26,14 +32,14 @@ struct EmulatedEvent {
 struct EmulatedStream {
   /// Work, or the record of an event, or the wait for record `number` of one.
   struct Operation {
-    Work work;
+    StreamWork work;
     EmulatedEvent* record = nullptr;
     EmulatedEvent* wait = nullptr;
     std::uint64_t number = 0;
   };
   std::deque<Operation> operations;
   bool capturing = false;
-  std::vector<Work> captured;
+  std::vector<StreamWork> captured;
 };
 
 /// Runs everything on `stream`, and of other streams what it waits for. The first error ends it.
@@ -41,5 +47,8 @@ absl::Status RunAll(EmulatedStream& stream);
 
 /// Runs until the device has passed the last record of `event`, and nothing more than that takes.
 absl::Status RunUntil(EmulatedEvent& event);
+
+/// As RunUntil, but ends where the device would wait for another GPU.
+absl::Status Advance(EmulatedEvent& event);
 
 }  // namespace mpc::emulation

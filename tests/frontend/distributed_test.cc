@@ -102,17 +102,25 @@ TEST(AutoParallelContext, DividesByDefaultAndIsReset) {
   EXPECT_EQ(GetAutoParallelContext(), AutoParallelOptions{});
 }
 
+TEST(AutoParallelContext, KeepsHowGradientsAreAdded) {
+  const AutoParallelOptions options = {.parallel_mode = ParallelMode::kDataParallel,
+                                       .gradients_mean = false,
+                                       .communication_dtype = DType::kBF16,
+                                       .reduction = GradientReduction::kFast};
+  ASSERT_TRUE(SetAutoParallelContext(options).ok());
+  EXPECT_EQ(GetAutoParallelContext(), options);
+  ResetAutoParallelContext();
+}
+
 TEST(AutoParallelContext, RefusesByNameWhatIsNotFollowed) {
   EXPECT_EQ(ErrorOf(SetAutoParallelContext({.parallel_mode = ParallelMode::kSemiAutoParallel})),
             "SetAutoParallelContext: parallel_mode is kSemiAutoParallel; accepted are kStandAlone and kDataParallel");
-  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.gradients_mean = false})),
-            "SetAutoParallelContext: gradients_mean is false; accepted is true");
-  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.communication_dtype = DType::kBF16})),
-            "SetAutoParallelContext: communication_dtype is bf16; accepted is f32");
-  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.reduction = GradientReduction::kFast})),
-            "SetAutoParallelContext: reduction is kFast; accepted is kOrdered");
+  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.communication_dtype = DType::kF64})),
+            "SetAutoParallelContext: communication_dtype is f64; accepted are f32, f16 and bf16");
   EXPECT_EQ(ErrorOf(SetAutoParallelContext({.loss_weight = LossWeight::kElements})),
             "SetAutoParallelContext: loss_weight is kElements; accepted is kRows");
+  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.bucket_mib = -1})),
+            "SetAutoParallelContext: bucket_mib is -1; accepted are numbers from 0 to 1048576");
   EXPECT_EQ(GetAutoParallelContext(), AutoParallelOptions{}) << "an error changes nothing";
 }
 

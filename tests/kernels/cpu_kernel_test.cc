@@ -93,12 +93,12 @@ TEST(Optimizers, UnscaleAndClipAsTheOperationsOfTheirOwn) {
 }
 
 // A matrix product has no use for it; neither has an operation that does not exist.
-TEST(GroupKernels, AreThoseOfOptimizersWithoutNormsAndOfReductionsOverProcesses) {
+TEST(GroupKernels, AreThoseOfOptimizersWithoutNormsAndOfMessagesBetweenProcesses) {
   std::vector<std::string_view> grouped;
   for (std::string_view name : cpu::KernelNames()) {
     if (cpu::MayGroup(name)) grouped.push_back(name);
   }
-  EXPECT_EQ(grouped, (std::vector<std::string_view>{"adam", "adam_weight_decay", "adamw", "all_reduce",
+  EXPECT_EQ(grouped, (std::vector<std::string_view>{"adam", "adam_weight_decay", "adamw", "all_gather", "all_reduce",
                                                     "all_reduce_max", "momentum", "sgd"}));
   EXPECT_FALSE(cpu::CreateGroupKernel({}).ok());
   const KernelSpec specs[] = {{.name = "matmul", .inputs = {}, .outputs = {}, .output_used = {}, .attributes = {}},

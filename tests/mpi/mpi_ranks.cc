@@ -30,6 +30,7 @@ int main(int count, char** arguments) {
   using namespace mpc::distributed;
   const std::map<std::string, void (*)()> scenarios = {
       {"results", Results},
+      {"any-order", SumsInAnyOrder},
       {"long-messages", LongMessages},
       {"opening", Opening},
       {"init", InitOverMpi},
@@ -37,6 +38,8 @@ int main(int count, char** arguments) {
       {"leaves", RankLeaves},
       {"fails", RankFails},
       {"stops", RankStops},
+      {"fails-in-any-order", RankFailsInAnyOrder},
+      {"stops-in-any-order", RankStopsInAnyOrder},
       {"sends-less", RankSendsLess},
       {"sends-more", RankSendsMore},
       {"another-thread", RankCallsInAnotherThread},

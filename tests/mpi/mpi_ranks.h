@@ -16,6 +16,8 @@ void Say(std::string_view line);
 
 /// Results of a whole group: the bits of the plain tree, copies, and what else a group can do.
 void Results();
+/// Sums in MPI's own order: those that have one value in every order, and that all ranks have the same bits.
+void SumsInAnyOrder();
 /// Messages that are longer than one of MPI.
 void LongMessages();
 /// What can be told of opening: twice at once, with another number of processes, after MPI has ended.
@@ -28,6 +30,8 @@ void InitOverMpi();
 void RankLeaves();
 void RankFails();
 void RankStops();
+void RankFailsInAnyOrder();
+void RankStopsInAnyOrder();
 void RankSendsLess();
 void RankSendsMore();
 void RankCallsInAnotherThread();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "frontend/distributed/distributed.h"
+#include "runtime/distributed/any_order_communicator.h"
 #include "runtime/distributed/mpi/mpi_library.h"
 #include "tests/mpi/mpi_ranks.h"
 
@@ -21,10 +22,13 @@ namespace {
 
 constexpr std::chrono::seconds kShortLimit{2};
 
-std::unique_ptr<Communicator> Opened(std::chrono::milliseconds timeout) {
+enum class Order { kTree, kAny };
+
+std::unique_ptr<Communicator> Opened(std::chrono::milliseconds timeout, Order order = Order::kTree) {
   absl::StatusOr<std::unique_ptr<Communicator>> group = OpenMpiCommunicator({.timeout = timeout});
   ExpectOk(group.status(), "OpenMpiCommunicator");
   ExpectOk((*group)->Barrier(), "the first Barrier");
+  if (order == Order::kAny) return std::make_unique<AnyOrderCommunicator>(*std::move(group));
   return *std::move(group);
 }
 
@@ -51,8 +55,9 @@ void ExitTogether(int rank) {
 }
 
 /// Calls `differs` in rank 1. Rank 0 reduces and writes the error that it gets.
-void Run(std::chrono::milliseconds timeout, const std::function<void(std::unique_ptr<Communicator> group)>& differs) {
-  std::unique_ptr<Communicator> group = Opened(timeout);
+void Run(std::chrono::milliseconds timeout, const std::function<void(std::unique_ptr<Communicator> group)>& differs,
+         Order order = Order::kTree) {
+  std::unique_ptr<Communicator> group = Opened(timeout, order);
   const std::string rank = "rank " + std::to_string(group->rank());
   if (group->rank() == 1) {
     differs(std::move(group));
@@ -68,6 +73,15 @@ void Run(std::chrono::milliseconds timeout, const std::function<void(std::unique
   group.reset();
   Say(rank + " has ended");
   if (number == 0) ExitTogether(0);
+}
+
+void FailInBroadcast(std::unique_ptr<Communicator> group) {
+  Say("rank 1: " + group->Broadcast(nullptr, 8, 0).ToString());
+}
+
+void Stop(std::unique_ptr<Communicator> /*group*/) {
+  HaveWritten(1);
+  ::raise(SIGSTOP);
 }
 
 }  // namespace
@@ -92,17 +106,10 @@ void RankOfInitFails() {
   ExitTogether(rank);
 }
 
-void RankFails() {
-  Run(std::chrono::seconds(60),
-      [](std::unique_ptr<Communicator> group) { Say("rank 1: " + group->Broadcast(nullptr, 8, 0).ToString()); });
-}
-
-void RankStops() {
-  Run(kShortLimit, [](std::unique_ptr<Communicator>) {
-    HaveWritten(1);
-    ::raise(SIGSTOP);
-  });
-}
+void RankFails() { Run(std::chrono::seconds(60), FailInBroadcast); }
+void RankStops() { Run(kShortLimit, Stop); }
+void RankFailsInAnyOrder() { Run(std::chrono::seconds(60), FailInBroadcast, Order::kAny); }
+void RankStopsInAnyOrder() { Run(kShortLimit, Stop, Order::kAny); }
 
 void RankSendsLess() {
   Run(std::chrono::seconds(60),

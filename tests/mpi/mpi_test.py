@@ -66,6 +66,10 @@ class Results(unittest.TestCase):
     def test_copies_and_barriers_of_three_ranks(self):
         self.expect_lines(3, "results", "rank {rank} of 3 has all results")
 
+    def test_sums_in_the_order_of_mpi(self):
+        for ranks in (1, 2, 4):
+            self.expect_lines(ranks, "any-order", f"rank {{rank}} of {ranks} has all sums")
+
     def test_messages_that_are_longer_than_one_of_mpi(self):
         self.expect_lines(2, "long-messages", "rank {rank} has long messages")
 
@@ -123,6 +127,12 @@ class Failures(unittest.TestCase):
     def test_a_rank_that_does_not_come_is_named_after_the_time_limit(self):
         self.assertRegex(self.ended("stops"), r'rank 0: DEADLINE_EXCEEDED: transport "mpi": rank 0 has waited 2\d\d\d ms for '
                          "rank 1 in all-reduce\n")
+
+    def test_sums_in_the_order_of_mpi_end_with_a_rank_that_fails_or_does_not_come(self):
+        self.assertIn('rank 0: UNAVAILABLE: transport "mpi": rank 1 has failed; rank 0 waited for the other ranks in '
+                      "all-reduce\n", self.ended("fails-in-any-order"))
+        self.assertRegex(self.ended("stops-in-any-order"), r'rank 0: DEADLINE_EXCEEDED: transport "mpi": rank 0 has waited '
+                         r"2\d\d\d ms for the other ranks in all-reduce\n")
 
     def test_fewer_bytes_than_expected(self):
         self.assertRegex(self.ended("sends-less"), OTHER_SIZES)

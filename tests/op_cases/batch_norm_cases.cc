@@ -38,8 +38,8 @@ std::vector<Normalisation> Normalisations() {
 void AddNormalisation(std::vector<OpCase>& cases, const Normalisation& norm) {
   const Shape c = {norm.channels};
   const OperandCase gamma = Variable(c, Uniform(0.5, 1.5));
-  const OperandCase mean = Fixed(c, Normal(norm.values.a, 0.1));
-  const OperandCase variance = Fixed(c, Uniform(0.5, 2));
+  const OperandCase mean = Variable(c, Normal(norm.values.a, 0.1));
+  const OperandCase variance = Variable(c, Uniform(0.5, 2));
   const bool smooth = norm.name != "constant";  // at variance zero a finite difference says nothing
   const OperandCase x{F32(norm.x), norm.values, smooth};
 

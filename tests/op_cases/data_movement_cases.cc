@@ -24,7 +24,7 @@ void AddCollectives(std::vector<OpCase>& cases) {
     cases.push_back({absl::StrCat("all_reduce/", text), "all_reduce", {}, {Variable(shape)}, {F32(shape)}});
     cases.push_back(
         {absl::StrCat("all_reduce_max/", text), "all_reduce_max", {}, {{I32(shape), Integers(-9, 9)}}, {I32(shape)}});
-    cases.push_back({absl::StrCat("all_gather/", text), "all_gather", {}, {Fixed(shape)}, {F32(gathered)}});
+    cases.push_back({absl::StrCat("all_gather/", text), "all_gather", {}, {Variable(shape)}, {F32(gathered)}});
     cases.push_back({absl::StrCat("all_gather/", text, "_i32"),
                      "all_gather",
                      {},

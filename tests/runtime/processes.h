@@ -19,9 +19,9 @@ namespace mpc::test {
 /// Forks `count` children, of which each calls body(rank) and ends with what it returns. An expectation of gtest that
 /// fails in a child is a failure as well. Waits for all children, for at most `limit`, and kills those that are left.
 /// Success where every child has ended with 0, and those of `killed` by SIGKILL before the limit.
-inline testing::AssertionResult RunProcesses(int count, const std::function<int(int rank)>& body,
-                                             const std::vector<int>& killed = {},
-                                             std::chrono::seconds limit = std::chrono::seconds(120)) {
+inline ::testing::AssertionResult RunProcesses(int count, const std::function<int(int rank)>& body,
+                                               const std::vector<int>& killed = {},
+                                               std::chrono::seconds limit = std::chrono::seconds(120)) {
   std::fflush(nullptr);  // a child would write what is buffered again
   const pid_t parent = ::getpid();
   std::vector<pid_t> children;
@@ -32,13 +32,13 @@ inline testing::AssertionResult RunProcesses(int count, const std::function<int(
       if (::getppid() != parent) ::_exit(1);
       const int status = body(rank);
       std::fflush(nullptr);
-      ::_exit(status != 0 ? status : testing::Test::HasFailure() ? 1 : 0);
+      ::_exit(status != 0 ? status : ::testing::Test::HasFailure() ? 1 : 0);
     }
     children.push_back(child);
   }
-  testing::AssertionResult result = testing::AssertionSuccess();
-  const auto fail = [&result](int rank) -> testing::AssertionResult& {
-    if (result) result = testing::AssertionFailure();
+  ::testing::AssertionResult result = ::testing::AssertionSuccess();
+  const auto fail = [&result](int rank) -> ::testing::AssertionResult& {
+    if (result) result = ::testing::AssertionFailure();
     return result << "\nprocess " << rank << ' ';
   };
   const auto end = std::chrono::steady_clock::now() + limit;

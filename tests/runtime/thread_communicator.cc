@@ -116,6 +116,8 @@ class ThreadCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(group_->ranks_.size()); }
   absl::Status status() const override { return failed_; }
+  std::chrono::milliseconds time_limit() const override { return group_->timeout_; }
+  absl::Status LookForLoss() override { return failed_.ok() ? group_->LookForLoss(rank_) : failed_; }
 
   absl::Status AllReduce(absl::Span<const ReducedPart> parts) override {
     std::string call = "AllReduce";
@@ -221,6 +223,16 @@ class ThreadCommunicator : public Communicator {
 
 std::unique_ptr<Communicator> ThreadGroup::Join(int rank) {
   return std::make_unique<ThreadCommunicator>(shared_from_this(), rank);
+}
+
+absl::Status ThreadGroup::LookForLoss(int rank) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (std::size_t other = 0; other < ranks_.size(); ++other) {
+    if (static_cast<int>(other) != rank && ranks_[other].has_left) {
+      return absl::UnavailableError(absl::StrCat("rank ", other, " has left"));
+    }
+  }
+  return failed_;
 }
 
 absl::Status ThreadGroup::Judge() const {

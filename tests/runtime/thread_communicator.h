@@ -37,6 +37,7 @@ class ThreadGroup : public std::enable_shared_from_this<ThreadGroup> {
   /// Waits until all ranks have called it with the same `call`. Errors stay, for all ranks.
   absl::Status Meet(int rank, const std::string& call, const void* operands);
   absl::Status Judge() const;
+  absl::Status LookForLoss(int rank);
 
   const std::chrono::milliseconds timeout_;
   std::mutex mutex_;

@@ -11,8 +11,8 @@ import unittest
 TOOLS = pathlib.Path(sys.argv.pop(1))
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(TOOLS / "benchmark_pages"))
-page_commands, tables, write_pages = (
-    importlib.import_module(name) for name in ("page_commands", "tables", "write_pages"))
+page_commands, reduction_model, tables, write_pages = (
+    importlib.import_module(name) for name in ("page_commands", "reduction_model", "tables", "write_pages"))
 
 # Copies the result that a test prepared to the file that --json names.
 FAKE_BENCH = """#!/usr/bin/env bash
@@ -182,11 +182,79 @@ class Tables(unittest.TestCase):
         self.assertEqual(lines[-1], "Pixels of 16 pictures are at most 1.000 levels apart, 0.000100 in the mean.")
 
 
+    def test_ranks_stand_beside_one_rank_one_process_and_peers(self):
+        def row(name, seconds):
+            return {"model": "a", "batch": 8, "mode": "f32", "ranks": 2, "threads": 1, "sizes": {},
+                    "mpc": {"settings": "fused regions", "median": 0.01, "reduction": {"median": 0.00005}},
+                    "overhead": {"median": 1.02, "p5": 1.01, "p95": 1.03},
+                    "peer": {"name": name, "median": seconds},
+                    "ratio": {"median": 100 * seconds, "p5": 1.0, "p95": 9.0}}
+        lines = tables.ranks([{"rows": [row("mpc-rank-alone", 0.0098), row("mpc-one-process", 0.0095),
+                                        row("torch-ddp", 0.02)]}])
+        self.assertEqual(lines[2], "| a:8 | f32 | 2 x 1 | 10.0 | 9.80 | 0.050 | 1.02 (1.01 .. 1.03) | 9.50 | "
+                                   "0.95 (1.00 .. 9.00) | 20.0 | 2.00 (1.00 .. 9.00) |")
+
+
+class ReductionModel(unittest.TestCase):
+    def test_meetings_of_small_and_of_chunked_messages(self):
+        self.assertEqual(reduction_model.shared_meetings(8192, 65536), 1)
+        self.assertEqual(reduction_model.shared_meetings(8196, 65536), 2)
+        self.assertEqual(reduction_model.shared_meetings(65536 * 3 + 4, 65536), 5)
+        self.assertEqual(reduction_model.shared_meetings(8192, 4096), 3)
+
+    def test_traffic_of_a_rank(self):
+        # Two ranks: half a message written for the other and half of it fetched (each read and written), two halves
+        # read to add, and the sum of a half written to the result and to the slot.
+        self.assertEqual(reduction_model.shared_traffic(100, 2), 2 * 50 + 2 * 50 + 2 * 50 + 2 * 50)
+        self.assertEqual(reduction_model.shared_traffic(100, 4), 2 * 75 + 2 * 75 + 4 * 25 + 2 * 25)
+
+    def test_processors_that_ranks_share_work_one_after_the_other(self):
+        alone = reduction_model.shared_seconds(1 << 20, 4, 4, 1 << 19, 0.0, 1e9)
+        self.assertEqual(reduction_model.shared_seconds(1 << 20, 4, 8, 1 << 19, 0.0, 1e9), alone)
+        self.assertEqual(reduction_model.shared_seconds(1 << 20, 4, 2, 1 << 19, 0.0, 1e9), 2 * alone)
+        self.assertAlmostEqual(reduction_model.shared_seconds(1 << 20, 4, 4, 1 << 19, 2.0, 1e9) - alone, 3 * 2.0)
+
+    def test_halving_sends_what_a_ring_sends(self):
+        link = reduction_model.Link(latency=1e-6, rate=1e9)
+        for rounds in (1, 2, 3):
+            ranks = 2**rounds
+            latency, transfer, sums = reduction_model.halving_seconds(1000, [link] * rounds, 1e10)
+            self.assertAlmostEqual(transfer, 2 * (ranks - 1) / ranks * 1000 / 1e9)
+            self.assertAlmostEqual(sums, 3 * (ranks - 1) / ranks * 1000 / 1e10)
+            self.assertAlmostEqual(latency, 2 * rounds * 1e-6)
+
+    def test_each_bucket_has_its_latency_and_a_slow_link_the_last_parts(self):
+        near, far = reduction_model.Link(1e-6, 4e9), reduction_model.Link(1e-5, 1e9)
+        latency, transfer, _ = reduction_model.halving_seconds(1000, [near, far], 1e10, bucket=300)
+        self.assertAlmostEqual(latency, 4 * 2 * 1.1e-5)
+        self.assertAlmostEqual(transfer, 2 * (500 / 4e9 + 250 / 1e9))
+
+    def test_measurements_that_follow_the_model_are_met(self):
+        def content(ranks, latency):
+            rows = [{"elements": size // 4, "bytes": size, "slot_bytes": 1 << 19, "seconds": {
+                "median": reduction_model.shared_seconds(size, ranks, 2, 1 << 19, latency, 8e9)}}
+                for size in (4, 1 << 18, 1 << 22, 1 << 27)]
+            return {"ranks": ranks, "processors": 2, "rows": rows}
+        contents = [content(2, 1e-6), content(4, 2e-5)]
+        rate, latencies = reduction_model.fitted(contents)
+        self.assertAlmostEqual(rate / 8e9, 1, places=2)
+        self.assertAlmostEqual(latencies[4] / 2e-5, 1, places=2)
+        self.assertEqual({row[-1] for row in reduction_model.comparison(contents)}, {"1.00"})
+        self.assertIn("for 2 ranks", tables.reductions(contents)[-1])
+
+    def test_the_page_has_what_the_model_says(self):
+        page = (TOOLS.parent / "docs" / "distributed.md").read_text()
+        for line in reduction_model.markdown(reduction_model.PREDICTIONS_HEADER, reduction_model.predictions()):
+            self.assertIn(line + "\n", page)
+
+
 class Commands(unittest.TestCase):
     def test_shortened(self):
         self.assertEqual(page_commands.shortened("mpc-bench a --peer=torch --runs=3 --json=f"),
                          "mpc-bench a --steps=1 --warmup=1 --runs=1")
         self.assertEqual(page_commands.shortened("mpc-bench --op=a --seconds=8"), "mpc-bench --op=a --seconds=0.05")
+        self.assertEqual(page_commands.shortened("mpc-bench --all-reduce --json=f"),
+                         "mpc-bench --all-reduce --seconds=0.05")
         self.assertEqual(page_commands.shortened("mpc-bench a --profile"), "mpc-bench a --profile --steps=1 --warmup=1")
         self.assertEqual(page_commands.shortened("python3 tools/accuracy/accuracy_table.py m > f"),
                          "python3 tools/accuracy/accuracy_table.py m --models=lenet5 --seeds=1 -- --epochs=1 > f")

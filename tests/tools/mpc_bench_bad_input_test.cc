@@ -26,6 +26,17 @@ INSTANTIATE_TEST_SUITE_P(
                  {"--peer=mpc-unfused and --fusion=false would measure the same step twice"}},
         BadUsage{{"lenet5", "--peer=mpc-one-thread", "--threads=1"},
                  {"--peer=mpc-one-thread and --threads=1 would measure the same step twice"}},
+        BadUsage{{"lenet5", "--ranks=3"}, {"--ranks: '3' is not a power of two from 2 to 1024"}},
+        BadUsage{{"lenet5", "--ranks=1"}, {"--ranks: '1' is not a power of two from 2 to 1024"}},
+        BadUsage{{"lenet5", "--ranks=2048"}, {"--ranks: '2048' is not a power of two from 2 to 1024"}},
+        BadUsage{{"lenet5:33", "--ranks=2"}, {"--ranks=2 does not divide the 33 rows of a batch of lenet5"}},
+        BadUsage{{"lenet5", "--ranks=2", "--peer=torch"},
+                 {"--peer=torch and --ranks=2 contradict each other", "torch-ddp, mpc-rank-alone, mpc-one-process"}},
+        BadUsage{{"lenet5", "--ranks=2", "--peer=mpc-one-thread"}, {"--peer=mpc-one-thread and --ranks=2 contradict"}},
+        BadUsage{{"lenet5", "--peer=torch-ddp"}, {"--peer=torch-ddp is of several processes: it needs --ranks=N"}},
+        BadUsage{{"lenet5", "--peer=mpc-rank-alone"}, {"--peer=mpc-rank-alone is of several", "it needs --ranks=N"}},
+        BadUsage{{"lenet5", "--ranks=2", "--profile"}, {"--profile times instructions", "without --ranks"}},
+        BadUsage{{"lenet5", "--ranks=2", "--start=unwritten"}, {"--start writes", "without --ranks"}},
         BadUsage{{"lenet5", "--busy=0,some"}, {"'0,some' is no list of whole numbers from 0 to 4096"}},
         BadUsage{{"lenet5", "--busy=1", "--profile"}, {"--profile times instructions of mpc's own step", "--busy"}},
         BadUsage{{"lenet5", "--busy=1", "--single"}, {"--single measures one run and prints its samples", "--busy"}},
@@ -73,6 +84,22 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUsage{{"--op=relu", "--peer=torch"}, {"without --peer"}},
                     BadUsage{{"--op=relu", "--device=cuda"}, {"--op measures the CPU, not --device=cuda"}},
                     BadUsage{{"lenet5", "--shape=8x8"}, {"they need --op=NAME"}}));
+
+INSTANTIATE_TEST_SUITE_P(
+    OfSums, BadBench,
+    testing::Values(BadUsage{{"lenet5", "--all-reduce"},
+                             {"--all-reduce measures sums over processes on their own, without 'lenet5'"}},
+                    BadUsage{{"--all-reduce", "--threads=1"}, {"--all-reduce measures sums", "without --threads"}},
+                    BadUsage{{"--all-reduce", "--device=cuda"}, {"--all-reduce measures sums", "without --device"}},
+                    BadUsage{{"--all-reduce", "--ranks=3"}, {"--ranks: '3' is not a power of two"}},
+                    BadUsage{{"--all-reduce", "--dtype=i32"}, {"--dtype: 'i32' is not f32, f16 or bf16"}},
+                    BadUsage{{"--all-reduce", "--elements=5,none"},
+                             {"--elements: '5,none' is no list of whole numbers from 1"}},
+                    BadUsage{{"--all-reduce", "--slot=100"}, {"--slot: '100' is no multiple of 64 bytes"}},
+                    BadUsage{{"--all-reduce", "--slot=big"}, {"--slot: ", "big"}},
+                    BadUsage{{"lenet5", "--slot=1MiB"},
+                             {"--elements and --slot are of sums over processes: they need --all-reduce"}},
+                    BadUsage{{"--op=relu", "--ranks=2"}, {"--op measures operations on their own, without --ranks"}}));
 
 INSTANTIATE_TEST_SUITE_P(
     OfData, BadBench,

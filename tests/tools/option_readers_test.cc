@@ -127,10 +127,13 @@ const std::vector<Tool>& Tools() {
                                                    return line.ok() ? absl::StatusOr<std::string>(line->help)
                                                                     : line.status();
                                                  },
-       {"op", "single", "profile", "start", "data"},
+       {"op", "single", "profile", "start", "data", "all-reduce"},
        {{"times of networks", {"bert-tiny"}, {"contest.cc", "peer.cc", "main.cc#MeasureNetworks"}},
         {"times of photographs", {"resnet50"}, {"contest.cc", "peer.cc", "main.cc#MeasureNetworks"}},
-        {"--single", {"bert-tiny", "--single"}, {"measure.cc", "bench_model.cc", kContext}},
+        {"--single", {"bert-tiny", "--single"}, {"measure.cc", "bench_model.cc", "rank_group.cc", kContext}},
+        {"--all-reduce",
+         {"--all-reduce"},
+         {"reduction_bench.cc", "main.cc#MeasureSums", "rank_options.cc#FinishReductions"}},
         {"--profile",
          {"bert-tiny", "--profile"},
          {"step_profile.cc", "bench_model.cc", "main.cc#ProfileNetworks", kContext}},
@@ -195,6 +198,9 @@ const std::map<std::string, std::pair<std::string, Words>>& Values() {
       {"python", {"f", {"--peer=torch"}}},
       {"peer-script", {"f", {"--peer=torch"}}},
       {"transport", {"shared", {"--distributed"}}},
+      {"ranks", {"2", {}}},
+      {"elements", {"8", {}}},
+      {"slot", {"64KiB", {}}},
       {"shape", {"8x8", {}}},
       {"batch", {"1", {}}},
   };

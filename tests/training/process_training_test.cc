@@ -1,60 +1,19 @@
 // Training in several processes: the state of all has the bits of one process that accumulates, whatever happens.
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
-#include "mpc/distributed.h"
-#include "tests/runtime/processes.h"
-#include "tests/training/training_support.h"
+#include "kernels/collective.h"
+#include "kernels/cpu/kernel.h"
+#include "runtime/step_groups.h"
+#include "tests/training/process_group.h"
 
 namespace mpc::testing {
 namespace {
 
-using test::RunProcesses;
-
 const Shape kImage = {2, 6, 6};
-
-std::string TestName() {
-  const ::testing::TestInfo& info = *::testing::UnitTest::GetInstance()->current_test_info();
-  std::string name = absl::StrCat(info.test_suite_name(), ".", info.name());
-  std::replace(name.begin(), name.end(), '/', '_');
-  return name;
-}
-
-std::string FilePath(const std::string& name) {
-  return (std::filesystem::temp_directory_path() / absl::StrCat(TestName(), ".", name)).string();
-}
-
-void Write(const std::string& path, const Snapshot& snapshot) {
-  std::ofstream file(path, std::ios::binary);
-  for (const auto& [name, bytes] : snapshot) {
-    file << name << '\n' << bytes.size() << '\n';
-    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  }
-}
-
-Snapshot Read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.good()) << path;
-  Snapshot snapshot;
-  std::string name, size;
-  while (std::getline(file, name) && std::getline(file, size)) {
-    std::vector<std::uint8_t>& bytes = snapshot[name];
-    bytes.resize(std::stoul(size));
-    file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  }
-  std::filesystem::remove(path);
-  return snapshot;
-}
 
 /// What sums over micro-steps is not there with one micro-step.
 Snapshot WithoutAccumulators(Snapshot snapshot) {
@@ -100,46 +59,8 @@ data::Dataset Rows() {
   return Batches(std::move(batches));
 }
 
-/// A port of this machine that nothing listens on.
-int FreePort() {
-  const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  EXPECT_EQ(::bind(descriptor, reinterpret_cast<sockaddr*>(&address), length), 0);
-  EXPECT_EQ(::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length), 0);
-  ::close(descriptor);
-  return ntohs(address.sin_port);
-}
-
-/// Makes this process rank `rank` of `size`, which one thread computes.
-absl::Status Join(int rank, int size, int port) {
-  if (absl::Status status = SetContext({.num_threads = 1}); !status.ok()) return status;
-  SetSeed(7);
-  if (absl::Status status = SetAutoParallelContext({.parallel_mode = ParallelMode::kDataParallel}); !status.ok()) {
-    return status;
-  }
-  distributed::Options options;
-  options.rank = rank;
-  options.size = size;
-  options.address = absl::StrCat("127.0.0.1:", port);
-  return distributed::Init(options);
-}
-
-/// Runs `body` in `size` processes that have joined.
-::testing::AssertionResult RunGroup(int size, const std::function<void(int rank)>& body,
-                                    const std::vector<int>& killed = {}) {
-  const int port = FreePort();
-  return RunProcesses(
-      size,
-      [&](int rank) {
-        MPC_EXPECT_OK(Join(rank, size, port));
-        if (!::testing::Test::HasFailure()) body(rank);
-        distributed::Finalize();
-        return 0;
-      },
-      killed);
+absl::Status TrainDataParallel(std::int64_t bucket_mib) {
+  return SetAutoParallelContext({.parallel_mode = ParallelMode::kDataParallel, .bucket_mib = bucket_mib});
 }
 
 /// The state of every process after training, which is the same.
@@ -173,7 +94,51 @@ TEST_P(ProcessTraining, HasTheBitsOfOneProcessThatAccumulates) {
 INSTANTIATE_TEST_SUITE_P(Levels, ProcessTraining, ::testing::Values(Level{"O0", DType::kF32}, Level{"O2", DType::kF16}),
                          LevelName);
 
+/// The messages that a process sends in a step of the Model.
+std::size_t MessagesOf(const Model& model) {
+  const runtime::Program& step = model.compiled().front()->program;
+  std::size_t messages = 0;
+  for (const runtime::InstructionRange& range : runtime::GroupInstructions(step, cpu::MayGroup)) {
+    const std::string& kernel = step.step().instructions[range.first].kernel;
+    messages += IsCollective(kernel) && kernel != "process_rank" ? 1 : 0;
+  }
+  return messages;
+}
+
 const Setting kSetting{{"O2", DType::kF16}};
+
+/// Apart: one for each parameter, two for statistics, and one for the decision. Clipping wants the norm of the means
+/// before it decides.
+TEST(ProcessTraining, BucketsMakeFewMessagesAndDoNotChangeBits) {
+  for (const int processes : {2, 4}) {
+    for (const std::optional<double> clip : {std::optional<double>(), std::optional(0.5)}) {
+      std::vector<Snapshot> states;
+      for (const std::int64_t bucket_mib : {0, 25}) {
+        ASSERT_TRUE(RunGroup(processes, [&](int rank) {
+          MPC_ASSERT_OK(TrainDataParallel(bucket_mib));
+          Setting setting = kSetting;
+          setting.clip_global_norm = clip;
+          Trained trained(setting, processes);
+          MPC_EXPECT_OK(trained.model.Train(1, Rows()));
+          const std::size_t apart = trained.network.TrainableParams().size() + 3, together = clip.has_value() ? 3 : 2;
+          EXPECT_EQ(MessagesOf(trained.model), bucket_mib == 0 ? apart : together);
+          if (rank == 0) Write(FilePath("buckets"), StateOf(trained.model));
+        }));
+        states.push_back(Read(FilePath("buckets")));
+      }
+      EXPECT_EQ(Differences(states[0], states[1]), std::vector<std::string>{}) << processes;
+    }
+  }
+}
+
+TEST(ProcessTraining, NamesBucketsOfOtherSizes) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    MPC_ASSERT_OK(TrainDataParallel(/*bucket_mib=*/25 + rank));
+    Trained trained(kSetting, 2);
+    EXPECT_EQ(trained.model.Train(1, Rows()).message(),
+              "processes that train together differ: rank 0 has \"bucket_mib: 25\", rank 1 has \"bucket_mib: 26\"");
+  }));
+}
 
 TEST(ProcessTraining, ARunContinuesInAnotherNumberOfProcesses) {
   const std::string file = FilePath("checkpoint");

@@ -59,6 +59,6 @@ def shortened(command, keep=()):
         return command
     dropped = {"peer", "python", "peer-layout", "json", "svg", "seconds", "runs", "steps", "warmup"} - set(keep)
     command = re.sub(r" --(%s)=\S+" % "|".join(sorted(dropped)), "", command)
-    if "--op=" in command:
+    if "--op=" in command or "--all-reduce" in command:
         return command + " --seconds=0.05"
     return command + " --steps=1 --warmup=1" + ("" if "--profile" in command else " --runs=1")

@@ -1,5 +1,7 @@
 """Tables of Markdown from the JSON that mpc-bench writes. Each takes the contents of files and returns lines."""
 
+import reduction_model
+
 
 def _markdown(header, rows):
     if not rows:
@@ -167,6 +169,34 @@ def reading(files):
     return lines
 
 
+def ranks(files):
+    """Steps of several processes, beside what one rank does alone and what ranks send each other, one process, and peers."""
+    rows = _by_row(files)
+    own = ("mpc-rank-alone", "mpc-one-process")
+    names = [name for name in _peer_names(rows) if name not in own]
+    header = ["network:batch", "mode", "ranks x threads", "step, ms", "a rank alone, ms", "sent alone, ms",
+              "step / (alone + sent)", "one process, ms", "it / step (5 % .. 95 %)"]
+    for name in names:
+        header += [f"{name}, ms", "it / step (5 % .. 95 %)"]
+    table = []
+    for row, peers in rows:
+        alone, together = (peers[name] for name in own)
+        cells = [_network(row), row["mode"], f"{row['ranks']} x {row['threads']}", _milliseconds(row["mpc"]),
+                 _milliseconds(alone["peer"]), _milliseconds(row["mpc"]["reduction"]), _times(row["overhead"]),
+                 _milliseconds(together["peer"]), _times(together["ratio"])]
+        for name in names:
+            peer = peers.get(name)
+            cells += [_milliseconds(peer["peer"]), _times(peer["ratio"])] if peer else ["", ""]
+        table.append(cells)
+    return _markdown(header, table)
+
+
+def reductions(files):
+    """Sums over processes on their own, and what the model says of them."""
+    return [*_markdown(reduction_model.COMPARISON_HEADER, reduction_model.comparison(files)), "",
+            reduction_model.fit_text(files)]
+
+
 def versions(files):
     """Programs with their versions, as the files name them, each once."""
     found = [row[side]["version"] for content in files for row in content.get("rows", [])
@@ -175,4 +205,4 @@ def versions(files):
 
 
 KINDS = {"ratios": ratios, "memory": memory, "busy": busy, "profile": profile, "operations": operations,
-         "reading": reading}
+         "ranks": ranks, "reading": reading, "reductions": reductions}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds libmpc_cuda.so, gpu_kernel_test and gpu_probe from the packed sources with nvcc and g++, where the packed
+# Builds libmpc_cuda.so, gpu_kernel_test, gpu_nccl_test and gpu_probe from the packed sources with nvcc and g++, where the packed
 # binaries do not start. The libraries and headers that they need are in the archive; those of CUDA, cuBLAS and cuDNN
 # are the machine's.
 # mpc-run is not built: it needs oneDNN's headers and more of the project.
@@ -23,6 +23,10 @@ print("\n".join(found))' "$1"
 }
 flags=(-std=c++20 -DCUDNN_FRONTEND_SKIP_JSON_LIB -I. -isystem include -isystem "$cuda/include")
 while read -r folder; do [[ -n "$folder" ]] && flags+=(-isystem "$folder"); done < <(package_folders '*/include')
+# Where NCCL is missing its transport is refused.
+if g++ "${flags[@]}" -E -x c++ - <<< '#include <nccl.h>' > /dev/null 2>&1; then
+  flags+=(-DMPC_HAVE_NCCL '-DMPC_NCCL_BUILD_LIBRARY="libnccl.so"')
+fi
 libraries=("$bundle"/lib/libabsl_*.so* "$bundle/lib/compiler/libz.so.1")
 for folder in "$cuda/lib64" "$cuda/lib"; do libraries+=("-L$folder"); done
 while read -r folder; do [[ -n "$folder" ]] && libraries+=("-L$folder"); done < <(package_folders '*/lib')
@@ -49,7 +53,9 @@ compile() {
 sources=(kernels/cuda/*.cu device_properties.cc kernels/*.cc kernels/cuda/*.cc kernels/cuda/library/*.cc
   kernels/reference/*.cc runtime/cuda/*.cc
   runtime/{atomic_file,checksum,file_content,program_binding,program_check,state_store}.cc
-  tests/gpu/gpu_kernel_{device,test}.cc tests/kernels/{acceptance,*bounds,kernel_checks,kernel_run}.cc
+  runtime/distributed/{collective_call,combine_elements,launch_environment,process_identity,reduction_checks}.cc
+  runtime/distributed/{reduction_message,shared_communicator,shared_mapping,shared_meeting,tree_rounds}.cc
+  tests/gpu/gpu_kernel_{device,test}.cc tests/gpu/gpu_nccl_test.cc tests/kernels/{acceptance,*bounds,kernel_checks,kernel_run}.cc
   tests/op_cases/*.cc tools/gpu/gpu_probe.cc)
 failed=0
 for source in "${sources[@]}"; do
@@ -67,7 +73,9 @@ if [[ -n "${ONLY:-}" ]]; then exit 0; fi
 
 common=("$objects"/{device_properties.cc,kernels_*,runtime_*}.o)
 g++ -shared -Wl,-z,defs -o "$bundle/lib/libmpc_cuda.so" "${common[@]}" "${libraries[@]}"
-g++ -o "$bundle/bin/gpu_kernel_test" "${common[@]}" "$objects"/tests_*.o lib/libgtest_main.a lib/libgtest.a \
-  "${libraries[@]}"
+g++ -o "$bundle/bin/gpu_kernel_test" "${common[@]}" "$objects"/tests_{gpu_gpu_kernel,kernels,op_cases}*.o \
+  lib/libgtest_main.a lib/libgtest.a "${libraries[@]}"
+g++ -o "$bundle/bin/gpu_nccl_test" "${common[@]}" "$objects"/tests_gpu_gpu_nccl_test.cc.o lib/libgtest_main.a \
+  lib/libgtest.a "${libraries[@]}"
 g++ -o "$bundle/bin/gpu_probe" "${common[@]}" "$objects"/tools_gpu_gpu_probe.cc.o "${libraries[@]}"
 echo "rebuild: done"

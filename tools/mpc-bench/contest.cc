@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/mpc-bench/busy_processes.h"
+#include "tools/mpc-bench/child_processes.h"
 #include "tools/mpc-bench/peer.h"
+#include "tools/mpc-bench/rank_processes.h"
 #include "tools/mpc-bench/scratch_folder.h"
 #include "tools/mpc-bench/subprocess.h"
 
@@ -44,9 +45,8 @@ absl::StatusOr<RunResult> MeasureOwn(const BenchOptions& row) {
   std::vector<std::string> command = OwnCommand(row);
   command.insert(command.end(), {"--single", absl::StrCat("--warmup=", row.warmup), absl::StrCat("--steps=", row.steps),
                                  absl::StrCat("--seconds=", row.seconds)});
-  absl::StatusOr<std::string> output = RunAndCapture(command);
-  if (!output.ok()) return output.status();
-  return RunFromJson(*output);
+  if (row.ranks > 1) command.push_back(absl::StrCat("--ranks=", row.ranks));
+  return MeasureRanks(command, row.ranks);
 }
 
 absl::Status WriteStartInProcess(const BenchOptions& row, const std::string& folder) {
@@ -90,7 +90,7 @@ absl::StatusOr<std::vector<Contestant>> MeasureRow(const BenchOptions& row) {
     peer.peer_layout = layouts[name];
     return MeasureTorch(peer, name);
   };
-  const absl::StatusOr<BusyProcesses> busy = BusyProcesses::Start(row.busy);
+  const absl::StatusOr<ChildProcesses> busy = ChildProcesses::StartBusy(row.busy);
   if (!busy.ok()) return busy.status();
   for (std::int64_t run = 0; run < row.runs; ++run) {
     for (Contestant& contestant : contestants) {

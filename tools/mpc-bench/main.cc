@@ -1,5 +1,6 @@
 // mpc-bench measures how long the compiled training step takes, beside peers if they are asked for, and where its time
-// goes. It also measures how fast operations are beside what the machine can do, and how fast pictures are read.
+// goes. It also measures how fast operations are beside what the machine can do, how fast pictures are read, and how
+// long sums over processes take.
 #include <iostream>
 
 #include "runtime/atomic_file.h"
@@ -9,6 +10,7 @@
 #include "tools/mpc-bench/op_bench.h"
 #include "tools/mpc-bench/op_report.h"
 #include "tools/mpc-bench/options.h"
+#include "tools/mpc-bench/reduction_bench.h"
 #include "tools/mpc-bench/report.h"
 #include "tools/mpc-bench/start.h"
 #include "tools/mpc-bench/step_profile.h"
@@ -80,6 +82,14 @@ absl::Status MeasurePictures(const BenchCommandLine& line) {
   return WriteJsonFile(line.json_path, DataTableToJson(line.data, *table));
 }
 
+absl::Status MeasureSums(const BenchCommandLine& line) {
+  const absl::StatusOr<std::vector<ReductionTimes>> times = MeasureReductions(line.reductions);
+  if (!times.ok()) return times.status();
+  std::cout << FormatReductions(line.reductions, *times) << std::flush;
+  if (line.json_path.empty()) return absl::OkStatus();
+  return WriteJsonFile(line.json_path, ReductionsToJson(line.reductions, *times));
+}
+
 int Main(int argc, char** argv) {
   const absl::StatusOr<BenchCommandLine> line = ParseBenchCommandLine(argc, argv);
   if (!line.ok()) return Fail(kProgram, line.status(), kBadUsage);
@@ -93,6 +103,8 @@ int Main(int argc, char** argv) {
       status = MeasureOperations(*line);
     } else if (line->data.measured) {
       status = MeasurePictures(*line);
+    } else if (line->reductions.measured) {
+      status = MeasureSums(*line);
     } else if (line->rows.front().single) {
       status = MeasureOnce(line->rows.front());
     } else if (line->rows.front().profile) {

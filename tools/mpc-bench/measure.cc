@@ -2,18 +2,24 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/executable.h"
 #include "runtime/version.h"
 #include "tools/mpc-bench/bench_model.h"
+#include "tools/mpc-bench/rank_group.h"
 #include "tools/mpc-bench/resident_memory.h"
+#include "tools/mpc-bench/step_reductions.h"
+#include "tools/support/percentiles.h"
 #include "tools/support/stopwatch.h"
 
 namespace mpc::tools {
 namespace {
 
 using Bytes = std::vector<absl::Span<const std::uint8_t>>;
+
+constexpr std::size_t kMostReductions = 100;  ///< samples of a step's reductions without the step, at most
 
 /// How many steps: `most`, or those that have begun when `seconds` are over, but `least`.
 struct StepLimit {
@@ -22,13 +28,28 @@ struct StepLimit {
   double seconds = 0;
 };
 
-/// Runs steps on the batches in turn and returns seconds, one a step.
-absl::StatusOr<std::vector<double>> TimeSteps(runtime::Executable& step, const std::vector<Bytes>& batches,
-                                              const StepLimit& limit) {
+/// What was seen of the steps that ran.
+struct TimedSteps {
+  std::vector<double> seconds;  ///< one a step
+  std::vector<double> losses;   ///< one a step; empty on a device that runs ahead
+};
+
+/// The loss of the last step that was started; waits for the step.
+absl::StatusOr<double> LossOfLastStep(const runtime::Executable& step) {
+  const absl::StatusOr<absl::Span<const std::uint8_t>> bytes = step.OutputOfStep(step.steps_started() - 1, 0);
+  if (!bytes.ok()) return bytes.status();
+  const runtime::NamedValue& loss = step.program().outputs.at(0);
+  const TensorSpec& spec = step.program().values[static_cast<std::size_t>(loss.value)].spec;
+  return Tensor::FromBytes(spec, bytes->data(), bytes->size()).ToFloats().at(0);
+}
+
+/// Runs steps on the batches in turn.
+absl::StatusOr<TimedSteps> TimeSteps(runtime::Executable& step, const std::vector<Bytes>& batches,
+                                     const StepLimit& limit) {
   const std::int64_t most = step.steps_per_launch();
   const bool runs_ahead = step.steps_kept() >= 2 * static_cast<std::uint64_t>(most);
-  std::vector<double> seconds;
-  seconds.reserve(static_cast<std::size_t>(limit.most));
+  TimedSteps timed;
+  timed.seconds.reserve(static_cast<std::size_t>(limit.most));
   std::int64_t waiting = 0;  ///< steps of the launch whose end has not been seen
   const Clock::time_point begin = Clock::now();
   Clock::time_point last_end = begin;
@@ -37,7 +58,7 @@ absl::StatusOr<std::vector<double>> TimeSteps(runtime::Executable& step, const s
     if (absl::Status status = step.OutputOfStep(last_step, 0).status(); !status.ok()) return status;
     const Clock::time_point end = Clock::now();
     const double each = std::chrono::duration<double>(end - last_end).count() / static_cast<double>(waiting);
-    seconds.insert(seconds.end(), static_cast<std::size_t>(waiting), each);
+    timed.seconds.insert(timed.seconds.end(), static_cast<std::size_t>(waiting), each);
     last_end = end;
     return absl::OkStatus();
   };
@@ -57,22 +78,59 @@ absl::StatusOr<std::vector<double>> TimeSteps(runtime::Executable& step, const s
     waiting = count;
     if (!runs_ahead) {
       if (absl::Status status = see_end(step.steps_started() - 1); !status.ok()) return status;
+      const absl::StatusOr<double> loss = LossOfLastStep(step);
+      if (!loss.ok()) return loss.status();
+      timed.losses.push_back(*loss);
     }
     done += count;
   }
   if (runs_ahead) {
     if (absl::Status status = see_end(step.steps_started() - 1); !status.ok()) return status;
   }
-  return seconds;
+  return timed;
 }
 
-/// The loss of the last step that was started; waits for the step.
-absl::StatusOr<double> LossOfLastStep(const runtime::Executable& step) {
-  const absl::StatusOr<absl::Span<const std::uint8_t>> bytes = step.OutputOfStep(step.steps_started() - 1, 0);
-  if (!bytes.ok()) return bytes.status();
-  const runtime::NamedValue& loss = step.program().outputs.at(0);
-  const TensorSpec& spec = step.program().values[static_cast<std::size_t>(loss.value)].spec;
-  return Tensor::FromBytes(spec, bytes->data(), bytes->size()).ToFloats().at(0);
+/// In several ranks a number of steps that all of them run. It is how many rank 0 can in the limit's time, if one takes
+/// `step_seconds`. In one process it is the limit itself, which the clock ends.
+absl::StatusOr<StepLimit> AgreedLimit(const RankGroup& group, StepLimit limit, double step_seconds) {
+  if (group.communicator() == nullptr) return limit;
+  const double fitting = std::min(limit.seconds / step_seconds, static_cast<double>(limit.most));
+  limit.most = std::min(limit.most, std::max(limit.least, static_cast<std::int64_t>(fitting)));
+  if (absl::Status status = group.TakeFromFirst(limit.most); !status.ok()) return status;
+  limit.seconds = std::numeric_limits<double>::infinity();
+  return limit;
+}
+
+/// Adds the time of what ranks send each other in a step, without the rest of it.
+absl::Status AddReductions(const runtime::Program& program, Communicator& communicator, RunResult& result) {
+  absl::StatusOr<StepReductions> reductions = StepReductions::Create(program);
+  if (!reductions.ok()) return reductions.status();
+  absl::StatusOr<std::vector<double>> seconds = TimeReductions(
+      *reductions, communicator, static_cast<int>(std::min(result.step_seconds.size(), kMostReductions)));
+  if (!seconds.ok()) return seconds.status();
+  result.reduction_seconds = *std::move(seconds);
+  result.reduction_bytes = reductions->bytes();
+  return absl::OkStatus();
+}
+
+/// Warms up and measures. `step_seconds` is what one step took.
+absl::Status MeasureTimes(runtime::Executable& step, const std::vector<Bytes>& batches, const BenchOptions& options,
+                          const RankGroup& group, double step_seconds, RunResult& result) {
+  const double seconds = options.seconds_limit();
+  const absl::StatusOr<StepLimit> warmup =
+      AgreedLimit(group, {.most = options.warmup, .least = 1, .seconds = seconds / 3}, step_seconds);
+  if (!warmup.ok()) return warmup.status();
+  const absl::StatusOr<TimedSteps> warm = TimeSteps(step, batches, *warmup);
+  if (!warm.ok()) return warm.status();
+  if (!warm->seconds.empty()) step_seconds = PercentilesOf(warm->seconds).median;
+  const absl::StatusOr<StepLimit> measured =
+      AgreedLimit(group, {.most = options.steps, .least = 3, .seconds = seconds}, step_seconds);
+  if (!measured.ok()) return measured.status();
+  absl::StatusOr<TimedSteps> samples = TimeSteps(step, batches, *measured);
+  if (!samples.ok()) return samples.status();
+  result.step_seconds = std::move(samples->seconds);
+  result.losses = std::move(samples->losses);
+  return absl::OkStatus();
 }
 
 std::string SettingsOf(const BenchOptions& options) {
@@ -89,10 +147,13 @@ std::string SettingsOf(const BenchOptions& options) {
 }  // namespace
 
 absl::StatusOr<RunResult> MeasureSteps(const BenchOptions& options) {
+  const absl::StatusOr<std::unique_ptr<RankGroup>> joined = RankGroup::Join(options);
+  if (!joined.ok()) return joined.status();
+  const RankGroup& group = **joined;
   ResidentMemory memory;
   absl::StatusOr<std::unique_ptr<BenchModel>> bench = PrepareBenchModel(options);
   if (!bench.ok()) return bench.status();
-  const std::vector<data::Row> rows = BatchesOf(**bench);
+  const std::vector<data::Row> rows = group.RowsOf(BatchesOf(**bench));
   std::vector<Bytes> batches;
   std::size_t batch_bytes = 0;
   for (const data::Row& row : rows) {
@@ -108,20 +169,18 @@ absl::StatusOr<RunResult> MeasureSteps(const BenchOptions& options) {
   const absl::StatusOr<runtime::Executable*> loaded = (*bench)->model().LoadTrainStep(rows[0]);
   if (!loaded.ok()) return loaded.status();
   runtime::Executable& step = **loaded;
+  const Clock::time_point run_begin = Clock::now();
   if (absl::Status status = step.Run(batches[0]); !status.ok()) return status;
   absl::StatusOr<double> loss = LossOfLastStep(step);
   if (!loss.ok()) return loss.status();
   result.first_step_seconds = SecondsSince(begin);
   result.first_loss = *loss;
+  const double step_seconds = SecondsSince(run_begin);
   memory.EndFirstStep();
 
-  const double seconds = options.seconds_limit();
-  const StepLimit warmup = {.most = options.warmup, .least = 1, .seconds = seconds / 3};
-  if (absl::Status status = TimeSteps(step, batches, warmup).status(); !status.ok()) return status;
-  const StepLimit measured = {.most = options.steps, .least = 3, .seconds = seconds};
-  absl::StatusOr<std::vector<double>> samples = TimeSteps(step, batches, measured);
-  if (!samples.ok()) return samples.status();
-  result.step_seconds = *std::move(samples);
+  if (absl::Status status = MeasureTimes(step, batches, options, group, step_seconds, result); !status.ok()) {
+    return status;
+  }
   loss = LossOfLastStep(step);
   if (!loss.ok()) return loss.status();
   result.final_loss = *loss;
@@ -131,6 +190,9 @@ absl::StatusOr<RunResult> MeasureSteps(const BenchOptions& options) {
   for (const compiler::PhaseTime& phase : (*bench)->model().compiled().front()->phases) {
     if (phase.depth == 0) result.compile_seconds.emplace_back(phase.name, phase.seconds);
   }
+  if (group.communicator() == nullptr) return result;
+  const absl::Status reduced = AddReductions(step.program(), *group.communicator(), result);
+  if (!reduced.ok()) return reduced;
   return result;
 }
 

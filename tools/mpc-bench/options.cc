@@ -29,7 +29,8 @@ enum Mode : unsigned {
   kStart = 8,    // files
   kOps = 16,
   kData = 32,
-  kModes = kTimes | kSingle | kProfile | kStart | kOps | kData,
+  kReductions = 64,
+  kModes = kTimes | kSingle | kProfile | kStart | kOps | kData | kReductions,
 };
 
 /// What the flags say before it is made into rows.
@@ -63,13 +64,17 @@ void LimitFlags(FlagSet& flags) {
               {"amp-level", "loss-scale", "memory-budget", "head-chunks", "graph", "steps-per-launch", "allow-tf32",
                "allow-conv-statistics", "allow-winograd", "tune", "choice-cache"});
   flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kData, {"batch"});
-  flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kOps, {"device", "dtype", "fusion"});
+  flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kOps, {"device", "fusion"});
+  flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kOps | kReductions, {"dtype"});
+  flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kOps | kData, {"threads"});
+  flags.Limit(kModes, kTimes | kSingle | kReductions, {"ranks"});
+  flags.Limit(kModes, kReductions, {"all-reduce", "elements", "slot"});
   for (const SizeFlag& flag : SizeFlags()) flags.Limit(kModes, kTimes | kSingle | kProfile | kStart, {flag.name});
   flags.Limit(kModes, kTimes | kSingle | kProfile | kData, {"warmup", "steps"});
-  flags.Limit(kModes, kTimes | kSingle | kProfile | kOps, {"seconds"});
+  flags.Limit(kModes, kTimes | kSingle | kProfile | kOps | kReductions, {"seconds"});
   flags.Limit(kModes, kTimes, {"busy", "svg", "peer-layout"});
   flags.Limit(kModes, kTimes | kData, {"runs", "peer", "python", "peer-script"});
-  flags.Limit(kModes, kTimes | kProfile | kOps | kData, {"json"});
+  flags.Limit(kModes, kTimes | kProfile | kOps | kData | kReductions, {"json"});
   flags.Limit(kModes, kData, {"data"});
   flags.Limit(kModes, kOps, {"op", "shape", "buffers"});
   flags.Limit(kModes, kSingle, {"single"});
@@ -83,11 +88,12 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
       "mpc-bench",
       absl::StrCat(absl::StrJoin(BenchModelNames(), "|"),
                    "[:BATCH]... [flags]\n       mpc-bench --op=NAME,... [flags]\n"
-                   "       mpc-bench --data [flags]"),
+                   "       mpc-bench --data [flags]\n       mpc-bench --all-reduce [flags]"),
       "Times the compiled training step of networks on made-up batches: forward, backward, loss scaling, optimizer\n"
       "and the copy of the inputs. Each run is a process of its own; a peer's runs alternate with mpc's. Several\n"
       "networks, batch sizes or levels give a table for each combination. With --op: operations on their own, beside\n"
-      "what the machine can do. With --data: how many pictures a second are read from files, beside torchvision.");
+      "what the machine can do. With --data: how many pictures a second are read from files, beside torchvision.\n"
+      "With --all-reduce: how long sums over processes take.");
   flags.Custom("batch", "N,...", "Rows a step, of networks that are given without. Default 32.", /*is_switch=*/false,
                [&given](const std::string& value) { return ParseNumbers(value, ',', 1, kMaxBatch, given.batches); });
   flags.Custom("amp-level", "O0|O1|O2|O3|auto,...", "Precision of the step. Default O0.", /*is_switch=*/false,
@@ -95,26 +101,31 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
                  given.levels = absl::StrSplit(value, ',');
                  return absl::OkStatus();
                });
-  flags.Text("dtype", "f16|bf16|f32", "The low type of O2 and O3, default f16; with --op every type, default f32.",
-             &row.dtype);
+  flags.Text("dtype", "f16|bf16|f32",
+             "The low type of O2 and O3, default f16; with --op and --all-reduce every type, default f32.", &row.dtype);
   flags.Text("loss-scale", "dynamic|none|X", "Default: the level's.", &row.loss_scale);
   for (const SizeFlag& flag : SizeFlags()) {
     flags.Integer(flag.name, 0, flag.most, flag.help, &(row.sizes.*flag.size));
   }
-  flags.Integer("threads", 1, 4096, "Threads of mpc and of the peer.", &row.threads);
+  flags.Integer("threads", 1, 4096, "Threads of mpc and of the peer; with --ranks of each rank, then 1 by default.",
+                &row.threads);
+  flags.Custom("ranks", "N",
+               "Processes of this machine that train together, a power of two; each takes an equal part of the batch. "
+               "Runs of one rank's part alone, and of the batch in one process on all threads, take turns with them.",
+               /*is_switch=*/false, [&given](const std::string& value) { return ParseRanks(value, given.row.ranks); });
   AddDeviceFlags(flags, row);
   flags.Integer("warmup", 0, kMaxSteps, "Steps of a run before the measured ones.", &row.warmup);
   flags.Integer("steps", 1, kMaxSteps, "Measured steps of a run.", &row.steps);
   flags.Number("seconds", 0,
                "CPU: fewer steps, but three, where a run's take longer than this, and a third of it for warming up; 0: "
-               "no limit. With --op: of measuring each. Default 20, with --op 1.",
+               "no limit. With --op and --all-reduce: of measuring each. Default 20, with these 1.",
                &given.seconds);
   flags.Integer("runs", 1, 10'000, "Runs.", &row.runs);
   flags.Text("json", "FILE", "Writes medians, percentiles, ratios, memory and compile time as JSON.", &line.json_path);
   flags.Text("svg", "FILE", "Draws the ratios as a bar chart.", &line.svg_path);
   flags.Custom("peer", absl::StrJoin(PeerNames(), "|") + ",...",
                "Runs other steps of the same network beside it, in turn: PyTorch's, from the same weights and batches, "
-               "or mpc's in f32, without loss scale, without fusion, on one thread.",
+               "or mpc's in f32, without loss scale, without fusion, on one thread. With --ranks: torch-ddp.",
                /*is_switch=*/false, [&row](const std::string& value) {
                  row.peers = absl::StrSplit(value, ',');
                  return absl::OkStatus();
@@ -152,12 +163,13 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
       "224 x 224, mirrored at random and normalised, in batches. --threads is the number of workers, --steps "
       "that of batches. --peer=torchvision: beside its DataLoader with 0, 1 and 2 workers.",
       &given.data);
+  AddReductionFlags(flags, line.reductions);
   LimitFlags(flags);
   return flags;
 }
 
 /// Errors: a flag that the mode does not read, with what the mode does.
-absl::Status CheckMode(const FlagSet& flags, const Given& given) {
+absl::Status CheckMode(const FlagSet& flags, const Given& given, bool all_reduce) {
   const BenchOptions& row = given.row;
   const auto refuse = [&flags](unsigned mode, const char* does) -> absl::Status {
     const std::string unread = flags.FirstUnread(mode);
@@ -166,6 +178,10 @@ absl::Status CheckMode(const FlagSet& flags, const Given& given) {
   };
   if (!given.ops.names.empty()) return refuse(kOps, "--op measures operations on their own");
   if (given.data) return refuse(kData, "--data measures how fast pictures are read");
+  if (all_reduce) return refuse(kReductions, "--all-reduce measures sums over processes on their own");
+  if (flags.Given("elements") || flags.Given("slot")) {
+    return absl::InvalidArgumentError("--elements and --slot are of sums over processes: they need --all-reduce");
+  }
   if (flags.Given("shape") || flags.Given("buffers")) {
     return absl::InvalidArgumentError("--shape and --buffers are of operations: they need --op=NAME");
   }
@@ -178,7 +194,7 @@ absl::Status CheckMode(const FlagSet& flags, const Given& given) {
       return absl::InvalidArgumentError(absl::StrCat("--", flag, " is of PyTorch: it needs --peer=torch"));
     }
   }
-  if (flags.Given("svg") && row.peers.empty()) {
+  if (flags.Given("svg") && row.peers.empty() && row.ranks == 1) {
     return absl::InvalidArgumentError("--svg draws the ratios to peers: it needs --peer");
   }
   return absl::OkStatus();
@@ -186,6 +202,7 @@ absl::Status CheckMode(const FlagSet& flags, const Given& given) {
 
 absl::Status CheckRow(const BenchOptions& row) {
   if (absl::Status status = CheckBenchModel(row); !status.ok()) return status;
+  if (absl::Status status = CheckRanks(row); !status.ok()) return status;
   if (!row.dtype.empty() && row.dtype != "f16" && row.dtype != "bf16") {
     return absl::InvalidArgumentError(absl::StrCat("--dtype: '", row.dtype, "' is not f16 or bf16"));
   }
@@ -239,6 +256,7 @@ absl::Status MakeRows(const Given& given, const std::vector<std::string>& models
     }
   }
   LeaveOutForeignSizes(rows);
+  for (BenchOptions& row : rows) AddRankPeers(row);
   for (const BenchOptions& row : rows) {
     if (absl::Status status = CheckRow(row); !status.ok()) return status;
   }
@@ -261,13 +279,7 @@ absl::StatusOr<OpOptions> MakeOps(const Given& given, const std::vector<std::str
   ops.threads = given.row.threads;
   ops.fusion = given.row.fuses();
   if (given.seconds.has_value()) ops.seconds = *given.seconds;
-  if (!given.row.dtype.empty()) {
-    const std::optional<DType> dtype = ParseDType(given.row.dtype);
-    if (!dtype.has_value() || (*dtype != DType::kF32 && !IsLowPrecision(*dtype))) {
-      return absl::InvalidArgumentError(absl::StrCat("--dtype: '", given.row.dtype, "' is not f32, f16 or bf16"));
-    }
-    ops.dtype = *dtype;
-  }
+  if (absl::Status status = ReadMeasuredType(given.row.dtype, ops.dtype); !status.ok()) return status;
   for (const std::string& name : ops.names) {
     if (absl::Status status = CheckOpGraph(name, ops.shape); !status.ok()) return status;
   }
@@ -335,7 +347,7 @@ absl::StatusOr<BenchCommandLine> ParseBenchCommandLine(int argc, const char* con
     line.help = flags.Help();
     return line;
   }
-  if (absl::Status status = CheckMode(flags, given); !status.ok()) return status;
+  if (absl::Status status = CheckMode(flags, given, line.reductions.measured); !status.ok()) return status;
   if (!given.ops.names.empty()) {
     absl::StatusOr<OpOptions> ops = MakeOps(given, *models);
     if (!ops.ok()) return ops.status();
@@ -348,6 +360,12 @@ absl::StatusOr<BenchCommandLine> ParseBenchCommandLine(int argc, const char* con
     line.data = *std::move(data);
     return line;
   }
+  if (line.reductions.measured) {
+    if (absl::Status status = FinishReductions(given.row, *models, line.reductions); !status.ok()) return status;
+    if (given.seconds.has_value()) line.reductions.seconds = *given.seconds;
+    return line;
+  }
+  if (given.row.ranks > 1 && !flags.Given("threads")) given.row.threads = 1;
   if (models->empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("which model? choose among ", absl::StrJoin(BenchModelNames(), ", ")));

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/dtype.h"
 #include "models/registry.h"
+#include "tools/mpc-bench/rank_options.h"
 #include "tools/support/device_flags.h"
 
 namespace mpc::tools {
@@ -16,12 +17,13 @@ namespace mpc::tools {
 /// One row of a benchmark: a network, a batch size, a precision.
 struct BenchOptions : DeviceOptions {
   std::string model;
-  std::int64_t batch = 32;
+  std::int64_t batch = 32;  ///< rows of a step, those of all ranks together
   std::string amp_level = "O0";
   std::string dtype;       ///< "f16", "bf16"; empty: f16 at O2 and O3
   std::string loss_scale;  ///< as amp::Options takes it; empty: the level's default
   models::WorkloadSizes sizes;
-  std::int64_t threads = 2;
+  std::int64_t ranks = 1;            ///< processes that train together; a power of two
+  std::int64_t threads = 2;          ///< threads of each rank
   std::int64_t busy = 0;             ///< processes beside the runs that keep a processor each busy
   std::int64_t warmup = 50;          ///< steps of a run that are not measured
   std::int64_t steps = 200;          ///< measured steps of a run
@@ -75,9 +77,11 @@ struct SizeFlag {
 const std::vector<SizeFlag>& SizeFlags();
 
 struct BenchCommandLine {
-  std::vector<BenchOptions> rows;  ///< every network with every batch size and every level; empty: see `ops`, `data`
+  std::vector<BenchOptions> rows;  ///< every network with every batch size and every level; empty: see `ops`, `data`,
+                                   ///< `reductions`
   OpOptions ops;
   DataOptions data;
+  ReductionOptions reductions;
   std::string json_path;
   std::string svg_path;
   std::string help;  ///< not empty: print it and end

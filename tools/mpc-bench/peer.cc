@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tools/mpc-bench/rank_processes.h"
 #include "tools/mpc-bench/report.h"
 #include "tools/mpc-bench/start.h"
 #include "tools/mpc-bench/subprocess.h"
@@ -20,6 +21,7 @@ namespace {
 const std::map<std::string, std::string>& TorchModes() {
   static const auto* const modes = new std::map<std::string, std::string>{{"torch", "eager"},
                                                                           {"torch-compile", "compile"},
+                                                                          {"torch-ddp", "eager"},
                                                                           {"torch-max-autotune", "max-autotune"},
                                                                           {"torch-graph", "graph"}};
   return *modes;
@@ -29,11 +31,19 @@ constexpr char kOwnF32[] = "mpc-f32";
 constexpr char kOwnUnscaled[] = "mpc-unscaled";
 constexpr char kOwnUnfused[] = "mpc-unfused";
 constexpr char kOwnOneThread[] = "mpc-one-thread";
+constexpr char kOwnRankAlone[] = "mpc-rank-alone";
+constexpr char kOwnOneProcess[] = "mpc-one-process";
+constexpr char kTorchDdp[] = "torch-ddp";
+
+bool NeedsRanks(const std::string& peer) {
+  return peer == kTorchDdp || peer == kOwnRankAlone || peer == kOwnOneProcess;
+}
 
 /// The flags that make the step of one of mpc's own peers the row's step; empty if it is another step.
 std::string SameStep(const BenchOptions& row, const std::string& peer, bool scales) {
   if (peer == kOwnUnfused) return row.fuses() ? "" : "--fusion=false";
   if (peer == kOwnOneThread) return row.threads > 1 ? "" : "--threads=1";
+  if (NeedsRanks(peer)) return "";
   if (row.amp_level == "O0") return "--amp-level=O0";
   return peer == kOwnUnscaled && !scales ? absl::StrCat(ModeName(row), ", which scales no loss,") : "";
 }
@@ -95,8 +105,11 @@ std::vector<std::string> PeerNames() {
   std::vector<std::string> names;
   for (const auto& [name, mode] : TorchModes()) names.push_back(name);
   names.insert(names.end(), {kOwnF32, kOwnUnscaled, kOwnUnfused, kOwnOneThread});
+  for (std::string& name : RankPeerNames()) names.push_back(std::move(name));
   return names;
 }
+
+std::vector<std::string> RankPeerNames() { return {kOwnRankAlone, kOwnOneProcess}; }
 
 bool IsTorch(const std::string& peer) { return TorchModes().count(peer) > 0; }
 
@@ -104,6 +117,15 @@ absl::Status CheckPeer(const BenchOptions& row, const std::string& peer, bool sc
   const std::vector<std::string> names = PeerNames();
   if (std::find(names.begin(), names.end(), peer) == names.end()) {
     return absl::InvalidArgumentError(absl::StrCat("--peer: '", peer, "' is not one of ", absl::StrJoin(names, ", ")));
+  }
+  if (NeedsRanks(peer) && row.ranks == 1) {
+    return absl::InvalidArgumentError(absl::StrCat("--peer=", peer, " is of several processes: it needs --ranks=N"));
+  }
+  if (!NeedsRanks(peer) && row.ranks > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--peer=", peer, " and --ranks=", row.ranks,
+                     " contradict each other: processes that train together stand beside ", kTorchDdp, ", ",
+                     absl::StrJoin(RankPeerNames(), ", ")));
   }
   if (!IsTorch(peer)) {
     const std::string reason = SameStep(row, peer, scales);
@@ -134,6 +156,12 @@ BenchOptions OwnPeerRow(const BenchOptions& row, const std::string& peer) {
     own.loss_scale = "none";
   } else if (peer == kOwnOneThread) {
     own.threads = 1;
+  } else if (peer == kOwnRankAlone) {
+    own.batch /= row.ranks;
+    own.ranks = 1;
+  } else if (peer == kOwnOneProcess) {
+    own.threads *= row.ranks;
+    own.ranks = 1;
   } else {
     own.fusion = false;
   }
@@ -193,9 +221,8 @@ absl::StatusOr<RunResult> MeasureTorch(const BenchOptions& row, const std::strin
   if (ChoosesLayout(row) && row.peer_layout != "auto") command.push_back(absl::StrCat("--layout=", row.peer_layout));
   if (row.allow_tf32) command.emplace_back("--allow-tf32");
   if (!row.dtype.empty()) command.push_back(absl::StrCat("--dtype=", row.dtype));
-  absl::StatusOr<std::string> output = RunAndCapture(command);
-  if (!output.ok()) return output.status();
-  return RunFromJson(*output);
+  if (row.ranks > 1) command.push_back(absl::StrCat("--ranks=", row.ranks));
+  return MeasureRanks(command, row.ranks);
 }
 
 absl::StatusOr<std::string> ChoosePeerLayout(const BenchOptions& row, const std::string& peer) {

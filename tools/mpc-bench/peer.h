@@ -12,10 +12,15 @@
 namespace mpc::tools {
 
 /// PyTorch's peers are "torch" (eager), "torch-compile" (torch.compile), "torch-max-autotune" (in that mode) and
-/// "torch-graph" (the whole step captured by hand as one CUDA graph). mpc's own are "mpc-f32" (at O0), "mpc-unscaled"
-/// (without loss scale, overflow check and skip), "mpc-unfused" (a kernel for each operation) and "mpc-one-thread" (on
-/// one thread).
+/// "torch-graph" (the whole step captured by hand as one CUDA graph). "torch-ddp" is DistributedDataParallel over gloo,
+/// in as many processes as the row has ranks. mpc's own are "mpc-f32" (at O0), "mpc-unscaled" (without loss scale,
+/// overflow check and skip), "mpc-unfused" (a kernel for each operation) and "mpc-one-thread" (on one thread). Rows
+/// with ranks have two others. "mpc-rank-alone" is one rank's rows in one process, on a rank's threads.
+/// "mpc-one-process" is the batch in one process, on the threads of all ranks.
 std::vector<std::string> PeerNames();
+
+/// The own peers that a row with ranks is always compared with.
+std::vector<std::string> RankPeerNames();
 
 /// True if the peer begins from weights and batches that mpc writes (WriteStart).
 bool IsTorch(const std::string& peer);

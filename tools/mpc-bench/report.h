@@ -1,6 +1,7 @@
 // Percentiles of runs, and how mpc compares with its peers.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,12 +35,21 @@ std::string NetworkName(const BenchOptions& row);
 /// The name that the processor gives itself.
 std::string ProcessorName();
 
-/// A table in milliseconds, a row for each run and one over all steps; rates, memory and compile time of each program;
-/// the ratios.
+/// Each round's median step of the ranks, over the sum of a rank's step alone and of what ranks send each other. Empty
+/// where the row has one rank, or "mpc-rank-alone" is not among `contestants`.
+std::vector<double> OverheadsByRun(const BenchOptions& row, const std::vector<Contestant>& contestants);
+
+/// The largest distance of the losses of a measured step of both in their last runs; empty where one has none.
+std::optional<double> LossDifference(const Contestant& mpc, const Contestant& peer);
+
+/// A table in milliseconds, a row for each run and one over all steps. Behind it stand rates, memory and compile time
+/// of each program, and the ratios. Of ranks there is what they send each other, and the overhead.
 std::string FormatTable(const BenchOptions& row, const std::vector<Contestant>& contestants);
 
 /// An object for each peer, one where there is none. Keys are `model`, `batch`, `mode`, and `mpc`, `peer` (seconds a
-/// step) and `ratio`, each with `median`, `p5`, `p95`. Memory and compile time are in `mpc` and `peer`.
+/// step) and `ratio`, each with `median`, `p5`, `p95`. Memory and compile time are in `mpc` and `peer`. With ranks
+/// there are `ranks`, `overhead`, and in `mpc` `reduction` (seconds) with its `bytes`. Of peers of PyTorch there is
+/// `loss_difference`, over `steps`.
 std::vector<Json> RowsToJson(const BenchOptions& row, const std::vector<Contestant>& contestants);
 
 }  // namespace mpc::tools

@@ -1,3 +1,4 @@
+#include "tools/mpc-bench/peer.h"
 #include "tools/mpc-bench/report.h"
 
 namespace mpc::tools {
@@ -24,6 +25,14 @@ Json ToJson(const BenchOptions& row, const Contestant& contestant) {
   const FirstStep first = FirstStepOf(contestant);
   json["first_step_seconds"] = {{"cold", first.cold}, {"cached", first.cached > 0 ? Json(first.cached) : Json()}};
   for (const auto& [phase, spent] : contestant.runs.front().compile_seconds) json["compile_seconds"][phase] = spent;
+  std::vector<double> reductions;
+  for (const RunResult& run : contestant.runs) {
+    reductions.insert(reductions.end(), run.reduction_seconds.begin(), run.reduction_seconds.end());
+  }
+  if (!reductions.empty()) {
+    json["reduction"] = ToJson(PercentilesOf(reductions));
+    json["reduction"]["bytes"] = last.reduction_bytes;
+  }
   json["runs"] = Json::array();
   for (const RunResult& run : contestant.runs) json["runs"].push_back(ToJson(PercentilesOf(run.step_seconds)));
   return json;
@@ -32,19 +41,18 @@ Json ToJson(const BenchOptions& row, const Contestant& contestant) {
 }  // namespace
 
 std::vector<Json> RowsToJson(const BenchOptions& row, const std::vector<Contestant>& contestants) {
-  Json common = {{"model", row.model},
-                 {"batch", row.batch},
-                 {"mode", ModeName(row)},
-                 {"sizes", Json::object()},
-                 {"device", row.device},
-                 {"threads", row.threads},
-                 {"busy", row.busy},
-                 {"warmup", row.warmup},
-                 {"steps", row.steps},
-                 {"processor", ProcessorName()},
-                 {"mpc", ToJson(row, contestants[0])}};
+  Json common = {{"model", row.model},           {"batch", row.batch},
+                 {"mode", ModeName(row)},        {"sizes", Json::object()},
+                 {"device", row.device},         {"ranks", row.ranks},
+                 {"threads", row.threads},       {"busy", row.busy},
+                 {"warmup", row.warmup},         {"steps", row.steps},
+                 {"processor", ProcessorName()}, {"mpc", ToJson(row, contestants[0])}};
   for (const SizeFlag& flag : SizeFlags()) {
     if (row.sizes.*flag.size > 0) common["sizes"][flag.name] = row.sizes.*flag.size;
+  }
+  if (const std::vector<double> overheads = OverheadsByRun(row, contestants); !overheads.empty()) {
+    common["overhead"] = ToJson(PercentilesOf(overheads));
+    common["overhead"]["runs"] = overheads;
   }
   if (contestants.size() == 1) return {common};
   std::vector<Json> rows;
@@ -54,6 +62,11 @@ std::vector<Json> RowsToJson(const BenchOptions& row, const std::vector<Contesta
     json["peer"] = ToJson(row, contestants[i]);
     json["ratio"] = ToJson(PercentilesOf(ratios));
     json["ratio"]["runs"] = ratios;
+    const std::optional<double> difference =
+        IsTorch(contestants[i].name) ? LossDifference(contestants[0], contestants[i]) : std::nullopt;
+    if (difference.has_value()) {
+      json["loss_difference"] = {{"largest", *difference}, {"steps", contestants[0].runs.back().losses.size()}};
+    }
   }
   return rows;
 }

@@ -1,5 +1,6 @@
 #include "tools/mpc-bench/run_result.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,9 @@ Json RunToJson(const RunResult& result) {
                {"settings", result.settings},
                {"first_loss", result.first_loss},
                {"final_loss", result.final_loss},
+               {"losses", result.losses},
+               {"reduction_seconds", result.reduction_seconds},
+               {"reduction_bytes", result.reduction_bytes},
                {"peak_bytes", result.peak_bytes},
                {"first_step_seconds", result.first_step_seconds},
                {"compile_seconds", Json::object()}};
@@ -34,18 +38,27 @@ absl::StatusOr<RunResult> RunFromJson(const std::string& text) {
   const auto number = [&](const char* key, double otherwise) {
     return has(key, &Json::is_number) ? json[key].get<double>() : otherwise;
   };
+  const auto numbers = [&](const char* key) {
+    std::vector<double> found;
+    if (!has(key, &Json::is_array)) return found;
+    for (const Json& value : json[key]) {
+      if (value.is_number()) found.push_back(value.get<double>());
+    }
+    return found;
+  };
   const auto bytes = [&](const char* key) {
     return has(key, &Json::is_number_unsigned) ? json[key].get<std::size_t>() : std::size_t{0};
   };
   RunResult result;
-  for (const Json& seconds : json["step_seconds"]) {
-    if (seconds.is_number()) result.step_seconds.push_back(seconds.get<double>());
-  }
+  result.step_seconds = numbers("step_seconds");
   if (result.step_seconds.empty()) return absl::InvalidArgumentError("a run measured no step");
   result.version = json["version"].get<std::string>();
   if (has("settings", &Json::is_string)) result.settings = json["settings"].get<std::string>();
   result.first_loss = number("first_loss", std::nan(""));
   result.final_loss = number("final_loss", std::nan(""));
+  result.losses = numbers("losses");
+  result.reduction_seconds = numbers("reduction_seconds");
+  result.reduction_bytes = bytes("reduction_bytes");
   result.peak_bytes = bytes("peak_bytes");
   if (has("steps_resident_bytes", &Json::is_number_unsigned)) {
     result.resident = ResidentGrowth{.steps = bytes("steps_resident_bytes"), .process = bytes("resident_bytes")};
@@ -57,6 +70,40 @@ absl::StatusOr<RunResult> RunFromJson(const std::string& text) {
     }
   }
   return result;
+}
+
+absl::StatusOr<RunResult> MergeRanks(const std::vector<RunResult>& ranks) {
+  RunResult merged = ranks.front();
+  const auto share = 1.0 / static_cast<double>(ranks.size());
+  const auto scale = [share](std::vector<double>& values) {
+    for (double& value : values) value *= share;
+  };
+  scale(merged.losses);
+  merged.first_loss *= share;
+  merged.final_loss *= share;
+  for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+    const RunResult& other = ranks[rank];
+    if (other.step_seconds.size() != merged.step_seconds.size() || other.losses.size() != merged.losses.size() ||
+        other.reduction_seconds.size() != merged.reduction_seconds.size()) {
+      return absl::InternalError(absl::StrCat("rank 0 measured ", merged.step_seconds.size(), " steps, rank ", rank,
+                                              " measured ", other.step_seconds.size()));
+    }
+    const auto slowest = [](std::vector<double>& times, const std::vector<double>& others) {
+      for (std::size_t i = 0; i < times.size(); ++i) times[i] = std::max(times[i], others[i]);
+    };
+    slowest(merged.step_seconds, other.step_seconds);
+    slowest(merged.reduction_seconds, other.reduction_seconds);
+    for (std::size_t i = 0; i < merged.losses.size(); ++i) merged.losses[i] += share * other.losses[i];
+    merged.first_loss += share * other.first_loss;
+    merged.final_loss += share * other.final_loss;
+    merged.peak_bytes += other.peak_bytes;
+    if (merged.resident.has_value() && other.resident.has_value()) {
+      merged.resident->steps += other.resident->steps;
+      merged.resident->process += other.resident->process;
+    }
+    merged.first_step_seconds = std::max(merged.first_step_seconds, other.first_step_seconds);
+  }
+  return merged;
 }
 
 }  // namespace mpc::tools

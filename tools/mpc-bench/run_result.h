@@ -18,16 +18,25 @@ struct RunResult {
   std::string settings;              ///< what matters for the time and is not in the row's title; may be empty
   double first_loss = 0;             ///< loss of the first step: shows that two programs compute the same
   double final_loss = 0;             ///< loss of the last step: shows that the step trains
+  std::vector<double> losses;        ///< on the CPU: one a measured step
   /// mpc: arena, state, staging as planned before the first step; a peer on a GPU: its allocator's maximum; 0: not
   /// known.
   std::size_t peak_bytes = 0;
   std::optional<ResidentGrowth> resident;  ///< growth of host memory
-  double first_step_seconds = 0;           ///< from Compile(), or a peer's first call, to the end of the first step
+  /// What ranks send each other in a step, without the rest of it; empty where there is one rank.
+  std::vector<double> reduction_seconds;
+  std::size_t reduction_bytes = 0;  ///< bytes of that in one rank
+  double first_step_seconds = 0;    ///< from Compile(), or a peer's first call, to the end of the first step
   std::vector<std::pair<std::string, double>> compile_seconds;  ///< mpc's phases: trace, passes, lowering, ...
 };
 
 Json RunToJson(const RunResult& result);
 /// What RunToJson, or a peer's script, writes. Errors: another text, quoted.
 absl::StatusOr<RunResult> RunFromJson(const std::string& text);
+
+/// The runs of ranks that trained together as one run. A step takes as long as its slowest rank. A loss is the mean
+/// over ranks, which have equal numbers of rows. Memory is that of all ranks. Compile times are those of rank 0. There
+/// is at least one rank. Errors: ranks that measured different numbers of steps.
+absl::StatusOr<RunResult> MergeRanks(const std::vector<RunResult>& ranks);
 
 }  // namespace mpc::tools

@@ -3,7 +3,8 @@
 A peer gives a network, its batches and an optimizer; `run` times whole training steps, on a GPU with the copy of each
 batch from pinned host memory, and prints one JSON object: step_seconds (one a measured step), first_step_seconds
 (compiling and capturing included), peak_bytes (CUDA: the allocator's maximum), resident_bytes and
-steps_resident_bytes (CPU: see Resident), version, settings, threads, first_loss, final_loss. With --json the object goes
+steps_resident_bytes (CPU: see Resident), version, settings, threads, first_loss, final_loss, losses (CPU: one a measured
+step). With --ranks=N it is one of N processes, as torchrun's variables say: torch_ranks.py. With --json the object goes
 to a file and a line of percentiles is printed. PyTorch is needed for these scripts only; nothing in mpc's build or tests
 uses it.
 """
@@ -19,6 +20,7 @@ import torch._dynamo  # optimizers load it when they are first used: neither mem
 
 import resident_memory
 import torch_data
+import torch_ranks
 from torch_step import LOW_TYPES, Step
 
 BATCHES = 8
@@ -30,6 +32,9 @@ def parse(description, modes, batch, add_sizes=None):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--batch", "--batch-size", type=int, default=batch)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--ranks", type=int, default=1,
+                        help="CPU: processes that train together by DistributedDataParallel over gloo; --batch is theirs "
+                             "together, --threads those of each")
     parser.add_argument("--warmup", type=int, default=50)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=0,
@@ -59,6 +64,10 @@ def parse(description, modes, batch, add_sizes=None):
         sys.exit("torch: --device=cuda: PyTorch sees no CUDA device")
     if arguments.mode == "graph" and arguments.device != "cuda":
         sys.exit("torch: --mode=graph and --device=" + arguments.device + " contradict each other: graphs are CUDA's")
+    if arguments.ranks > 1 and (arguments.device != "cpu" or arguments.mode != "eager"):
+        sys.exit("torch: --ranks is of --device=cpu and --mode=eager")
+    if arguments.batch % arguments.ranks != 0:
+        sys.exit(f"torch: --ranks={arguments.ranks} does not divide --batch={arguments.batch}")
     if arguments.mode in ("compile", "max-autotune"):
         importlib.import_module("torch._inductor.compile_fx")
     torch.set_num_threads(arguments.threads)
@@ -90,29 +99,32 @@ class Resident:
         return {"steps_resident_bytes": steps, "resident_bytes": max(steps, self.first_step)}
 
 
-def time_on_cpu(arguments, step, batches):
-    """Seconds, one a measured step."""
+def time_on_cpu(arguments, step, batches, first):
+    """Seconds and losses, one a measured step. `first` is what the first step took."""
     limit = arguments.seconds if arguments.seconds > 0 else float("inf")
 
-    def steps(count, limit, least):
-        begin = time.perf_counter()
+    def run(count, limit, least, each):
+        """At most `count` steps. Ranks, which must run equally many, agree on what fits if a step takes `each`."""
+        if arguments.ranks > 1:
+            count = torch_ranks.from_first(min(count, max(least, int(min(limit / each, count)))))
+            limit = float("inf")
+        seconds, losses = [], []
+        start = time.perf_counter()
         for index in range(count):
-            if index >= least and time.perf_counter() - begin > limit:
-                return
-            yield batches[index % len(batches)]
+            if index >= least and time.perf_counter() - start > limit:
+                break
+            begin = time.perf_counter()
+            step.run(batches[index % len(batches)])
+            seconds.append(time.perf_counter() - begin)
+            losses.append(float(step.loss))
+        return seconds, losses
 
     # A third of the time is for warming up, as in mpc-bench.
-    for batch in steps(arguments.warmup, limit / 3, 1):
-        step.run(batch)
-    seconds = []
-    for batch in steps(arguments.steps, limit, 3):
-        begin = time.perf_counter()
-        step.run(batch)
-        seconds.append(time.perf_counter() - begin)
-    return seconds
+    warm, _ = run(arguments.warmup, limit / 3, 1, first)
+    return run(arguments.steps, limit, 3, sorted(warm)[len(warm) // 2] if warm else first)
 
 
-def time_on_cuda(arguments, step, batches):
+def time_on_cuda(arguments, step, batches, _):
     for index in range(arguments.warmup):
         step.run(batches[index % len(batches)])
     torch.cuda.synchronize()
@@ -122,7 +134,7 @@ def time_on_cuda(arguments, step, batches):
         step.run(batches[index % len(batches)])
         events[index + 1].record()
     torch.cuda.synchronize()
-    return [1e-3 * events[i].elapsed_time(events[i + 1]) for i in range(arguments.steps)]
+    return [1e-3 * events[i].elapsed_time(events[i + 1]) for i in range(arguments.steps)], []
 
 
 def run(arguments, make_network, make_batch, loss_of, make_optimizer, settings, place_batch=None):
@@ -130,6 +142,8 @@ def run(arguments, make_network, make_batch, loss_of, make_optimizer, settings, 
     options)` the optimizer; `place_batch(batch)` brings a batch into the network's layout."""
     on_cuda = arguments.device == "cuda"
     batches = torch_data.read_batches(arguments.data) if arguments.data else [make_batch() for _ in range(BATCHES)]
+    torch_ranks.join(arguments)
+    batches = torch_ranks.rows_of(arguments, batches)
     if place_batch is not None:
         batches = [place_batch(batch) for batch in batches]
     if arguments.amp_level == "O3":
@@ -148,20 +162,22 @@ def run(arguments, make_network, make_batch, loss_of, make_optimizer, settings, 
         network = network.to(LOW_TYPES[arguments.dtype])
     # Fused kernels: on a GPU they take the scaler's flag on the device, so that no step waits for the host.
     optimizer = make_optimizer(network.parameters(), {"fused": True})
-    step = Step(arguments, network, loss_of, optimizer, [*settings, "fused optimizer"])
+    settings = [*settings, "fused optimizer", *torch_ranks.settings(arguments)]
+    step = Step(arguments, torch_ranks.wrapped(arguments, network), loss_of, optimizer, settings)
 
     begin = time.perf_counter()
     step.run(batches[0])
     first_loss = float(step.loss)
     first = time.perf_counter() - begin
     resident.end_first_step()
-    seconds = (time_on_cuda if on_cuda else time_on_cpu)(arguments, step, batches)
+    seconds, losses = (time_on_cuda if on_cuda else time_on_cpu)(arguments, step, batches, first)
+    torch_ranks.leave(arguments)
     report(arguments, {"step_seconds": seconds, "first_step_seconds": first,
                        "peak_bytes": torch.cuda.max_memory_allocated() if on_cuda else 0,
                        **({} if on_cuda else resident.result()),
                        "version": "PyTorch " + torch.__version__, "settings": ", ".join(step.settings),
                        "threads": torch.get_num_threads(), "first_loss": first_loss,
-                       "final_loss": float(step.loss)})
+                       "final_loss": float(step.loss), "losses": losses})
 
 
 def report(arguments, result):

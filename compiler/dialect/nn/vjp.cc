@@ -1,4 +1,5 @@
 // Derivatives of convolution, matrix product, normalisation and losses.
+#include "compiler/dialect/tensor_values.h"
 #include "compiler/dialect/vjp_support.h"
 #include "kernels/window.h"
 
@@ -68,27 +69,72 @@ Cotangents Conv2dOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> 
 
 //===-- Batch normalisation --------------------------------------------------------------------------------------===//
 
-Cotangents BatchNormTrainOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
-  for (unsigned index : {1u, 2u, 3u})
-    if (dy[index])
-      return emitError() << describeWithCell(*this)
-                         << " has no derivative by its batch statistics, but the loss depends on result " << index
-                         << " ("
-                         << (index == 1   ? "mean"
-                             : index == 2 ? "variance"
-                                          : "inv_std")
-                         << "); use mpc.stop_gradient, or compute the statistic with reduce_mean";
-  return normCotangents<BatchNormTrainGradOp>(*this, builder, dy[0], needed, getInvStd(), getDataFormat());
+// The cotangent of x by those of its statistics, of which one at least is there. With n elements a channel,
+//   dx = dmean / n + (x - mean) * (2 dvariance - inv_std^3 dinv_std) / n,
+// which is x normalised again, with another gamma and beta.
+static Value statisticsCotangent(BatchNormTrainOp norm, OpBuilder &builder, Value dMean, Value dVariance,
+                                 Value dInvStd) {
+  Location loc = norm.getLoc();
+  Value inverse = norm.getInvStd();
+  Type channels = inverse.getType();
+  double share = double(elementCount(inverse)) / double(elementCount(norm.getX()));
+  auto scaled = [&](Value v, double by) -> Value {
+    return MulScalarOp::create(builder, loc, channels, v, llvm::APFloat(float(by)));
+  };
+  SmallVector<Value> terms;
+  if (dVariance)
+    terms.push_back(DivOp::create(builder, loc, channels, scaled(dVariance, 2 * share), inverse));
+  if (dInvStd) {
+    Value square = SquareOp::create(builder, loc, channels, inverse);
+    terms.push_back(MulOp::create(builder, loc, channels, square, scaled(dInvStd, -share)));
+  }
+  auto sumOrZero = [&](ValueRange values) -> Value {
+    if (values.empty())
+      return ConstantOp::create(
+          builder, loc, channels,
+          DenseElementsAttr::get(cast<ShapedType>(channels), builder.getZeroAttr(getElementTypeOrSelf(channels))));
+    return values.size() == 1 ? values.front() : SumNOp::create(builder, loc, channels, values).getY();
+  };
+  Value gamma = sumOrZero(terms), beta = dMean ? scaled(dMean, share) : sumOrZero({});
+  return BatchNormInferOp::create(builder, loc, norm.getX().getType(), norm.getX(), gamma, beta, norm.getMean(),
+                                  norm.getVariance(), norm.getEpsilonAttr(), norm.getDataFormatAttr());
 }
 
+Cotangents BatchNormTrainOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  Cotangents result = SmallVector<Value>(getNumOperands());
+  if (dy[0])
+    result = normCotangents<BatchNormTrainGradOp>(*this, builder, dy[0], needed, getInvStd(), getDataFormat());
+  if (!needed[0] || (!dy[1] && !dy[2] && !dy[3]))
+    return result;
+  Value ofStatistics = statisticsCotangent(*this, builder, dy[1], dy[2], dy[3]);
+  Value &dx = result->front();
+  dx = dx ? SumNOp::create(builder, getLoc(), getX().getType(), ValueRange{dx, ofStatistics}).getY() : ofStatistics;
+  return result;
+}
+
+// The derivatives by the statistics follow from those by beta and gamma, where deviation^2 = variance + epsilon:
+//   dmean = -gamma dbeta / deviation,  dvariance = -gamma dgamma / (2 deviation^2).
 Cotangents BatchNormInferOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
-  for (unsigned index : {3u, 4u})
-    if (needed[index])
-      return emitError() << describeWithCell(*this)
-                         << " has no derivative by its statistics, but the gradient of operand " << index << " ("
-                         << (index == 3 ? "mean" : "variance") << ") is needed";
-  return normCotangents<BatchNormInferGradOp>(*this, builder, dy[0], needed, getVariance(), getEpsilonAttr(),
-                                              getDataFormatAttr());
+  BatchNormInferGradOp gradient;
+  Cotangents result = resultCotangents(needed, [&] {
+    return gradient = BatchNormInferGradOp::create(builder, getLoc(), getX().getType(), getGamma().getType(),
+                                                   getBeta().getType(), dy[0], getX(), getGamma(), getMean(),
+                                                   getVariance(), getEpsilonAttr(), getDataFormatAttr());
+  });
+  if (!needed[3] && !needed[4])
+    return result;
+  Type channels = getVariance().getType();
+  auto quotient = [&](Value sum, Value divisor, float factor) -> Value {
+    Value product = MulOp::create(builder, getLoc(), channels, getGamma(), sum);
+    Value scaled = MulScalarOp::create(builder, getLoc(), channels, product, llvm::APFloat(factor));
+    return DivOp::create(builder, getLoc(), channels, scaled, divisor);
+  };
+  Value square = AddScalarOp::create(builder, getLoc(), channels, getVariance(), getEpsilon());
+  if (needed[3])
+    (*result)[3] = quotient(gradient.getDbeta(), SqrtOp::create(builder, getLoc(), channels, square), /*factor=*/-1);
+  if (needed[4])
+    (*result)[4] = quotient(gradient.getDgamma(), square, /*factor=*/-0.5);
+  return result;
 }
 
 //===-- Losses ---------------------------------------------------------------------------------------------------===//

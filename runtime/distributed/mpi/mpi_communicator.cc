@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/distributed/reduction_checks.h"
 
 namespace mpc::distributed {
 
@@ -30,7 +31,8 @@ absl::StatusOr<std::unique_ptr<Communicator>> MpiCommunicator::Open(const MpiOpt
 MpiCommunicator::MpiCommunicator(std::shared_ptr<MpiProcess> process, std::unique_ptr<MpiExchange> exchange)
     : process_(std::move(process)),
       exchange_(std::move(exchange)),
-      collectives_(std::make_unique<TreeCollectives>(exchange_.get())) {}
+      collectives_(std::make_unique<TreeCollectives>(exchange_.get())),
+      own_sums_(std::make_unique<MpiAllReduce>(exchange_.get())) {}
 
 MpiCommunicator::~MpiCommunicator() {
   if (!failed_) {
@@ -43,6 +45,7 @@ MpiCommunicator::~MpiCommunicator() {
   process_->LeaveUnfinished();
   // A message may still be under way to this memory.
   static_cast<void>(collectives_.release());
+  static_cast<void>(own_sums_.release());
 }
 
 void MpiCommunicator::Fail() {
@@ -53,14 +56,23 @@ void MpiCommunicator::Fail() {
 
 template <typename Exchanges>
 absl::Status MpiCommunicator::Call(Collective function, const Exchanges& exchanges) {
+  if (!error_.ok()) return error_;
   exchange_->set_function(CollectiveName(function));
-  absl::Status status = exchanges();
-  if (!status.ok()) Fail();
-  return status;
+  error_ = exchanges();
+  if (!error_.ok()) Fail();
+  return error_;
 }
 
 absl::Status MpiCommunicator::AllReduce(absl::Span<const ReducedPart> parts) {
   return Call(Collective::kAllReduce, [&] { return collectives_->AllReduce(parts); });
+}
+
+absl::Status MpiCommunicator::AllReduceInAnyOrder(absl::Span<const ReducedPart> parts) {
+  if (!MpiAllReduce::Takes(parts)) return AllReduce(parts);
+  return Call(Collective::kAllReduce, [&] {
+    absl::Status status = CheckAllReduce(parts, size());
+    return status.ok() ? own_sums_->Run(parts) : status;
+  });
 }
 
 absl::Status MpiCommunicator::ReduceScatter(const ReducedPart& part) {

@@ -126,6 +126,29 @@ absl::Status MpiExchange::StartReceive(int peer, absl::Span<std::byte> receive, 
   return code == MPI_SUCCESS ? absl::OkStatus() : Failure(peer, code);
 }
 
+absl::Status MpiExchange::AllReduce(const void* input, void* output, std::size_t count, MPI_Datatype element,
+                                    MPI_Op operation) {
+  if (absl::Status status = CheckThread(); !status.ok()) return status;
+  int size = 0;
+  if (const int code = MPI_Type_size(element, &size); code != MPI_SUCCESS) return Failure(MPI_ANY_SOURCE, code);
+  const auto element_bytes = static_cast<std::size_t>(size);
+  const std::size_t most = kMessageBytes / element_bytes;
+  for (std::size_t begin = 0; begin < count; begin += most) {
+    const std::size_t offset = begin * element_bytes;
+    const int elements = static_cast<int>(std::min(most, count - begin));
+    const void* const from = input == output ? MPI_IN_PLACE : static_cast<const std::byte*>(input) + offset;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const Clock::time_point start = Clock::now();
+    const int code = MPI_Iallreduce(from, static_cast<std::byte*>(output) + offset, elements, element, operation,
+                                    communicator_, &request);
+    if (code != MPI_SUCCESS) return Failure(MPI_ANY_SOURCE, code);
+    absl::Status status = Wait(MPI_ANY_SOURCE, {&request, 1}, start);
+    if (status.ok()) status = LookForFailure(MPI_ANY_SOURCE);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 template <typename Test>
 absl::Status MpiExchange::Until(int peer, Clock::time_point start, const Test& test) {
   Clock::time_point next_look = start + kLookEvery;
@@ -172,6 +195,14 @@ absl::Status MpiExchange::Look(int peer, Clock::duration waited) const {
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(waited).count();
   return absl::DeadlineExceededError(absl::StrCat("transport \"mpi\": rank ", rank_, " has waited ", milliseconds,
                                                   " ms for ", Who(peer), " in ", function_));
+}
+
+absl::Status MpiExchange::LookForLoss() const {
+  if (absl::Status status = CheckThread(); !status.ok()) return status;
+  if (absl::Status status = LookForFailure(MPI_ANY_SOURCE); !status.ok()) return status;
+  int from = 0;
+  if (!HasMessage(communicator_, MPI_ANY_SOURCE, kLeft, &from)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("transport \"mpi\": rank ", from, " has left the group"));
 }
 
 absl::Status MpiExchange::LookForFailure(int peer) const {

@@ -40,6 +40,16 @@ class MpiExchange final : public PeerExchange {
   /// another thread than that of Open, unless MPI allows it.
   absl::Status Exchange(int peer, absl::Span<const std::byte> send, absl::Span<std::byte> receive) override;
 
+  /// Reduces `count` elements in all processes by MPI's own all-reduce, within the time limit for each 64 MiB. `input`
+  /// and `output` are equal, or do not overlap. Errors are those of Exchange. But a process that has left, or calls
+  /// something else, is noticed at the time limit only. One that has its result may leave while others wait.
+  absl::Status AllReduce(const void* input, void* output, std::size_t count, MPI_Datatype element, MPI_Op operation);
+
+  std::chrono::milliseconds time_limit() const { return timeout_; }
+
+  /// Looks, without waiting, whether a process has failed or left. Errors: UNAVAILABLE, and those of another thread.
+  absl::Status LookForLoss() const;
+
   /// Tells all processes that this one leaves, and waits until all do. It is the last call.
   absl::Status Leave();
 

@@ -39,35 +39,6 @@ func.func @train_step(%w: tensor<f32>, %c: tensor<i1>, %v: tensor<f32>) -> (tens
 
 // -----
 
-func.func private @forward(%x: tensor<4x3xf32>, %gamma: tensor<3xf32>) -> tensor<f32> {
-  // expected-error @+1 {{'mpc.batch_norm_train' in 'net/bn1' has no derivative by its batch statistics, but the loss depends on result 1 (mean)}}
-  %y, %mean, %variance, %inv_std = mpc.batch_norm_train %x, %gamma, %gamma in <"net/bn1">
-      : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
-  %loss = mpc.reduce_sum %mean {axes = []} : (tensor<3xf32>) -> tensor<f32>
-  return %loss : tensor<f32>
-}
-func.func @train_step(%x: tensor<4x3xf32>, %gamma: tensor<3xf32>, %seed: tensor<f32>) -> tensor<4x3xf32> {
-  %loss, %dx = mpc.value_and_grad @forward(%x, %gamma) seed(%seed) {wrt = array<i64: 0>}
-      : (tensor<4x3xf32>, tensor<3xf32>, tensor<f32>) -> (tensor<f32>, tensor<4x3xf32>)
-  return %dx : tensor<4x3xf32>
-}
-
-// -----
-
-func.func private @scaled(%x: tensor<4x3xf32>, %c: tensor<3xf32>, %v: tensor<3xf32>) -> tensor<4x3xf32> {
-  // expected-error @+1 {{'mpc.batch_norm_infer' has no derivative by its statistics, but the gradient of operand 4 (variance) is needed}}
-  %y = mpc.batch_norm_infer %x, %c, %c, %c, %v
-      : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<4x3xf32>
-  return %y : tensor<4x3xf32>
-}
-func.func @train_step(%x: tensor<4x3xf32>, %c: tensor<3xf32>, %v: tensor<3xf32>, %seed: tensor<f32>) -> tensor<3xf32> {
-  %loss, %dv = mpc.value_and_grad @scaled(%x, %c, %v) seed(%seed) {wrt = array<i64: 2>}
-      : (tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>) -> (tensor<4x3xf32>, tensor<3xf32>)
-  return %dv : tensor<3xf32>
-}
-
-// -----
-
 func.func private @forward(%logits: tensor<2x3xf32>, %labels: tensor<2x3xf32>) -> tensor<f32> {
   // expected-error @+1 {{'mpc.softmax_cross_entropy' has no derivative by its labels, but the gradient of operand 1 (labels) is needed; use mpc.stop_gradient on labels that depend on parameters}}
   %loss, %lse = mpc.softmax_cross_entropy %logits, %labels

@@ -89,6 +89,51 @@ func.func @folded_norm(%x: tensor<4x3xf16>, %gamma: tensor<3xf32>, %beta: tensor
 
 // -----
 
+// Batch statistics have derivatives too: they add to those of x through y.
+// CHECK-LABEL: func @of_statistics(
+// CHECK: %{{.*}}, %[[MEAN:.*]], %[[VARIANCE:.*]], %[[INV:.*]] = mpc.batch_norm_train %[[X:.*]], %[[G:.*]], %[[G]] {epsilon = 1.000000e-03
+// CHECK-DAG: %[[DY:.*]], %{{.*}}, %{{.*}} = mpc.batch_norm_train_grad %{{.*}}, %[[X]], %[[G]], %[[MEAN]], %[[INV]]
+// CHECK-DAG: %[[TWICE:.*]] = mpc.mul_scalar %{{.*}} {value = 5.000000e-01
+// CHECK-DAG: %[[GAMMA:.*]] = mpc.div %[[TWICE]], %[[INV]]
+// CHECK-DAG: %[[BETA:.*]] = mpc.mul_scalar %{{.*}} {value = 2.500000e-01
+// CHECK: %[[DS:.*]] = mpc.batch_norm_infer %[[X]], %[[GAMMA]], %[[BETA]], %[[MEAN]], %[[VARIANCE]] {epsilon = 1.000000e-03
+// CHECK: %[[DX:.*]] = mpc.sum_n %[[DY]], %[[DS]]
+// CHECK: return %[[DX]]
+func.func private @statistics(%x: tensor<4x3xf16>, %gamma: tensor<3xf32>) -> tensor<f32> {
+  %y, %mean, %variance, %inv_std = mpc.batch_norm_train %x, %gamma, %gamma {epsilon = 1.0e-3}
+      : (tensor<4x3xf16>, tensor<3xf32>, tensor<3xf32>) -> (tensor<4x3xf16>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+  %of_y = mpc.reduce_sum %y {axes = []} : (tensor<4x3xf16>) -> tensor<f32>
+  %both = mpc.add %mean, %variance : tensor<3xf32>
+  %of_both = mpc.reduce_sum %both {axes = []} : (tensor<3xf32>) -> tensor<f32>
+  %loss = mpc.add %of_y, %of_both : tensor<f32>
+  return %loss : tensor<f32>
+}
+func.func @of_statistics(%x: tensor<4x3xf16>, %gamma: tensor<3xf32>, %seed: tensor<f32>) -> tensor<4x3xf16> {
+  %loss, %dx = mpc.value_and_grad @statistics(%x, %gamma) seed(%seed) {wrt = array<i64: 0>}
+      : (tensor<4x3xf16>, tensor<3xf32>, tensor<f32>) -> (tensor<f32>, tensor<4x3xf16>)
+  return %dx : tensor<4x3xf16>
+}
+
+// -----
+
+// A process's operand is a part of every process's result: its cotangent is that part of the sum.
+// CHECK-LABEL: func @gathered(
+// CHECK: %[[SUM:.*]] = mpc.all_reduce %{{.*}} {processes = 2{{.*}} : tensor<2x3xf32>
+// CHECK: %[[RANK:.*]] = mpc.process_rank {processes = 2
+// CHECK: %[[DX:.*]] = mpc.gather %[[SUM]], %[[RANK]] {{.*}}: (tensor<2x3xf32>, tensor<i32>) -> tensor<3xf32>
+// CHECK: return %[[DX]]
+func.func private @gather(%x: tensor<3xf32>) -> tensor<2x3xf32> {
+  %all = mpc.all_gather %x {processes = 2} : (tensor<3xf32>) -> tensor<2x3xf32>
+  return %all : tensor<2x3xf32>
+}
+func.func @gathered(%x: tensor<3xf32>, %seed: tensor<2x3xf32>) -> tensor<3xf32> {
+  %loss, %dx = mpc.value_and_grad @gather(%x) seed(%seed) {wrt = array<i64: 0>}
+      : (tensor<3xf32>, tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  return %dx : tensor<3xf32>
+}
+
+// -----
+
 // Broadcasting is undone in f32 and rounded once.
 // CHECK-LABEL: func @broadcast(
 // CHECK-SAME: %[[A:.*]]: tensor<4x1x5xf16>, %[[B:.*]]: tensor<3x1xf16>, %[[S:.*]]: tensor<4x3x5xf32>)

@@ -17,7 +17,7 @@ func.func @precision(%x: tensor<f32>) {
 // -----
 
 func.func @unknown(%x: tensor<f32>) {
-  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.sequence, mpc.scope, mpc.precision, mpc.backward, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.chain, mpc.flat_group, mpc.fusion_choice, mpc.gradients, mpc.assignment, mpc.processes, mpc.target}}
+  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.sequence, mpc.scope, mpc.precision, mpc.backward, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.chain, mpc.flat_group, mpc.bucket, mpc.fusion_choice, mpc.gradients, mpc.assignment, mpc.processes, mpc.target}}
   %y = mpc.relu %x {mpc.chian} : tensor<f32>
   return
 }
@@ -177,5 +177,21 @@ module attributes {mpc.target = "cpu"} {
 func.func @flat_group(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.relu' op attribute 'mpc.flat_group' stands on optimizers alone}}
   %y = mpc.relu %x {mpc.flat_group = 0 : i64} : tensor<f32>
+  return
+}
+
+// -----
+
+func.func @bucket(%x: tensor<f32>) {
+  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.bucket' stands on collectives alone}}
+  %y = mpc.relu %x {mpc.bucket = 0 : i64} : tensor<f32>
+  return
+}
+
+// -----
+
+func.func @bucket_number(%x: tensor<f32>) {
+  // expected-error @+1 {{'mpc.all_reduce' op attribute 'mpc.bucket' must be an i64, got "first"}}
+  %y = mpc.all_reduce %x {mpc.bucket = "first", processes = 2 : i64} : tensor<f32>
   return
 }

@@ -94,3 +94,53 @@ func.func @by_hand(
       : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>, tensor<i1>) -> (tensor<4xf32>, tensor<4xf32>)
   return %w1, %v1, %bad : tensor<4xf32>, tensor<4xf32>, tensor<i32>
 }
+
+func.func private @synchronized(%w: tensor<4xf32>, %x: tensor<4xf32>)
+    -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %xs = mpc.all_gather %x {processes = 2} : (tensor<4xf32>) -> tensor<2x4xf32>
+  %m = mpc.reduce_mean %xs {axes = [0]} : (tensor<2x4xf32>) -> tensor<4xf32>
+  %s = mpc.mul %m, %w : tensor<4xf32>
+  %own = mpc.mul %x, %w : tensor<4xf32>
+  %loss = mpc.reduce_sum %own {axes = []} : (tensor<4xf32>) -> tensor<f32>
+  return %loss, %m, %s, %own : tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// Statistics that follow from what processes have gathered, and from parameters, are equal: they are gathered once. So
+// may other state follow from them.
+// CHECK-LABEL: func @equal_statistics(
+// CHECK: %[[G:.*]]:5 = mpc.value_and_grad @synchronized
+// CHECK-DAG: mpc.batch_norm_running_update %{{.*}}, %{{.*}}, %[[G]]#1, %[[G]]#2 {count = 8
+// CHECK-DAG: %[[OWN:.*]] = mpc.all_gather %[[G]]#3 {processes = 2
+// CHECK-DAG: %[[EQUAL:.*]] = mpc.all_gather %[[G]]#1 {processes = 2
+// CHECK-DAG: mpc.batch_norm_running_update %{{.*}}, %{{.*}}, %[[EQUAL]], %[[OWN]] {batches = 2 : i64, count = 8
+func.func @equal_statistics(
+    %w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+    %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity", of = "w">},
+    %rm: tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
+    %rv: tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
+    %rm2: tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean2">},
+    %rv2: tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance2">},
+    %last: tensor<4xf32> {mpc.state = #mpc.state<statistic, "last">},
+    %lr: tensor<f32> {mpc.state = #mpc.state<learning_rate, "lr">},
+    %x: tensor<4xf32> {mpc.state = #mpc.state<input, "x">})
+    -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+        tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "mean2">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "variance2">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "last">}) attributes {mpc.step} {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %loss, %m, %s, %own, %dw = mpc.value_and_grad @synchronized(%w, %x) seed(%one) {wrt = array<i64: 0>}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<f32>)
+      -> (tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %w1, %v1 = mpc.momentum %w, %v, %dw, %lr
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %rm1, %rv1 = mpc.batch_norm_running_update %rm, %rv, %m, %s {count = 8}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %rm3, %rv3 = mpc.batch_norm_running_update %rm2, %rv2, %m, %own {count = 8}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %last1 = mpc.maximum %last, %m : tensor<4xf32>
+  return %w1, %v1, %rm1, %rv1, %rm3, %rv3, %last1
+      : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
