@@ -25,7 +25,7 @@ StepOptions Model::Impl::CommonOptions(const char* name) const {
 }
 
 StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) const {
-  StepOptions train = CommonOptions("train_step");
+  StepOptions train = CommonOptions(internal::kTrainStep);
   train.training = true;
   if (device() == GetContext().device) train.load.steps_per_launch = GetContext().steps_per_launch;
   train.input_names = columns;
@@ -61,6 +61,12 @@ StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) c
       train.scaler = own.scaler;
     }
   }
+  return train;
+}
+
+StepOptions Model::Impl::OptionsBeforeLast(StepOptions train) {
+  train.name = internal::kAccumulateStep;
+  train.compile.last_micro_step = false;
   return train;
 }
 
