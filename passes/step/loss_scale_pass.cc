@@ -11,7 +11,9 @@
 //     mpc.yield %w2, %v2 : ...
 //   } : ...
 //   %scale2, %good2, ... = mpc.update_loss_scale %first_bad, %scale, %good, ...
+#include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "kernels/known_attributes.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/passes.h"
 #include "passes/step/process_state.h"
@@ -87,7 +89,7 @@ private:
       if (dialectOf(function).getProcessesAttrHelper().isAttrPresent(function))
         continue;
       WalkResult found = function.walk([&](Operation *op) {
-        if (!has<Property::Collective>(op))
+        if (!has<Property::Collective>(op) || kernelAttributes(op).Get(attribute::kProcesses) == 1)
           return WalkResult::advance();
         op->emitError() << "the network exchanges values of its own between " << int64_t(processes)
                         << " processes, and each accumulates " << int64_t(accumulationSteps)
