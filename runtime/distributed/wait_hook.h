@@ -12,4 +12,7 @@ namespace mpc::distributed {
 /// error ends the wait, and the call returns it. An empty one is not called.
 using WaitHook = std::function<absl::Status(std::string_view what)>;
 
+/// What waits where Communicator::LookForLoss is called.
+inline constexpr std::string_view kStepOfDevice = "a step of its device";
+
 }  // namespace mpc::distributed

@@ -225,9 +225,9 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
       "distributed",
       "Trains with the other processes that mpirun, torchrun or srun has started: each takes every N-th batch.",
       &options.distributed);
-  flags.Choice("transport", {"shared", "mpi"},
+  flags.Choice("transport", {"shared", "mpi", "nccl"},
                "What carries numbers between these processes. shared: memory of one machine; mpi: Open MPI, whose\n"
-               "mpirun has started them. Default: shared on one machine, else mpi.",
+               "mpirun has started them; nccl: NCCL, between GPUs. Default: shared on one machine, else mpi.",
                &options.transport);
   LimitFlags(flags);
   return flags;

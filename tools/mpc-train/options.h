@@ -96,7 +96,7 @@ struct TrainOptions : DeviceOptions {
   bool report = false;                             ///< prints why each operation of the step has its precision
   bool quiet = false;                              ///< prints results only, no progress
   bool distributed = false;                        ///< one of the processes that a launcher has started
-  std::string transport;                           ///< shared, mpi; empty: distributed::Transport::kAuto
+  std::string transport;                           ///< shared, mpi, nccl; empty: distributed::Transport::kAuto
   std::int64_t ranks = 1;                          ///< those processes, this one among them; see SetRanks
 };
 
