@@ -5,7 +5,7 @@
 
 An update has four micro-batches: N processes run 4 / N of them each. One process accumulates all four. Each model is
 trained at O0 and at O2 in f16, with LAMB and clipping, for 100 updates or a few more. N = 2 and 4 run over the transport
-"shared", and with --mpirun over "mpi" too.
+"shared", and with --mpirun over "mpi" too. --micro-batches=V takes another power of two than four.
 
 Prints a line for each run, then PASS where all states of a model and a level are equal. Standard library only.
 """
@@ -19,8 +19,7 @@ import time
 
 import ranks
 
-MICRO_BATCHES = 4
-# 1,437 digits make 44 batches, which are 11 updates.
+# 1,437 digits make 44 batches, which are 11 updates of four.
 DIGITS = ["--epochs=10", "--drop-remainder"]
 DATA = {"lenet5": DIGITS, "bnnet": DIGITS, "gpt2-tiny": ["--data=text", "--steps=400", "--sample=0"]}
 LEVELS = {"O0": ["--amp-level=O0"], "O2 f16": ["--amp-level=O2", "--dtype=f16"]}
@@ -31,11 +30,11 @@ def train(arguments, model, level, size, transport, path):
     """The tensors of the checkpoint that a run leaves at `path`."""
     command = [arguments.mpc_train, model, *DATA[model], *LEVELS[level], "--optimizer=lamb", "--clip-norm=1",
                "--amp-verbosity=0", "--threads=1", "--quiet", f"--save={path}", "--distributed",
-               f"--accumulation={MICRO_BATCHES // size}"]
+               f"--accumulation={arguments.micro_batches // size}"]
     if transport:
         command.append(f"--transport={transport}")
     if transport == "mpi":
-        processes = [subprocess.Popen(ranks.mpirun_command(arguments.mpirun, size, command),
+        processes = [subprocess.Popen(ranks.mpirun_command(arguments.mpirun, size, command), stdin=subprocess.DEVNULL,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)]
     else:
         processes = ranks.start_ranks(command, size, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -54,6 +53,7 @@ def main():
                         help=f"of {','.join(DATA)}; default: all")
     parser.add_argument("--ranks", type=lambda text: [int(number) for number in text.split(",")], default=[2, 4],
                         help="numbers of processes that are compared with one: 2, 4; default: both")
+    parser.add_argument("--micro-batches", type=int, default=4, help="of an update; default: 4")
     arguments = parser.parse_args()
     transports = ["shared"] + (["mpi"] if arguments.mpirun else [])
     same = True

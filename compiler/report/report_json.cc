@@ -20,7 +20,7 @@ static std::string print(llvm::json::Value value) {
   return text;
 }
 
-static Array operations(const PrecisionTable &table) {
+static Array operationsJson(const PrecisionTable &table) {
   Array list;
   std::int64_t ordinal = 0;
   for (const PrecisionRow &row : table.rows)
@@ -64,7 +64,7 @@ static Array messageRows(const MessageTable &table) {
   return list;
 }
 
-static Array casts(const PrecisionTable &table) {
+static Array castsJson(const PrecisionTable &table) {
   Array list;
   for (const CastGroup &group : table.casts.groups())
     list.push_back(Object{{"kind", CastKindName(group.kind)},
@@ -76,7 +76,7 @@ static Array casts(const PrecisionTable &table) {
   return list;
 }
 
-static Array arguments(const PrecisionTable &table) {
+static Array argumentsJson(const PrecisionTable &table) {
   Array list;
   for (const ArgumentGroup &group : table.arguments)
     list.push_back(Object{{"role", std::string(RoleName(group.role))},
@@ -86,21 +86,21 @@ static Array arguments(const PrecisionTable &table) {
   return list;
 }
 
-static Object functionReport(const PrecisionTable &table, const FusionTable &regions, const MessageTable &sent) {
+static Object functionJson(const PrecisionTable &table, const FusionTable &regions, const MessageTable &sent) {
   double flops = table.matrix_flops(), low = table.low_matrix_flops();
   return Object{
       {"function", table.function},
-      {"operations", operations(table)},
+      {"operations", operationsJson(table)},
       {"regions", regionRows(regions)},
       {"messages", messageRows(sent)},
-      {"casts", casts(table)},
+      {"casts", castsJson(table)},
       {"cast_count", table.casts.count()},
       {"cast_bytes", table.casts.bytes()},
       {"matrix_work", Object{{"flops", flops}, {"low_flops", low}, {"low_share", flops > 0 ? low / flops : 0}}},
-      {"arguments", arguments(table)}};
+      {"arguments", argumentsJson(table)}};
 }
 
-static Object peak(const MemoryTable &table) {
+static Object peakJson(const MemoryTable &table) {
   Array live;
   for (const MemoryRow &row : table.rows)
     live.push_back(Object{{"use", StorageUseName(row.use)},
@@ -117,7 +117,7 @@ static Object peak(const MemoryTable &table) {
                 {"live", std::move(live)}};
 }
 
-static Object memory(const CompileResult &result) {
+static Object memoryJson(const CompileResult &result) {
   const runtime::Program &program = result.program;
   Array copies;
   for (const StateCopy &copy : StateCopies(program))
@@ -131,12 +131,12 @@ static Object memory(const CompileResult &result) {
       {"state_copies", std::move(copies)}};
   if (absl::StatusOr<MemoryTable> table = TabulateMemory(program, result.final_ir); table.ok()) {
     memory["activation_bytes"] = table->activation_bytes;
-    memory["peak"] = peak(*table);
+    memory["peak"] = peakJson(*table);
   }
   return memory;
 }
 
-static Object resources(const GpuResources &table) {
+static Object resourcesJson(const GpuResources &table) {
   Array rows;
   for (const FusionResources &row : table.rows) {
     Object region{{"region", static_cast<std::int64_t>(row.region)},
@@ -174,7 +174,7 @@ static llvm::json::Value json(const PrecisionMap &given) {
 }
 
 /// The options that the Program was made with. Members are keyed by name, members of structures by their path.
-static Object options(const CompileOptions &given) {
+static Object optionsJson(const CompileOptions &given) {
   Object result;
   visitOptions(given, [&](const OptionInfo &info, const auto &member) {
     if (info.kind != OptionKind::OfCompilation)
@@ -193,16 +193,16 @@ std::string PrecisionReportJson(const CompileResult &result) {
   absl::StatusOr<MessageTable> sent = TabulateMessages(result.final_ir, result.program.name);
   if (!sent.ok())
     return print(Object{{"error", std::string(sent.status().message())}});
-  Object report = functionReport(*table, *regions, *sent);
+  Object report = functionJson(*table, *regions, *sent);
   report["device"] = result.program.device;
-  report["options"] = options(result.options);
+  report["options"] = optionsJson(result.options);
   if (generatesPtx(result.program.device)) {
     absl::StatusOr<GpuResources> gpu = TabulateGpuResources(result.final_ir, result.program.name, result.program.arch);
     if (!gpu.ok())
       return print(Object{{"error", std::string(gpu.status().message())}});
-    report["generated_kernels"] = resources(*gpu);
+    report["generated_kernels"] = resourcesJson(*gpu);
   }
-  report["memory"] = memory(result);
+  report["memory"] = memoryJson(result);
   report["remarks"] = Array(result.remarks);
   return print(std::move(report));
 }
@@ -211,7 +211,7 @@ std::string ModuleReportJson(const Module &target) {
   Array functions;
   for (const std::string &name : FunctionNames(target))
     if (absl::StatusOr<PrecisionTable> table = TabulatePrecision(target, name); table.ok())
-      functions.push_back(functionReport(*table, *TabulateFusion(target, name), *TabulateMessages(target, name)));
+      functions.push_back(functionJson(*table, *TabulateFusion(target, name), *TabulateMessages(target, name)));
   return print(std::move(functions));
 }
 

@@ -57,9 +57,9 @@ struct Entry {
   bool used = false;
 };
 
-class Fitter {
+class ForeignFitter {
  public:
-  Fitter(nn::Cell& net, const ParameterMap& entries, const LoadOptions& options) : net_(net), options_(options) {
+  ForeignFitter(nn::Cell& net, const ParameterMap& entries, const LoadOptions& options) : net_(net), options_(options) {
     for (const auto& [name, parameter] : net.ParametersAndNames()) parameters_.emplace(name, parameter);
     std::vector<std::string> names;
     for (const auto& [name, tensor] : entries) names.push_back(name);
@@ -233,7 +233,7 @@ class SharedEntries {
 }  // namespace
 
 WeightsFit FitWeights(nn::Cell& net, const ParameterMap& entries, const LoadOptions& options) {
-  return Fitter(net, entries, options).Fit();
+  return ForeignFitter(net, entries, options).Fit();
 }
 
 absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> ForeignTensors(nn::Cell& net, const NameMap& names) {

@@ -38,8 +38,8 @@ class ProcessTraining {
   std::vector<std::string> Settings() const;
 
   /// Calls `run`, a whole call of Train. Its error, or an exception that leaves it, is told to the others, which then
-  /// wait for this process no longer, and no run begins in the group any more. An error of waiting names the process
-  /// that is lost, and where it was.
+  /// wait for this process no longer. After it no run begins in the group. An error of waiting names the process that
+  /// is lost, and where it was.
   absl::Status Run(const std::function<absl::Status()>& run) const;
   /// Calls of Run in several processes so far; the same number in all of them.
   static std::int64_t runs();

@@ -107,7 +107,7 @@ private:
     return network && !network.isExternal() ? network : func::FuncOp();
   }
 
-  llvm::DenseMap<Block *, ValueAndGradOp> callers; ///< of the bodies of networks; a second one counts as a gradient
+  llvm::DenseMap<Block *, ValueAndGradOp> callers; ///< the request of each network's body; of several the first
 };
 
 } // namespace

@@ -40,7 +40,8 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     * The mean over processes (`mpc.all_reduce` of 1/N of the unscaled gradient) replaces each gradient. Scalers traced by
       hand unscale, so there it is the mean of the scaled gradients.
     * A check holds where it holds in every process (`mpc.all_reduce_max` of its first bad position).
-    * Running statistics move by the batches of all processes in the order of ranks (`mpc.all_gather`).
+    * Running statistics move by the batches of all processes in the order of ranks (`mpc.all_gather`). Statistics that a
+      collective operation of the network has made equal move once.
     * A random generator's counter moves by N. A process draws by the counter plus its rank (`mpc.process_rank`).
     * State that a process would move by its own rows alone is an error. The loss stays that of the process.
 

@@ -1,7 +1,9 @@
 // Training in several processes: the state of all has the bits of one process that accumulates, whatever happens.
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <stdexcept>
 #include <thread>
 
@@ -201,8 +203,19 @@ TEST(ProcessTraining, NamesDataSetsThatDiffer) {
                    "rank 0 has \"batches of an epoch: 24\", rank 1 has \"batches of an epoch: 22\"");
 }
 
-TEST(ProcessTraining, NamesTheOptionByWhichProgramsDifferBeforeAStepHasRun) {
+/// Each process measures how fast it is. All decide by the numbers of one.
+TEST(ProcessTraining, AgreesOnTheRatesThatLevelAutoDecidesBy) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Trained trained({{"auto", DType::kF16}}, 2);
+    MPC_EXPECT_OK(trained.model.Train(1, GoodBatches(kImage, 4)));
+  }));
+}
+
+TEST(ProcessTraining, NamesTheOptionByWhichProgramsDifferBeforeAStepHasRun) {
+  const std::string folder = FilePath("programs");
+  std::filesystem::create_directory(folder);
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    ::setenv("MPC_DUMP_PROGRAMS", folder.c_str(), 1);
     if (rank == 1) MPC_EXPECT_OK(SetContext({.num_threads = 1, .allow_winograd = true}));
     Trained trained(kSetting, 2);
     const absl::Status status = trained.model.Train(1, Rows());
@@ -216,6 +229,17 @@ TEST(ProcessTraining, NamesTheOptionByWhichProgramsDifferBeforeAStepHasRun) {
     }
     EXPECT_EQ(trained.model.global_step(), 0);
   }));
+  for (const char* rank : {"rank0", "rank1"}) {
+    const std::filesystem::directory_iterator files(folder);
+    EXPECT_EQ(std::count_if(begin(files), end(files),
+                            [&](const auto& file) {
+                              return file.path().stem().extension() == absl::StrCat(".", rank) &&
+                                     std::filesystem::file_size(file.path()) > 1000;
+                            }),
+              1)
+        << rank;
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ProcessTraining, AnErrorOfOneProcessEndsTheOthersWithItsText) {

@@ -25,8 +25,6 @@
 namespace mpc::tools {
 namespace {
 
-constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
-
 /// As the flags give them, before they are checked against each other.
 struct Given {
   std::string data;
