@@ -36,12 +36,12 @@ absl::Status CheckConcrete(const std::vector<Tensor>& inputs) {
   return absl::OkStatus();
 }
 
-/// Runs `cell` with the other processes of the group, if there is one.
+/// Runs `cell` with the other processes of the group, if there is one. They add in the order of kOrdered.
 void UseGroup(const nn::Cell& cell, StepOptions& options) {
   options.load.communicator = distributed::internal::GetCommunicator();
   const bool is_parallel = GetAutoParallelContext().parallel_mode == ParallelMode::kDataParallel;
   if (options.load.communicator == nullptr || !is_parallel || !cell.is_training_step()) return;
-  options.compile.processes = options.load.communicator->size();
+  ShareGradients(GetAutoParallelContext(), options.load.communicator->size(), options);
 }
 
 std::vector<Tensor> OutputsOf(const CompiledStep& step) {

@@ -38,10 +38,7 @@ StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) c
   }
   train.compile.num_losses = precision.num_losses;
   train.compile.accumulation_steps = options.accumulation_steps;
-  train.compile.processes = processes.size();
-  train.compile.bucket_mib = processes.options().bucket_mib;
-  train.compile.gradients_mean = processes.options().gradients_mean;
-  train.compile.communication_dtype = std::string(DTypeName(processes.options().communication_dtype));
+  internal::ShareGradients(processes.options(), processes.size(), train);
   // Where training is not spread over the group, a step may still exchange tensors in it.
   train.load.communicator = processes.size() > 1 ? processes.communicator() : distributed::internal::GetCommunicator();
   if (scaler != nullptr) train.scaler = scaler->state();

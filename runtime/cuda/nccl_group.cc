@@ -348,7 +348,7 @@ absl::Status NcclGroup::LookForLoss(Watch& watch, Clock::time_point now) {
   const absl::Status loss = processes->LookForLoss();
   if (loss.ok()) return loss;
   if (watch.lost == Clock::time_point()) watch.lost = now;
-  return now - watch.lost < std::min<Clock::duration>(kLossGrace, time_limit_ / 8) ? absl::OkStatus() : loss;
+  return now - watch.lost < std::min<Clock::duration>(kLossGrace, time_limit_ / 16) ? absl::OkStatus() : loss;
 }
 
 const absl::Status& NcclGroup::Fail(const absl::Status& status) {

@@ -179,9 +179,8 @@ TEST(NcclSteps, AreCapturedWithEqualCallsOnAllRanks) {
     std::vector<std::string>& log = logs[static_cast<std::size_t>(gpu.rank())];
     log = gpu.nccl.log();
     const std::size_t nodes = executable->nodes_per_step();
-    // Four notes of the place, since a sum and the maxima are one message; 4 groups and 2 additions a sum; maxima,
-    // gather and rank; inputs and two copies out.
-    EXPECT_EQ(nodes, 4u + 2 * (4 + 2) + 3 + 1 + 2);
+    // Five notes of the place; 4 groups and 2 additions a sum; maxima, gather and rank; inputs and two copies out.
+    EXPECT_EQ(nodes, 5u + 2 * (4 + 2) + 3 + 1 + 2);
     for (int step = 0; step < 5; ++step) ASSERT_TRUE(executable->Run(data.inputs).ok());
     ASSERT_TRUE(executable->Wait().ok());
     EXPECT_EQ(gpu.nccl.calls("EndGroup"), groups) << "steps only launch what was captured";
@@ -258,7 +257,7 @@ TEST(NcclSteps, AreTimedInstructionByInstruction) {
     ASSERT_NE(executable, nullptr);
     const auto times = executable->RunTimed(AllOperationsData(gpu.rank()).inputs);
     ASSERT_TRUE(times.ok()) << times.status();
-    EXPECT_EQ(times->size(), 4u) << "a sum and the maxima are one message";
+    EXPECT_EQ(times->size(), 5u);
     EXPECT_THAT(ValuesOf<float>(executable->output(3)), Each(6.0f));
   });
 }

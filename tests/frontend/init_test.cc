@@ -138,6 +138,27 @@ TEST(Init, AnErrorOfWaitingNamesTheRankThatIsLost) {
       {1}));
 }
 
+TEST(Init, AProcessThatStandsStillEndsTheWaitOfTheOthers) {
+  const int port = FreePort();
+  EXPECT_TRUE(RunProcesses(2,
+                           [port](int rank) {
+                             Options options = RankOf(rank, 2, port);
+                             options.loss_limit = std::chrono::milliseconds(4000);
+                             const std::shared_ptr<Communicator> communicator = JoinWith(options);
+                             const auto processes = GatherBytes(*communicator, absl::StrCat(::getpid()));
+                             EXPECT_TRUE(processes.ok()) << processes.status();
+                             if (rank == 1) ::raise(SIGSTOP);
+                             const absl::Status status = communicator->Barrier();
+                             EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+                             EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 (host "));
+                             EXPECT_THAT(std::string(status.message()), HasSubstr("has been silent for "));
+                             ::kill(static_cast<pid_t>(std::stoi(processes->at(1))), SIGKILL);
+                             Finalize();
+                             return 0;
+                           },
+                           {1}));
+}
+
 TEST(Init, APortInUseIsNamed) {
   const absl::StatusOr<runtime::Descriptor> taken = runtime::Listen("127.0.0.1", 0);
   ASSERT_TRUE(taken.ok());
