@@ -237,9 +237,9 @@ TEST(SyncBatchNorm, MovesRunningStatisticsOnceInAModel) {
       const std::vector<float> expected = whole.norm.moving_mean.Value()->ToFloats();
       float largest = 0;
       for (const float mean : expected) largest = std::max(largest, std::abs(mean));
-      // Sums of 18 products of bf16 are off by 20 * 2^-8 of their magnitude at most. Four moves of a tenth of the mean
-      // would make it 3.4 times as much.
-      for (std::size_t i = 0; i < moved.size(); ++i) EXPECT_NEAR(moved[i], expected[i], 0.2f * largest) << i;
+      // Four moves would make the means 3.4 times as much, and none would leave zeros. Half of the largest is far more
+      // than what bf16 rounds.
+      for (std::size_t i = 0; i < moved.size(); ++i) EXPECT_NEAR(moved[i], expected[i], 0.5f * largest) << i;
     })) << level.level;
   }
 }
