@@ -88,8 +88,8 @@ void buildStepPipeline(OpPassManager &manager, const CompileOptions &options, St
     return;
   manager.addNestedPass<func::FuncOp>(createSinkReluPass());
   manager.addPass(createLossScalePass({options.loss_scale, options.skip, options.unscale, options.num_losses,
-                                       options.accumulation_steps, options.processes, options.gradients_mean,
-                                       options.communication_dtype}));
+                                       options.accumulation_steps, options.processes, options.last_micro_step,
+                                       options.gradients_mean, options.communication_dtype}));
   // It runs after the wrap, which decides what an optimizer's loss_scale has to divide.
   manager.addPass(createVerifyLossScalePass());
   manager.addPass(createAutodiffPass());

@@ -35,9 +35,9 @@ static bool shortensShared(const HostFusion &region) {
 
 namespace {
 
-class Sweep {
+class HostSweep {
 public:
-  Sweep(HostFusion &region, HostFunction &f, unsigned number)
+  HostSweep(HostFusion &region, HostFunction &f, unsigned number)
       : region(region), schedule(region.schedule), f(f), number(number), convert(shortensShared(region)),
         body(region.plan, convert), where(region, f, number), tile(tileOf(region, f, number)) {}
 
@@ -72,12 +72,12 @@ private:
 } // namespace
 
 // How many visits by columns are prefetched: at least a page, which covers about the latency of a read from memory.
-int64_t Sweep::visitsAhead() const {
+int64_t HostSweep::visitsAhead() const {
   constexpr int64_t leastElements = 1024;
   return std::max<int64_t>(1, leastElements / (HostSchedule::rowsPerVisit * schedule.width));
 }
 
-void Sweep::visitElement(HostPhase &p, unsigned chain) {
+void HostSweep::visitElement(HostPhase &p, unsigned chain) {
   body.moveTo(where);
   // Everything is read before anything is stored, for an output may lie over an input.
   SmallVector<llvm::Value *> stored;
@@ -93,7 +93,7 @@ void Sweep::visitElement(HostPhase &p, unsigned chain) {
     store(o, value);
 }
 
-void Sweep::store(HostPhase::ElementOutput &o, llvm::Value *value) {
+void HostSweep::store(HostPhase::ElementOutput &o, llvm::Value *value) {
   if (o.stream && !where.getMask())
     return o.stream->store(where.lanes(value), where.firstColumn());
   // The last elements of a row.
@@ -102,7 +102,7 @@ void Sweep::store(HostPhase::ElementOutput &o, llvm::Value *value) {
   where.store(o.output, value);
 }
 
-void Sweep::finishRows(HostPhase &p) {
+void HostSweep::finishRows(HostPhase &p) {
   for (HostAccumulators &a : p.rows)
     body.finish(a.getStep(), a.combined());
   SmallVector<llvm::Value *> stored;
@@ -113,7 +113,7 @@ void Sweep::finishRows(HostPhase &p) {
 }
 
 // Once a cache line, as far as chains let tell.
-void Sweep::prefetch(const HostPhase &p, unsigned chain) {
+void HostSweep::prefetch(const HostPhase &p, unsigned chain) {
   constexpr uint64_t lineBits = 512;
   constexpr int64_t bytesAhead = 8192;
   for (Value input : p.prefetched) {
@@ -130,7 +130,7 @@ void Sweep::prefetch(const HostPhase &p, unsigned chain) {
   }
 }
 
-void Sweep::visitPhase(HostColumns &columns, HostPhase &p, llvm::Value *row) {
+void HostSweep::visitPhase(HostColumns &columns, HostPhase &p, llvm::Value *row) {
   where.setPhase(p.number);
   where.setAnchor(Extent::PerRow, f.placeAnchor());
   for (HostAccumulators &a : p.rows)
@@ -155,7 +155,7 @@ void Sweep::visitPhase(HostColumns &columns, HostPhase &p, llvm::Value *row) {
   finishRows(p);
 }
 
-void Sweep::visitRows(HostColumns &columns, llvm::Value *begin, llvm::Value *end) {
+void HostSweep::visitRows(HostColumns &columns, llvm::Value *begin, llvm::Value *end) {
   f.loop(begin, end, 1, [&](llvm::Value *row) {
     where.setRow(row);
     for (HostPhase &p : phases->all)
@@ -164,7 +164,7 @@ void Sweep::visitRows(HostColumns &columns, llvm::Value *begin, llvm::Value *end
 }
 
 // The first row's terms are computed once more in their turn.
-void Sweep::beginVisit(HostColumnAccumulators &a, llvm::Value *firstRow, llvm::Value *column) {
+void HostSweep::beginVisit(HostColumnAccumulators &a, llvm::Value *firstRow, llvm::Value *column) {
   if (!a.areMoments())
     return a.begin(where, column);
   where.setRow(firstRow);
@@ -172,7 +172,7 @@ void Sweep::beginVisit(HostColumnAccumulators &a, llvm::Value *firstRow, llvm::V
   a.beginAbout(where, body.terms(a.getStep()).front());
 }
 
-void Sweep::visitColumns(HostColumns &columns, llvm::Value *begin, llvm::Value *end) {
+void HostSweep::visitColumns(HostColumns &columns, llvm::Value *begin, llvm::Value *end) {
   llvm::IRBuilder<> &b = f.builder();
   auto smaller = [&](llvm::Value *x, llvm::Value *y) { return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y); };
   constexpr int64_t rows = HostSchedule::rowsPerVisit;
@@ -209,7 +209,7 @@ void Sweep::visitColumns(HostColumns &columns, llvm::Value *begin, llvm::Value *
   });
 }
 
-void Sweep::clearColumns(HostColumns &columns) {
+void HostSweep::clearColumns(HostColumns &columns) {
   columns.visitLongest([&](llvm::Value *column, llvm::Constant *mask, unsigned) {
     where.setColumn(column, mask);
     for (HostColumnAccumulators &a : phases->columns)
@@ -217,14 +217,14 @@ void Sweep::clearColumns(HostColumns &columns) {
   });
 }
 
-void Sweep::storeEverything() {
+void HostSweep::storeEverything() {
   llvm::IRBuilder<> &b = f.builder();
   for (HostAccumulators &a : phases->everything)
     for (auto [p, value] : llvm::zip_equal(region.workspace.partials(a.getStep()), a.combined()))
       b.CreateStore(value, b.CreateGEP(value->getType(), f.workspace(p.offset), tile));
 }
 
-void Sweep::emit() {
+void HostSweep::emit() {
   llvm::IRBuilder<> &b = f.builder();
   llvm::Value *rowTile = tile, *columnTile = f.index(0);
   if (schedule.columnTiles() > 1) {
@@ -262,6 +262,6 @@ bool hasWork(const HostFusion &region, unsigned sweep) {
          });
 }
 
-void emitSweep(HostFusion &region, HostFunction &f, unsigned number) { Sweep(region, f, number).emit(); }
+void emitSweep(HostFusion &region, HostFunction &f, unsigned number) { HostSweep(region, f, number).emit(); }
 
 } // namespace mpc::codegen

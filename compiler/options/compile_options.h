@@ -33,6 +33,7 @@ struct CompileOptions {
   std::int64_t num_losses = 1;
   std::int64_t accumulation_steps = 1;
   std::int64_t processes = 1;
+  bool last_micro_step = true;
   bool gradients_mean = true;
   std::string communication_dtype = "f32";
   std::int64_t bucket_mib = 25;
@@ -93,6 +94,10 @@ template <typename Options, typename Visitor> void visitOptions(Options &given, 
   visit(OptionInfo{"processes", OfPasses,
                    "Processes that train together: each runs the step on rows of its own. A power of two. Default 1."},
         given.processes);
+  visit(OptionInfo{"last_micro_step", OfPasses,
+                   "Where several processes accumulate: the step is the last micro-step, in which they reduce and "
+                   "optimizers act. false: it is one before the last. Default true."},
+        given.last_micro_step);
   visit(OptionInfo{"gradients_mean", OfPasses,
                    "Divides the sum of gradients over processes by their number. Default true."},
         given.gradients_mean);

@@ -14,10 +14,10 @@
 namespace mpc::data {
 namespace {
 
-constexpr int kClasses = 10;
+constexpr int kMnistClasses = 10;
 /// The mean and deviation of all training pixels / 255.
-constexpr float kMean = 0.1307f;
-constexpr float kDeviation = 0.3081f;
+constexpr float kMnistMean = 0.1307f;
+constexpr float kMnistDeviation = 0.3081f;
 
 constexpr char kTrainImages[] = "train-images-idx3-ubyte";
 constexpr char kTestImages[] = "t10k-images-idx3-ubyte";
@@ -126,7 +126,7 @@ absl::StatusOr<internal::LabelledImages> internal::ParseIdx(absl::Span<const std
                                                    labels_origin, " has ", label_file->extents[0], " labels"));
   }
   for (std::size_t row = 0; row < label_file->data.size(); ++row) {
-    if (label_file->data[row] >= kClasses) {
+    if (label_file->data[row] >= kMnistClasses) {
       return absl::InvalidArgumentError(absl::StrCat(labels_origin, ": label ", int{label_file->data[row]}, " in row ",
                                                      row, " is out of range 0..9"));
     }
@@ -159,8 +159,8 @@ Dataset Mnist(Split split, const MnistOptions& options) {
   std::iota(order.begin(), order.end(), 0);
   const absl::Span<const std::int64_t> rows =
       train_path.ok() ? absl::MakeConstSpan(order) : internal::SplitRows(order, split);
-  const float deviation = options.normalise ? kDeviation : 1.0f;
-  const float mean = options.normalise ? kMean : 0.0f;
+  const float deviation = options.normalise ? kMnistDeviation : 1.0f;
+  const float mean = options.normalise ? kMnistMean : 0.0f;
   const auto draw = [&](absl::Span<const std::uint8_t> pixels, absl::Span<float> image) {
     Pad(pixels, images->height, images->width, options.image_size, 1.0f / (255.0f * deviation), -mean / deviation,
         image);

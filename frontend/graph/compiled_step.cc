@@ -45,6 +45,7 @@ class StructureWriter : public nn::internal::MemberVisitor {
 StepProcesses ProcessesOf(const StepOptions& options) {
   return {.count = options.load.communicator == nullptr ? 1 : options.load.communicator->size(),
           .shares_gradients = options.compile.processes > 1,
+          .gradients_mean = options.compile.gradients_mean,
           .is_wrapped = options.compile.loss_scale != "none",
           .accumulation_steps = options.compile.accumulation_steps};
 }
@@ -291,6 +292,13 @@ void UseDevice(const std::string& device, StepOptions& options) {
   options.compile.plan.allow_winograd = context.allow_winograd;
   options.compile.conv_statistics = context.allow_conv_statistics;
   options.load.graph = context.graph.value_or(true);
+}
+
+void ShareGradients(const AutoParallelOptions& parallel, std::int64_t processes, StepOptions& options) {
+  options.compile.processes = processes;
+  options.compile.bucket_mib = parallel.bucket_mib;
+  options.compile.gradients_mean = parallel.gradients_mean;
+  options.compile.communication_dtype = std::string(DTypeName(parallel.communication_dtype));
 }
 
 std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/driver/compiler.h"
+#include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/graph/cell.h"
 #include "frontend/graph/loss_scale.h"
 #include "frontend/graph/pass_state.h"
@@ -42,6 +43,9 @@ struct StepOptions {
 
 /// Compiles for `device`, and runs there, as the context says.
 void UseDevice(const std::string& device, StepOptions& options);
+
+/// Compiles a training step for one of `processes` processes, which exchange gradients as `parallel` says.
+void ShareGradients(const AutoParallelOptions& parallel, std::int64_t processes, StepOptions& options);
 
 /// What a trace says about a step beside its graph.
 struct StepFacts {

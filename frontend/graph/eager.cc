@@ -36,12 +36,12 @@ absl::Status CheckConcrete(const std::vector<Tensor>& inputs) {
   return absl::OkStatus();
 }
 
-/// Runs `cell` with the other processes of the group, if there is one.
+/// Runs `cell` with the other processes of the group, if there is one. They add in the order of kOrdered.
 void UseGroup(const nn::Cell& cell, StepOptions& options) {
   options.load.communicator = distributed::internal::GetCommunicator();
   const bool is_parallel = GetAutoParallelContext().parallel_mode == ParallelMode::kDataParallel;
   if (options.load.communicator == nullptr || !is_parallel || !cell.is_training_step()) return;
-  options.compile.processes = options.load.communicator->size();
+  ShareGradients(GetAutoParallelContext(), options.load.communicator->size(), options);
 }
 
 std::vector<Tensor> OutputsOf(const CompiledStep& step) {
@@ -80,7 +80,15 @@ struct EagerPrograms {
   mpc::internal::RngState rng = mpc::internal::MakeRngState(GetSeed());
   std::shared_ptr<mpc::internal::PassState> pass_state = std::make_shared<mpc::internal::PassState>();
   std::map<std::string, std::unique_ptr<CompiledStep>> steps;
+  std::weak_ptr<Communicator> group;  ///< that `steps` were compiled for
 };
+
+/// Leaves the Programs of an earlier group, and so that group.
+void ForgetOtherGroups(const std::shared_ptr<Communicator>& group, EagerPrograms& programs) {
+  if (programs.group.lock() == group) return;
+  programs.steps.clear();
+  programs.group = group;
+}
 
 }  // namespace
 
@@ -97,6 +105,7 @@ std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& 
     options.pass_state = programs.pass_state;
     mpc::internal::UseDevice(GetContext().device, options);
     mpc::internal::UseGroup(cell, options);
+    ForgetOtherGroups(options.load.communicator, programs);
     cell.ConfigureStep(options);
     status = amp::internal::ApplySession(cell, options);
     auto step = programs.steps.find(mpc::internal::StepKey(&cell, inputs, options));

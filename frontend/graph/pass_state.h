@@ -13,6 +13,9 @@
 
 namespace mpc::internal {
 
+/// The accumulator that counts the micro-steps of an update; 0 between updates.
+inline constexpr char kMicroStep[] = "accumulator.micro_step";
+
 /// State entries by the role that a pass gave them.
 ///   "derived"      follows other state (a parameter's low copy). Rebuilt from it at any time, so in no checkpoint.
 ///   "accumulator"  gathers over several runs of a step. Starts from zero bytes; saved like any other state.

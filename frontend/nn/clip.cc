@@ -10,17 +10,17 @@
 namespace mpc {
 namespace {
 
-Tensor Emit(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes = {},
-            std::optional<DType> dtype = std::nullopt) {
+Tensor EmitNorm(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes = {},
+                std::optional<DType> dtype = std::nullopt) {
   if (auto* trace = internal::Trace::Current()) return trace->Emit(op, operands, attributes, dtype)[0];
   return internal::RunOperation(op, operands, attributes, dtype)[0];
 }
 
 // The norm that clips. It is f64, which the squares of finite gradients do not overflow.
-Tensor WideNorm(const std::vector<Tensor>& gradients) { return Emit("global_norm", gradients); }
+Tensor WideNorm(const std::vector<Tensor>& gradients) { return EmitNorm("global_norm", gradients); }
 
 // The norm that is returned. The user's own arithmetic takes it, so its rounding stays.
-Tensor ReportedNorm(const Tensor& wide) { return Emit("cast", {wide}, {{"user", true}}, DType::kF32); }
+Tensor ReportedNorm(const Tensor& wide) { return EmitNorm("cast", {wide}, {{"user", true}}, DType::kF32); }
 
 absl::Status CheckLimit(const char* field, const std::optional<double>& value) {
   if (!value.has_value() || (*value > 0 && std::isfinite(*value))) return absl::OkStatus();
@@ -38,7 +38,7 @@ ClippedGradients ClipByGlobalNorm(const std::vector<Tensor>& gradients, double m
   const Tensor norm = WideNorm(gradients);
   clipped.norm = ReportedNorm(norm);
   for (const Tensor& gradient : gradients) {
-    clipped.gradients.push_back(Emit("clip_by_norm", {gradient, norm}, {{"max_norm", max_norm}}));
+    clipped.gradients.push_back(EmitNorm("clip_by_norm", {gradient, norm}, {{"max_norm", max_norm}}));
   }
   return clipped;
 }

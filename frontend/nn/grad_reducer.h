@@ -14,11 +14,10 @@ namespace mpc::nn {
 ///     mpc::nn::DistributedGradReducer reducer;
 ///     optimizer(reducer(ops::Backward(loss, optimizer.parameters())));
 ///
-/// **What a step does by itself.** Where SetAutoParallelContext asks for kDataParallel, every training step that a
-/// Model trains or that is called directly exchanges all its gradients, before anything in it reads them. It also
-/// decides in all processes together whether an update is skipped, gathers running statistics and draws other random
-/// numbers in each process. There the reducer exchanges nothing: it finds means, and returns them or makes sums of
-/// them.
+/// **What a step does by itself.** In SetAutoParallelContext's kDataParallel a training step exchanges its gradients,
+/// in a Model or called directly. It does so before anything in it reads them. It also decides in all processes
+/// together whether an update is skipped, gathers running statistics and draws other random numbers in each process.
+/// There the reducer exchanges nothing: it finds means, and returns them or makes sums of them.
 ///
 /// **In kStandAlone** a step shares nothing by itself, and the reducer is what exchanges gradients. Then a loss scaler
 /// that `Construct` calls (AmpScaler, GradScaler) must check what the reducer returns, so that all processes skip the

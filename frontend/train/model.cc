@@ -51,6 +51,8 @@ Model::Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* opt
     impl_->status.Update(absl::InvalidArgumentError(
         absl::StrCat("accumulation_steps must be at least 1, got ", given.accumulation_steps)));
   }
+  impl_->updates = {given.accumulation_steps, impl_->processes.size(), impl_->processes.is_shared()};
+  if (impl_->status.ok()) impl_->status = impl_->CheckUpdates();
   if (given.max_consecutive_skips < 0) {
     impl_->status.Update(absl::InvalidArgumentError(
         absl::StrCat("max_consecutive_skips must be at least 0 (0: never stop), got ", given.max_consecutive_skips)));
@@ -212,6 +214,7 @@ absl::StatusOr<runtime::Executable*> Model::LoadTrainStep(const std::vector<Tens
   Impl& self = *impl_;
   if (!self.status.ok()) return self.status;
   if (!self.step.defined()) return absl::FailedPreconditionError("this Model has no training step");
+  if (absl::Status status = self.CheckOneProgram("LoadTrainStep"); !status.ok()) return status;
   self.step.cell()->SetTrain(true);
   absl::StatusOr<CompiledStep*> program = self.Program(
       self.step.cell(), [&](const std::vector<Tensor>& inputs) { return self.step.Flat(inputs); }, columns,

@@ -39,7 +39,8 @@ struct ModelOptions {
   amp::Options amp;                         ///< every option of mixed precision; printed where a level is given here
   std::string device;                       ///< empty: the context's
   /// Batches (micro-steps) whose gradients' mean makes one step, >= 1. Optimizer and loss scale act in the last one; an
-  /// overflow in any of them skips the step. `global_step` counts steps.
+  /// overflow in any of them skips the step. `global_step` counts steps. Where training is data parallel each process
+  /// runs that many, a power of two, and an epoch has complete updates alone: see docs/distributed.md.
   std::int64_t accumulation_steps = 1;
   /// Errors out after so many skipped steps in a row where the scale cannot shrink any more; 0: never.
   std::int64_t max_consecutive_skips = 20;
@@ -136,7 +137,8 @@ class Model {
   absl::StatusOr<std::vector<Tensor>> PredictAll(const std::vector<Tensor>& inputs);
 
   /// Writes everything that training depends on: f32 parameters, statistics, optimizer and loss-scale state, random
-  /// state, counters, the position in the data. See docs/checkpoints.md. Errors: the path and the reason.
+  /// state, counters, the position in the data. See docs/checkpoints.md. Errors: the path and the reason. Where
+  /// processes train data parallel, a step of accumulation before the last (FAILED_PRECONDITION).
   absl::Status SaveCheckpoint(const std::string& path) const;
   /// Continues from such a file. Everything is checked first: on an error, which lists every problem, the Model is as
   /// it was. A file of weights alone is an error; LoadParamIntoNet loads those.
@@ -178,13 +180,14 @@ class Model {
   absl::StatusOr<compiler::Module> TracePredict(const std::vector<TensorSpec>& inputs) const;
   compiler::CompileOptions compile_options(bool training) const;
   /// The compiled training step on batches like `columns`, as Train runs it, bound to this Model's state: running it
-  /// trains. It lives as long as the Model.
+  /// trains. It lives as long as the Model. Errors also: several processes that accumulate, whose step is two Programs.
   absl::StatusOr<runtime::Executable*> LoadTrainStep(const std::vector<Tensor>& columns);
   /// The Programs for batches like `columns` (names and types), compiled for the context's device and architecture. The
   /// package also holds what a run without this Model begins from; see docs/programs.md. It has "train_step"; also
   /// "eval_step" and "predict" where the step is the Model's own, whose last column is the label. No parameter's value
   /// goes along: a run draws initial values or loads others. Learning rates, counters and scaler fields begin as they
-  /// are now. Errors: a Model that does not train; those of compiling; state beyond 64 KiB that was made from data.
+  /// are now. Errors: a Model that does not train; those of compiling; state beyond 64 KiB that was made from data;
+  /// several processes that accumulate.
   absl::StatusOr<runtime::Package> MakePackage(const std::vector<std::pair<std::string, TensorSpec>>& columns);
 
  private:

@@ -12,11 +12,10 @@ namespace mpc {
 using internal::CheckpointFit;
 using internal::CheckpointMetadata;
 using internal::CompiledStep;
+using internal::kTrainStep;
 using internal::TextMap;
 
 namespace {
-
-constexpr char kTrainStep[] = "train_step";
 
 TextMap DescribePrecision(const amp::Precision& precision) {
   const auto flag = [](const std::optional<bool>& value) {
@@ -83,7 +82,7 @@ CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) cons
   if (batches_per_epoch > 0) metadata.position.steps_per_epoch = batches_per_epoch;
   metadata.amp = DescribePrecision(precision);
   metadata.loss_scale = DescribeScaling(ActiveScalers());
-  metadata.step = DescribeStep(options, options.accumulation_steps * processes.size());
+  metadata.step = DescribeStep(options, updates.all());
   metadata.environment = internal::DescribeEnvironment(device());
   for (const Parameter& entry : state) metadata.roles[entry.name()] = entry.entry()->role();
   // What has not been compiled again is as the last checkpoint says.
@@ -93,7 +92,7 @@ CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) cons
   metadata.precision = assignment_is_trained ? assignment : resumed.precision;
   for (const compiler::CompileResult* result : compiled) {
     const runtime::Program& program = result->program;
-    if (program.name != kTrainStep) continue;
+    if (program.name != kTrainStep && program.name != internal::kAccumulateStep) continue;
     // The first Program's: of full batches, wherever this process began.
     if (metadata.inputs.empty()) {
       for (const runtime::NamedValue& input : program.inputs) {
@@ -167,68 +166,18 @@ absl::Status Model::Impl::BeginRun(std::int64_t epochs, const data::Dataset& dat
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<data::DatasetIterator>> Model::Impl::OpenShare(const data::Dataset& dataset,
-                                                                              std::int64_t epoch,
-                                                                              std::int64_t first_update,
-                                                                              data::PartialUpdate partial) const {
-  absl::StatusOr<std::unique_ptr<data::ShareIterator>> share =
-      dataset.NewShareIterator(epoch, {.micro_batches = processes.size(),
-                                       .rank = processes.rank(),
-                                       .ranks = processes.size(),
-                                       .first_update = first_update,
-                                       .partial = partial});
-  if (!share.ok()) return share.status();
-  return *std::move(share);
-}
-
-absl::StatusOr<std::unique_ptr<data::DatasetIterator>> Model::Impl::OpenEpoch(const data::Dataset& dataset) const {
-  if (processes.size() > 1) {
-    return OpenShare(dataset, position.data_epoch, position.step_in_epoch, data::PartialUpdate::kDrop);
-  }
-  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(position.data_epoch);
-  if (!rows.ok()) return rows.status();
-  data::Row row;
-  for (std::int64_t skipped = 0; skipped < position.step_in_epoch; ++skipped) {
-    absl::StatusOr<bool> more = (*rows)->Next(&row);
-    if (!more.ok()) return more.status();
-    if (!*more) {
-      return absl::FailedPreconditionError(absl::StrCat("the data set ends after ", skipped, " steps, the checkpoint ",
-                                                        "is at step ", position.step_in_epoch, " of this epoch"));
-    }
-  }
-  return rows;
-}
-
-absl::Status Model::Impl::ShareStart(const Model& model, std::int64_t epochs, const data::Dataset& dataset,
-                                     const Validation* validation) {
-  if (processes.size() == 1) return absl::OkStatus();
-  const std::vector<Parameter> state = model.AllState();
-  if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
-  const CheckpointMetadata own = Describe(state);
-  std::vector<std::string> settings = DescribeRun(epochs, dataset, validation);
-  settings.push_back(absl::StrCat("model: ", own.model));
-  settings.push_back(absl::StrCat("optimizer: ", own.optimizer));
-  for (const auto& [name, map] : {std::pair("", &own.environment), std::pair("amp ", &own.amp),
-                                  std::pair("loss scale ", &own.loss_scale), std::pair("", &own.step)}) {
-    for (const auto& [key, value] : *map) settings.push_back(absl::StrCat(name, key, ": ", value));
-  }
-  for (const std::string& setting : processes.Settings()) settings.push_back(setting);
-  for (const Parameter& entry : state) {
-    settings.push_back(absl::StrCat(entry.name(), ": ", entry.traced_spec().ToString()));
-  }
-  if (absl::Status status = processes.CompareSettings(settings); !status.ok()) return status;
-  if (absl::Status status = processes.SendState(state); !status.ok()) return status;
-  for (std::int64_t* number : {&global_step, &position.data_epoch, &position.run_epoch, &position.step_in_epoch}) {
-    if (absl::Status status = processes.SendNumber(*number); !status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Model::SaveCheckpoint(const std::string& path) const {
   if (!impl_->status.ok()) return impl_->status;
+  const internal::UpdateBatches& updates = impl_->updates;
+  if (updates.are_whole() && !updates.CompleteBehind(impl_->position.step_in_epoch)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, ": step ", impl_->position.step_in_epoch % updates.of_process, " of ", updates.of_process,
+        " of an update has ended, and where training is data parallel a checkpoint has complete updates; save when ",
+        "global_step has moved"));
+  }
   // All processes have the same state, and rank 0 writes it.
   if (!impl_->processes.is_first()) return absl::OkStatus();
-  const std::vector<Parameter> state = AllState();
+  const std::vector<Parameter> state = impl_->KeptState(*this);
   if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
   Safetensors content;
   for (const Parameter& entry : state) {
@@ -261,8 +210,9 @@ absl::Status Model::Impl::CheckFit(const std::string& path, const CheckpointMeta
 void Model::Impl::ContinueFrom(CheckpointMetadata metadata, bool same_level, bool continue_run) {
   global_step = metadata.global_step;
   position = metadata.position;
+  batches_per_epoch = position.steps_per_epoch;
   position.step_in_epoch /= processes.size();
-  position.steps_per_epoch /= processes.size();
+  position.steps_per_epoch = updates.StepsOf(batches_per_epoch);
   continues = continue_run;
   class_names = metadata.class_names;
   resumed = std::move(metadata);
@@ -292,13 +242,9 @@ absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, cons
   }
   absl::StatusOr<CheckpointMetadata> metadata = internal::ParseMetadata(content->metadata, path);
   if (!metadata.ok()) return metadata.status();
-  if (metadata->position.step_in_epoch % self.processes.size() != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " was saved behind batch ", metadata->position.step_in_epoch, " of an epoch; ",
-                     self.processes.size(), " processes take that many batches a step, and begin behind a multiple"));
-  }
+  if (absl::Status status = self.TakeWholeUpdates(path, *metadata, *content); !status.ok()) return status;
   self.TraceState(*metadata);
-  const std::vector<Parameter> state = AllState();
+  const std::vector<Parameter> state = self.KeptState(*this);
   const CheckpointMetadata own = self.Describe(state);
   const bool same_level = metadata->amp == own.amp;
   const bool same_accumulation = metadata->step["accumulation_steps"] == own.step.at("accumulation_steps");

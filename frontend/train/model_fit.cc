@@ -52,7 +52,7 @@ absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::
   // A metric of the user's own may have no state that travels. Every process then evaluates all rows.
   const bool shares = processes.size() > 1 && metrics.SaveState().ok();
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows =
-      shares ? OpenShare(dataset, 0, 0, data::PartialUpdate::kKeep) : dataset.NewIterator(0);
+      shares ? OpenShare(dataset, 0, processes.size(), 0, data::PartialUpdate::kKeep) : dataset.NewIterator(0);
   if (!rows.ok()) return rows.status();
   data::Row row;
   for (;;) {

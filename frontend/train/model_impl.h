@@ -14,6 +14,7 @@
 #include "frontend/state/checkpoint_metadata.h"
 #include "frontend/train/model.h"
 #include "frontend/train/process_training.h"
+#include "frontend/train/update_batches.h"
 
 namespace mpc {
 namespace internal {
@@ -91,6 +92,7 @@ struct Model::Impl {
   internal::RngState rng;
   /// Those that were there when the Model was made.
   internal::ProcessTraining processes = internal::ProcessTraining::FromContext();
+  internal::UpdateBatches updates;  ///< what `options` and `processes` make of them
   /// What passes add to this Model's Programs: low copies of parameters, accumulators.
   std::shared_ptr<internal::PassState> pass_state = std::make_shared<internal::PassState>();
   std::vector<const nn::Cell*> networks;
@@ -134,7 +136,14 @@ struct Model::Impl {
 
   /// What every Program of this Model compiles with.
   internal::StepOptions CommonOptions(const char* name) const;
+  /// Of several processes that accumulate, those of the last step of an update.
   internal::StepOptions TrainOptions(const std::vector<std::string>& columns) const;
+  /// `train`, which are TrainOptions, for the steps of an update before the last. They have no collectives.
+  static internal::StepOptions OptionsBeforeLast(internal::StepOptions train);
+  /// Errors (INVALID_ARGUMENT): steps of an update that processes cannot share.
+  absl::Status CheckUpdates() const;
+  /// Errors (UNIMPLEMENTED): an update takes two Programs, which `what` has no place for.
+  absl::Status CheckOneProgram(const char* what) const;
   /// The Program of `function` for these inputs.
   absl::StatusOr<internal::CompiledStep*> Program(nn::Cell* root, const internal::TensorFunction& function,
                                                   const std::vector<Tensor>& inputs,
@@ -192,14 +201,22 @@ struct Model::Impl {
   /// Errors: a parameter without an optimizer, an optimizer that does not fit the loss scale.
   absl::Status CheckTrainable() const;
   absl::Status CheckColumns(const data::Dataset& dataset, int arity, const char* what) const;
+  /// The steps of this process in an epoch of `dataset`; notes its batches and says what is left out. Errors: an epoch
+  /// without a complete update.
+  absl::StatusOr<std::int64_t> CountSteps(const data::Dataset& dataset);
   /// Moves the position to where a call of Train begins. Errors: it would continue an epoch of another size.
   absl::Status BeginRun(std::int64_t epochs, const data::Dataset& dataset, std::int64_t steps_per_epoch);
   /// The rows of the present epoch from the present step on. With several processes, those of this rank.
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> OpenEpoch(const data::Dataset& dataset) const;
-  /// The batches of this rank, of which every process takes one an update.
+  /// The batches of this rank, from `first_update` on. `micro_batches` of all ranks make an update.
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> OpenShare(const data::Dataset& dataset, std::int64_t epoch,
+                                                                   std::int64_t micro_batches,
                                                                    std::int64_t first_update,
                                                                    data::PartialUpdate partial) const;
+  /// Lets the accumulators begin an update, where a run that failed has left a part of one. It is for whole updates.
+  absl::Status BeginUpdate() const;
+  /// The state that a checkpoint has. Where updates are whole, accumulators hold nothing between them and are left out.
+  std::vector<Parameter> KeptState(const Model& model) const;
   /// Compares the settings and the rows of the processes that train together, and gives all of them the state of rank
   /// 0.
   absl::Status ShareStart(const Model& model, std::int64_t epochs, const data::Dataset& dataset,
@@ -219,6 +236,10 @@ struct Model::Impl {
   /// Errors (INVALID_ARGUMENT): everything that keeps the checkpoint of `path` from this Model, which `own` describes.
   absl::Status CheckFit(const std::string& path, const internal::CheckpointMetadata& metadata,
                         const internal::CheckpointMetadata& own, internal::CheckpointFit& fit) const;
+  /// Where updates are whole: leaves the accumulators of a checkpoint out. Errors (FAILED_PRECONDITION): it was saved
+  /// inside an update.
+  absl::Status TakeWholeUpdates(const std::string& path, const internal::CheckpointMetadata& metadata,
+                                Safetensors& content) const;
   /// Takes over the counters, the position and the decisions of a checkpoint, whose state has been loaded.
   void ContinueFrom(internal::CheckpointMetadata metadata, bool same_level, bool continue_run);
   /// Says on std::cerr where a Program's choices are not those of the checkpoint.

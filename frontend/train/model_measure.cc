@@ -45,6 +45,7 @@ absl::StatusOr<std::vector<ValueStatistics>> Model::Impl::Measure(const std::vec
   options.compile.instrument = true;
   // A process measures what it computes of its own rows. The others may not measure.
   options.compile.processes = 1;
+  if (updates.have_own_program()) options.compile.accumulation_steps = 1;
   options.load.communicator = nullptr;
   if (measure.full_precision) {
     options.compile.level = "O0";

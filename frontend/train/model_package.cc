@@ -90,6 +90,7 @@ absl::StatusOr<runtime::Package> Model::MakePackage(const std::vector<std::pair<
   Impl& self = *impl_;
   if (!self.status.ok()) return self.status;
   if (!self.step.defined()) return absl::FailedPreconditionError("a package needs a Model that trains");
+  if (absl::Status status = self.CheckOneProgram("MakePackage"); !status.ok()) return status;
   return self.MakePackage(columns);
 }
 

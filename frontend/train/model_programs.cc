@@ -25,7 +25,7 @@ StepOptions Model::Impl::CommonOptions(const char* name) const {
 }
 
 StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) const {
-  StepOptions train = CommonOptions("train_step");
+  StepOptions train = CommonOptions(internal::kTrainStep);
   train.training = true;
   if (device() == GetContext().device) train.load.steps_per_launch = GetContext().steps_per_launch;
   train.input_names = columns;
@@ -38,10 +38,7 @@ StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) c
   }
   train.compile.num_losses = precision.num_losses;
   train.compile.accumulation_steps = options.accumulation_steps;
-  train.compile.processes = processes.size();
-  train.compile.bucket_mib = processes.options().bucket_mib;
-  train.compile.gradients_mean = processes.options().gradients_mean;
-  train.compile.communication_dtype = std::string(DTypeName(processes.options().communication_dtype));
+  internal::ShareGradients(processes.options(), processes.size(), train);
   // Where training is not spread over the group, a step may still exchange tensors in it.
   train.load.communicator = processes.size() > 1 ? processes.communicator() : distributed::internal::GetCommunicator();
   if (scaler != nullptr) train.scaler = scaler->state();
@@ -61,6 +58,12 @@ StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) c
       train.scaler = own.scaler;
     }
   }
+  return train;
+}
+
+StepOptions Model::Impl::OptionsBeforeLast(StepOptions train) {
+  train.name = internal::kAccumulateStep;
+  train.compile.last_micro_step = false;
   return train;
 }
 

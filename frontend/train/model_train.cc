@@ -10,12 +10,11 @@ namespace mpc {
 
 using amp::internal::ScalerHistory;
 using internal::CompiledStep;
+using internal::kMicroStep;
 using internal::StepOptions;
 using internal::StepResults;
 
 namespace {
-
-constexpr char kMicroStep[] = "accumulator.micro_step";
 
 bool Match(const std::vector<Tensor>& tensors, const std::vector<TensorSpec>& specs) {
   return std::equal(tensors.begin(), tensors.end(), specs.begin(), specs.end(),
@@ -62,7 +61,11 @@ class Model::Impl::TrainingRun {
 
   /// Calls OnStepBegin; starts and finishes what can be.
   absl::Status Begin(Step step);
-  absl::StatusOr<CompiledStep*> FindProgram(const data::Row& row);
+  /// The Program of a step on `row`; `is_last`: of an update, where its steps have two Programs.
+  absl::StatusOr<CompiledStep*> FindProgram(const data::Row& row, bool is_last);
+  absl::StatusOr<CompiledStep*> Compile(const data::Row& row, const StepOptions& options);
+  /// Whether a run may end behind the steps that were begun.
+  bool MayEnd() const { return !model_.updates.are_whole() || model_.updates.CompleteBehind(begun_in_epoch_); }
   /// Whether a launch of `program` may be started before the last one is finished.
   bool MayRunAhead(const CompiledStep& program) const;
   /// Whether it may at present. It may not in a run of overflows, which may end training, or be diagnosed, at any of
@@ -94,6 +97,7 @@ class Model::Impl::TrainingRun {
 
   // The Program of the last step serves the next one while input types and structure stand still.
   CompiledStep* program_ = nullptr;
+  CompiledStep* before_last_ = nullptr;  ///< that of an update's steps before the last one; mostly `program_`
   std::vector<TensorSpec> program_inputs_;
   std::uint64_t program_structure_ = 0;
 
@@ -115,7 +119,7 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
   absl::Status status = context_.failure();
   bool complete = false;
   status.Update(model_.processes.AgreeOnStop(context_));
-  while (status.ok() && !context_.stop_requested()) {
+  while (status.ok() && !(context_.stop_requested() && MayEnd())) {
     Step step;
     step.timing.data_begin = std::chrono::steady_clock::now();
     const absl::StatusOr<bool> more = (*rows)->Next(&step.columns);
@@ -124,7 +128,7 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
       const std::chrono::duration<double> waited = step.timing.data_end - step.timing.data_begin;
       context_.data_wait_seconds += waited.count();
       status = Begin(std::move(step));
-      if (status.ok()) status = model_.processes.AgreeOnStop(context_);
+      if (status.ok() && MayEnd()) status = model_.processes.AgreeOnStop(context_);
       continue;
     }
     status = Flush();
@@ -152,7 +156,7 @@ absl::Status Model::Impl::TrainingRun::Begin(Step step) {
   context_.global_step = begun_steps_;
   context_.set_batch(&step.columns);
   callbacks_.OnStepBegin(context_);
-  absl::StatusOr<CompiledStep*> program = FindProgram(step.columns);
+  absl::StatusOr<CompiledStep*> program = FindProgram(step.columns, model_.updates.CompleteBehind(begun_in_epoch_));
   if (!program.ok()) return program.status();
   step.program = *program;
   const bool ahead = RunsAhead(*step.program);
@@ -177,19 +181,29 @@ absl::Status Model::Impl::TrainingRun::Begin(Step step) {
   return gathered_.size() < static_cast<std::size_t>(most) ? absl::OkStatus() : Launch();
 }
 
-absl::StatusOr<CompiledStep*> Model::Impl::TrainingRun::FindProgram(const data::Row& row) {
-  if (program_ != nullptr && program_structure_ == internal::StructureVersion() && Match(row, program_inputs_)) {
-    return program_;
+absl::StatusOr<CompiledStep*> Model::Impl::TrainingRun::FindProgram(const data::Row& row, bool is_last) {
+  if (program_ == nullptr || program_structure_ != internal::StructureVersion() || !Match(row, program_inputs_)) {
+    program_ = nullptr;
+    absl::StatusOr<CompiledStep*> last = Compile(row, options_);
+    if (!last.ok()) return last.status();
+    absl::StatusOr<CompiledStep*> before = last;
+    if (model_.updates.have_own_program()) before = Compile(row, OptionsBeforeLast(options_));
+    if (!before.ok()) return before.status();
+    program_ = *last;
+    before_last_ = *before;
+    program_inputs_ = internal::SpecsOf(row);
+    program_structure_ = internal::StructureVersion();
   }
+  return is_last ? program_ : before_last_;
+}
+
+absl::StatusOr<CompiledStep*> Model::Impl::TrainingRun::Compile(const data::Row& row, const StepOptions& options) {
   absl::StatusOr<CompiledStep*> found = model_.Program(
       model_.step.cell(), [this](const std::vector<Tensor>& columns) { return model_.step.Flat(columns); }, row,
-      options_);
+      options);
   if (!found.ok()) return found.status();
   if (absl::Status status = FollowScalers(**found); !status.ok()) return status;
-  program_ = *found;
-  program_inputs_ = internal::SpecsOf(row);
-  program_structure_ = internal::StructureVersion();
-  return program_;
+  return *found;
 }
 
 bool Model::Impl::TrainingRun::MayRunAhead(const CompiledStep& program) const {
@@ -215,6 +229,7 @@ absl::Status Model::Impl::TrainingRun::FollowScalers(const CompiledStep& program
 
 absl::StatusOr<bool> Model::Impl::TrainingRun::CountMicroStep() {
   if (model_.options.accumulation_steps == 1) return true;
+  if (model_.updates.are_whole()) return model_.updates.CompleteBehind(begun_in_epoch_);
   for (const Parameter& entry : model_.pass_state->accumulators()) {
     if (entry.name() != kMicroStep) continue;
     if (entry.entry()->version() != micro_step_version_ && gathered_.empty()) {
@@ -366,19 +381,8 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
                                 const Validation* validation, const CallbackList& given) {
   const CallbackList callbacks = given.OnRank(processes.rank());
   if (absl::Status checked = CheckTraining(epochs, dataset); !checked.ok()) return checked;
-  absl::StatusOr<std::int64_t> steps = dataset.size();
+  const absl::StatusOr<std::int64_t> steps = CountSteps(dataset);
   if (!steps.ok()) return steps.status();
-  batches_per_epoch = *steps;
-  *steps /= processes.size();
-  if (*steps == 0 && batches_per_epoch > 0) {
-    return absl::InvalidArgumentError(absl::StrCat("an epoch has ", batches_per_epoch, " batches, and ",
-                                                   processes.size(), " processes take one each a step"));
-  }
-  const std::int64_t left_out = batches_per_epoch % processes.size();
-  if (left_out > 0 && said.insert("left out").second) {
-    Say(absl::StrCat("remark: the last ", left_out, " of ", batches_per_epoch, " batches of an epoch make no step of ",
-                     processes.size(), " processes"));
-  }
   if (absl::Status begun = BeginRun(epochs, dataset, *steps); !begun.ok()) return begun;
   step.cell()->SetTrain(true);
 
@@ -396,6 +400,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   may_resume = false;
   absl::Status failure = context.failure();
   // A callback may have resumed a run.
+  if (failure.ok()) failure = BeginUpdate();
   if (failure.ok()) failure = ShareStart(model, epochs, dataset, validation);
   TrainingRun run(*this, dataset, validation, callbacks, context);
   while (position.run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();

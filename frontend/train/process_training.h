@@ -31,6 +31,8 @@ class ProcessTraining {
   int size() const { return processes_ == nullptr ? 1 : processes_->size(); }
   int rank() const { return processes_ == nullptr ? 0 : processes_->rank(); }
   bool is_first() const { return rank() == 0; }
+  /// Whether training is data parallel, in however many processes.
+  bool is_shared() const { return options_.parallel_mode == ParallelMode::kDataParallel; }
   /// What carries numbers, in the order of additions that the options ask for.
   const std::shared_ptr<Communicator>& communicator() const { return processes_; }
   const AutoParallelOptions& options() const { return options_; }

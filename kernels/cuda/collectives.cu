@@ -81,6 +81,7 @@ void RegisterCollectives(Registry& registry) {
   registry.Add("all_reduce_max", CreateCopy, {{0, 0}});
   registry.AddGroup("all_reduce_max", CreateCopies);
   registry.Add("all_gather", CreateCopy);
+  registry.AddGroup("all_gather", CreateCopies);
   registry.Add("process_rank", CreateProcessRank);
 }
 

@@ -11,10 +11,12 @@
 //     mpc.yield %w2, %v2 : ...
 //   } : ...
 //   %scale2, %good2, ... = mpc.update_loss_scale %first_bad, %scale, %good, ...
+#include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "kernels/known_attributes.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/passes.h"
-#include "passes/step/process_mean.h"
+#include "passes/step/process_state.h"
 #include "passes/step/step_wrap.h"
 #include "passes/step/traced_scaling.h"
 
@@ -31,12 +33,16 @@ namespace {
 // was traced by hand: its updates are guarded.
 bool accumulates(func::FuncOp function) { return !function.getOps<NextMicroStepOp>().empty(); }
 
+bool requestsGradients(func::FuncOp function) {
+  return llvm::any_of(function.getBody().front(), [](Operation &op) { return has<Property::GradientRequest>(&op); });
+}
+
 class LossScalePass : public impl::LossScalePassBase<LossScalePass> {
 public:
   using LossScalePassBase::LossScalePassBase;
 
   void runOnOperation() override {
-    if (failed(checkOptions()))
+    if (failed(checkOptions()) || failed(checkExchanges()))
       return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       // Other blocks are unreachable: nothing branches.
@@ -65,10 +71,49 @@ private:
                                         << " rounds sums over processes, and accumulation-steps="
                                         << int64_t(accumulationSteps)
                                         << " adds in f32: choose f32, or one micro-step in each process";
-    if (processes > 1 && accumulationSteps > 1)
-      return getOperation().emitError() << int64_t(processes)
-                                        << " processes cannot accumulate yet: accumulation-steps is "
-                                        << int64_t(accumulationSteps) << ", and must be 1";
+    if (processes > 1 && !llvm::isPowerOf2_64(uint64_t(accumulationSteps)))
+      return getOperation().emitError() << "accumulation-steps must be a power of two where processes is "
+                                        << int64_t(processes) << ", got " << int64_t(accumulationSteps);
+    if (!lastMicroStep && (processes == 1 || accumulationSteps == 1))
+      return getOperation().emitError()
+             << "last-micro-step=false is for several processes that accumulate; processes is " << int64_t(processes)
+             << ", and accumulation-steps is " << int64_t(accumulationSteps);
+    return success();
+  }
+
+  // How many micro-batches a process runs would change what the network exchanges. Wraps of an earlier run are marked.
+  LogicalResult checkExchanges() {
+    if (processes == 1 || accumulationSteps == 1)
+      return success();
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (dialectOf(function).getProcessesAttrHelper().isAttrPresent(function))
+        continue;
+      WalkResult found = function.walk([&](Operation *op) {
+        if (!has<Property::Collective>(op) || kernelAttributes(op).Get(attribute::kProcesses) == 1)
+          return WalkResult::advance();
+        op->emitError() << "the network exchanges values of its own between " << int64_t(processes)
+                        << " processes, and each accumulates " << int64_t(accumulationSteps)
+                        << " micro-batches of an update; take accumulation-steps = 1";
+        return WalkResult::interrupt();
+      });
+      if (found.wasInterrupted())
+        return failure();
+    }
+    return success();
+  }
+
+  // A scaler of the step's own says what is skipped.
+  LogicalResult guardTraced(func::FuncOp function, const StepFlow &flow, const ProcessMean &sharing) {
+    if (accumulationSteps > 1)
+      return function.emitError() << "'" << function.getName()
+                                  << "' has a scaler of its own: it cannot be run in accumulated micro-steps";
+    StepEdit edit(function, flow);
+    MicroSteps one(edit, /*count=*/1, sharing, /*isLast=*/true);
+    if (failed(shareState(edit, one)))
+      return failure();
+    guardTracedScaling(function, flow);
+    if (!sharing.isAlone())
+      shareTracedScaling(function, sharing);
     return success();
   }
 
@@ -90,26 +135,18 @@ private:
   }
 
   LogicalResult wrap(func::FuncOp function) {
-    StepFlow flow(function);
     auto marked = dialectOf(function).getProcessesAttrHelper();
-    if (flow.getRequests().empty() || accumulates(function) || marked.isAttrPresent(function))
+    if (!requestsGradients(function) || accumulates(function) || marked.isAttrPresent(function))
       return success();
     ProcessMean sharing(exchange());
     if (!sharing.isAlone()) {
-      if (failed(sharing.shareState(function, flow)))
-        return failure();
+      joinStatistics(function);
       marked.setAttr(function, Builder(&getContext()).getI64IntegerAttr(processes));
     }
-    if (hasTracedScaling(function)) {
-      if (accumulationSteps > 1)
-        return function.emitError() << "'" << function.getName()
-                                    << "' has a scaler of its own: it cannot be run in accumulated micro-steps";
-      guardTracedScaling(function, flow);
-      if (!sharing.isAlone())
-        shareTracedScaling(function, sharing);
-      return success();
-    }
-    WrapOptions options{mode != "none", skip, unscale, numLosses, accumulationSteps, exchange()};
+    StepFlow flow(function);
+    if (hasTracedScaling(function))
+      return guardTraced(function, flow, sharing);
+    WrapOptions options{mode != "none", skip, unscale, numLosses, accumulationSteps, exchange(), lastMicroStep};
     for (const GradientRequest &request : flow.getRequests()) {
       if (!options.scaled || matchPattern(request.seed().get(), m_OneFloat()))
         continue;

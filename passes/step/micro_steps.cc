@@ -16,9 +16,15 @@
 //   %mean_so_far = mpc.accumulate_gradient %mean_before, %u, %micro_step {count = 2} : ...
 //   %next = mpc.next_micro_step %micro_step {count = 2} : tensor<i32>
 //   return %w2, %first_bad_so_far, %mean_so_far, %next : ...
+//
+// With processes=2, too, the sum stays local and the findings are merged. The last of a process's micro-steps adds
+//   %agreed = ... mpc.all_reduce_max ... {processes = 2} : ...
+//   %sum_so_far = mpc.accumulate_gradient %sum_before, %u, %micro_step {count = 4} : ...
+//   %mean = mpc.all_reduce %sum_so_far {processes = 2} : ...
 #include "passes/step/micro_steps.h"
 
 #include "compiler/dialect/accumulation_levels.h"
+#include "passes/step/micro_batches.h"
 
 using namespace mlir;
 
@@ -35,7 +41,12 @@ void MicroSteps::addNumber() {
   builder.setInsertionPointToStart(&edit.getBody());
   Type flag = scalarType(builder.getI1Type());
   isFirst = EqualOp::create(builder, edit.loc, flag, number, edit.constant(0));
-  isLast = EqualOp::create(builder, edit.loc, flag, number, edit.constant(count - 1));
+  if (tellsLast())
+    isLast = EqualOp::create(builder, edit.loc, flag, number, edit.constant(count - 1));
+}
+
+Value MicroSteps::batchNumber(OpBuilder &builder, Location loc) const {
+  return numberInUpdate(builder, loc, processes.size(), count, number);
 }
 
 // The finding of a micro-step stays until the last micro-step has acted on it.
@@ -55,19 +66,23 @@ Finding MicroSteps::soFar(unsigned request, Finding found) {
   Value none = edit.constant(-1);
   Value known = SelectOp::create(builder, edit.loc, position, isFirst, none, before);
   Value firstBad = MergeChecksOp::create(builder, edit.loc, position, ValueRange{known, found.firstBad});
-  Value finite = EqualOp::create(builder, edit.loc, scalarType(builder.getI1Type()), firstBad, none);
   accumulators.push_back({firstBad, name});
-  return {finite, firstBad};
+  if (reduces && !processes.isAlone())
+    return processes.agree(builder, edit.loc, firstBad);
+  return {EqualOp::create(builder, edit.loc, scalarType(builder.getI1Type()), firstBad, none), firstBad};
 }
 
 Value MicroSteps::meanSoFar(unsigned request, unsigned position, Value term) {
   if (!accumulates())
     return processes.mean(edit.builder, edit.loc, term);
   Value sum = sumSoFar(request, position, term);
+  if (reduces && !processes.isAlone())
+    sum = processes.sum(edit.builder, edit.loc, sum);
   return sum.getType() == term.getType() ? sum : CastOp::create(edit.builder, edit.loc, term.getType(), sum).getY();
 }
 
-// A chain of levels, each of which holds the sum of twice as many micro-steps as the one below.
+// A chain of levels, each of which holds the sum of twice as many micro-steps as the one below. The micro-steps of a
+// process are a subtree of the update's, so that its own levels are the lowest of them.
 Value MicroSteps::sumSoFar(unsigned request, unsigned position, Value term) {
   auto wide = cast<RankedTensorType>(term.getType()).clone(edit.builder.getF32Type());
   std::string name = "accumulator." + edit.flow.gradientName(request, position);
@@ -79,14 +94,30 @@ Value MicroSteps::sumSoFar(unsigned request, unsigned position, Value term) {
     std::string levelName = level == 0 ? name : name + ".level" + std::to_string(level);
     Value before = edit.addArgument(wide, Role::kAccumulator, levelName, of);
     sum = AccumulateGradientOp::create(edit.builder, edit.loc, wide, before, sum, number, /*predicate=*/Value(),
-                                       uint64_t(count), uint64_t(level));
+                                       uint64_t(processes.divides() ? batchesOfUpdate() : count), uint64_t(level));
     accumulators.push_back({sum, levelName});
   }
   return sum;
 }
 
+Value MicroSteps::ofAllBatches(OpBuilder &builder, Location loc, Value batch, Value state) {
+  Value own = batch;
+  if (accumulates()) {
+    auto type = cast<RankedTensorType>(batch.getType());
+    SmallVector<int64_t> shape{count};
+    llvm::append_range(shape, type.getShape());
+    std::string name = "accumulator.batches." + nameOf(state).str();
+    Value before = edit.addArgument(type.clone(shape), Role::kAccumulator, name, stateName(state));
+    own = shiftIn(builder, loc, before, batch);
+    accumulators.push_back({own, name});
+  }
+  if (!reduces)
+    return {};
+  return accumulates() ? gatherRows(builder, loc, own, processes.size()) : gather(builder, loc, own, processes.size());
+}
+
 Value MicroSteps::beforeFirst(Value old) {
-  if (!accumulates())
+  if (!tellsLast())
     return old;
   Value &backup = backups[old];
   if (backup)
@@ -102,7 +133,7 @@ Value MicroSteps::beforeFirst(Value old) {
 }
 
 Value MicroSteps::inLast(Value updated, Value old) {
-  if (!accumulates() || updated == old)
+  if (!tellsLast() || updated == old)
     return updated;
   return SelectOp::create(edit.builder, edit.loc, old.getType(), isLast, updated, old);
 }

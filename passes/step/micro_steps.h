@@ -1,4 +1,5 @@
-// Accumulation over micro-steps: one function, run once a micro-step, whose optimizers and scalers act in the last one.
+// Accumulation over micro-steps: functions that run once a micro-step, and whose optimizers and scalers act in the
+// last.
 #pragma once
 
 #include "passes/step/process_mean.h"
@@ -12,34 +13,52 @@ namespace mpc {
 /// The micro-step of a function and the accumulators that outlive it; and the processes that run micro-steps at once. A
 /// step of one micro-step in one process has neither: what its methods are given they give back, and nothing is added.
 /// Elsewhere addNumber, soFar and appendResults leave the builder behind what they add.
+///
+/// One process that accumulates runs one function, which tells the last micro-step from the others. Of several
+/// processes the last micro-step of each reduces. It is a function of its own, so that no condition decides about a
+/// collective.
 class MicroSteps {
 public:
-  MicroSteps(StepEdit &edit, int64_t count, GradientExchange exchange)
-      : edit(edit), count(count), processes(exchange) {}
+  /// \p count: micro-steps of each process. \p isLast: of several processes that accumulate, the function is the last
+  /// micro-step of an update, else one before it.
+  MicroSteps(StepEdit &edit, int64_t count, ProcessMean processes, bool isLast)
+      : edit(edit), count(count), processes(processes), reduces(count == 1 || isLast) {}
 
   /// Whether the function runs several times a step.
   bool accumulates() const { return count > 1; }
+  /// Whether the function itself finds out if it is the last micro-step.
+  bool tellsLast() const { return accumulates() && processes.isAlone(); }
+  /// Whether updates happen in the function, always or where a flag says so.
+  bool updates() const { return reduces || processes.isAlone(); }
   /// Whether updates read a mean of gradients, over micro-steps or processes.
   bool takesMeans() const { return accumulates() || !processes.isAlone(); }
-  /// The processes that run micro-steps at once.
   const ProcessMean &getProcesses() const { return processes; }
+  /// The micro-batches of an update, in all processes.
+  int64_t batchesOfUpdate() const { return count * processes.size(); }
+
   /// Adds the number of the micro-step. It precedes the methods below.
   void addNumber();
   /// The number of the micro-step, from 0. Null: there is one.
   mlir::Value getNumber() const { return number; }
-  /// Whether the micro-step is the last one. Null: there is one.
+  /// Whether the micro-step is the last one. Null where tellsLast is false.
   mlir::Value getLast() const { return isLast; }
+  /// Of several processes: the number of the micro-batch among those of the update, where \p builder stands.
+  mlir::Value batchNumber(mlir::OpBuilder &builder, mlir::Location loc) const;
 
-  /// What the checks of \p request found in the micro-steps so far, in all processes. \p found is what this
-  /// micro-step's check finds. Of several bad gradients the largest position stays, and any position goes before -2.
-  /// New operations stand behind the one that gives `found.firstBad`.
+  /// What the checks of \p request found in the micro-steps so far, in all processes where the function reduces.
+  /// \p found is what this micro-step's check finds. Of several bad gradients the largest position stays, and any
+  /// position goes before -2. New operations stand behind the one that gives `found.firstBad`.
   Finding soFar(unsigned request, Finding found);
   /// In the last micro-step the mean of gradient \p position of \p request over all micro-steps and processes. Before
   /// it, a value that follows from the micro-steps so far. It is built where the builder stands. \p term is the
   /// unscaled gradient, or the scaled one where processes add low. The result has the type of \p term.
   mlir::Value meanSoFar(unsigned request, unsigned position, mlir::Value term);
-  /// What state \p old was before the first micro-step. It is built once, behind \p old or, for an argument, behind a
-  /// comparison of addNumber. The builder stays where it stands.
+  /// Of several processes: \p batch, a statistic of this micro-step that moves \p state, as those of all micro-batches.
+  /// They are in the order of an update, along a first axis of batchesOfUpdate. Null where the function does not
+  /// reduce.
+  mlir::Value ofAllBatches(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value batch, mlir::Value state);
+  /// What state \p old was before the first micro-step, where the function tells the last. It is built once, behind
+  /// \p old or, for an argument, behind a comparison of addNumber. The builder stays where it stands.
   mlir::Value beforeFirst(mlir::Value old);
   /// \p updated in the last micro-step and \p old before it, where the builder stands.
   mlir::Value inLast(mlir::Value updated, mlir::Value old);
@@ -58,6 +77,7 @@ private:
   StepEdit &edit;
   int64_t count;
   ProcessMean processes;
+  bool reduces;
   mlir::Value number, isFirst, isLast;
   llvm::SmallVector<Accumulator> accumulators;
   llvm::DenseMap<mlir::Value, mlir::Value> backups; ///< what state was before the first micro-step

@@ -49,8 +49,12 @@ Value ProcessMean::mean(OpBuilder &builder, Location loc, Value gradient) const 
     share = MulScalarOp::create(builder, loc, share.getType(), share, APFloat(1.0f / float(processes)));
   }
   Value term = castTo(builder, loc, exchange.low ? exchange.low : wide, share);
-  Value total = AllReduceOp::create(builder, loc, term.getType(), term, uint64_t(processes));
+  Value total = sum(builder, loc, term);
   return castTo(builder, loc, given, total);
+}
+
+Value ProcessMean::sum(OpBuilder &builder, Location loc, Value share) const {
+  return AllReduceOp::create(builder, loc, share.getType(), share, uint64_t(processes));
 }
 
 Finding ProcessMean::agree(OpBuilder &builder, Location loc, Value firstBad) const {

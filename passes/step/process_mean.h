@@ -2,7 +2,6 @@
 #pragma once
 
 #include "compiler/dialect/dialect.h"
-#include "passes/step/step_flow.h"
 
 namespace mpc {
 
@@ -26,7 +25,10 @@ class ProcessMean {
 public:
   explicit ProcessMean(GradientExchange exchange) : exchange(exchange), processes(exchange.processes) {}
 
+  int64_t size() const { return processes; }
   bool isAlone() const { return processes == 1; }
+  /// Whether the sum of gradients is divided by the number of those that were added.
+  bool divides() const { return exchange.divides; }
   /// Whether gradients are rounded to a low type. They are added while they are scaled, so that small ones stay.
   bool addsLow() const { return !isAlone() && exchange.low; }
   /// Whether the sum of finite gradients may not be finite.
@@ -34,18 +36,13 @@ public:
   /// The mean over processes of \p gradient, of its type, where the builder stands; or the sum. The low type adds, or
   /// f32.
   mlir::Value mean(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value gradient) const;
+  /// The sum over processes of \p share, of its type, where the builder stands.
+  mlir::Value sum(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value share) const;
   /// What all of several processes found, where the builder stands. Of several bad gradients the largest position
   /// stays, and any position goes before -2.
   Finding agree(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value firstBad) const;
 
-  /// Of several processes: lets running statistics move by the batches of all, and generators draw for them. Emits an
-  /// error and fails where other state would move by the rows of this process alone.
-  llvm::LogicalResult shareState(mlir::func::FuncOp function, const StepFlow &flow) const;
-
 private:
-  void gatherStatistics(BatchNormRunningUpdateOp update) const;
-  void advanceGenerator(IncrementOp counter) const;
-
   GradientExchange exchange;
   int64_t processes;
 };

@@ -12,46 +12,57 @@
 //   %masked, %mask = mpc.dropout %x, %seed, %drawn : ...
 //   %counter2 = mpc.increment %counter {by = 2} : ...
 // Statistics that have the same bits in all processes, as those that were computed from an mpc.all_gather, stay.
+#include "passes/step/process_state.h"
+
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/step_signature.h"
-#include "passes/step/process_mean.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
 namespace mpc {
 
-void ProcessMean::gatherStatistics(BatchNormRunningUpdateOp update) const {
-  OpBuilder builder(update);
-  for (OpOperand *batch : {&update.getMeanMutable(), &update.getVarianceMutable()}) {
-    auto type = cast<RankedTensorType>(batch->get().getType());
-    SmallVector<int64_t> shape{processes};
-    llvm::append_range(shape, type.getShape());
-    batch->set(AllGatherOp::create(builder, update.getLoc(), type.clone(shape), batch->get(), uint64_t(processes)));
+// The batches of an update along a first axis.
+static Value rowsOf(OpBuilder &builder, BatchNormRunningUpdateOp update, Value statistics) {
+  if (update.getBatches() > 1)
+    return statistics;
+  auto type = cast<RankedTensorType>(statistics.getType());
+  SmallVector<int64_t> shape{1};
+  llvm::append_range(shape, type.getShape());
+  return ReshapeOp::create(builder, update.getLoc(), type.clone(shape), statistics, shape);
+}
+
+static Value joinRows(OpBuilder &builder, Value first, Value then) {
+  auto type = cast<RankedTensorType>(first.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.front() += cast<RankedTensorType>(then.getType()).getDimSize(0);
+  return ConcatOp::create(builder, then.getLoc(), type.clone(shape), ValueRange{first, then},
+                          builder.getI64IntegerAttr(0));
+}
+
+static bool mayJoin(BatchNormRunningUpdateOp first, BatchNormRunningUpdateOp then) {
+  return first && first.getNewVariance() == then.getRunningVariance() && first.getNewMean().hasOneUse() &&
+         first.getNewVariance().hasOneUse() && !first.getPredicate() && !then.getPredicate() &&
+         first.getMomentum() == then.getMomentum() && first.getCount() == then.getCount();
+}
+
+void joinStatistics(func::FuncOp function) {
+  for (auto then : llvm::make_early_inc_range(function.getBody().front().getOps<BatchNormRunningUpdateOp>())) {
+    auto first = then.getRunningMean().getDefiningOp<BatchNormRunningUpdateOp>();
+    if (!mayJoin(first, then))
+      continue;
+    OpBuilder builder(then);
+    Value mean = joinRows(builder, rowsOf(builder, first, first.getMean()), rowsOf(builder, then, then.getMean()));
+    Value variance =
+        joinRows(builder, rowsOf(builder, first, first.getVariance()), rowsOf(builder, then, then.getVariance()));
+    then.getMeanMutable().set(mean);
+    then.getVarianceMutable().set(variance);
+    then.getRunningMeanMutable().set(first.getRunningMean());
+    then.getRunningVarianceMutable().set(first.getRunningVariance());
+    then.setBatches(first.getBatches() + then.getBatches());
+    first.erase();
   }
-  update.setBatches(uint64_t(processes));
-}
-
-void ProcessMean::advanceGenerator(IncrementOp counter) const {
-  Value before = counter.getCounter();
-  OpBuilder builder(counter.getContext());
-  if (Operation *definition = before.getDefiningOp())
-    builder.setInsertionPointAfter(definition);
-  else
-    builder.setInsertionPointToStart(counter->getBlock());
-  Value rank = ProcessRankOp::create(builder, counter.getLoc(), before.getType(), uint64_t(processes));
-  Value drawn = IntAddOp::create(builder, counter.getLoc(), before.getType(), before, rank);
-  before.replaceUsesWithIf(drawn, [&](OpOperand &use) {
-    return use.getOwner() != drawn.getDefiningOp() && !use.getOwner()->hasTrait<StateUpdate>() &&
-           !isa<func::ReturnOp>(use.getOwner());
-  });
-  counter.setBy(counter.getBy() * uint64_t(processes));
-}
-
-// The counter of a random generator.
-static bool isGenerator(Operation *op, const StepFlow &flow) {
-  auto counter = dyn_cast<IncrementOp>(op);
-  return counter && flow.roleOf(counter.getCounter()) == Role::kRng;
 }
 
 namespace {
@@ -107,36 +118,139 @@ private:
     return network && !network.isExternal() ? network : func::FuncOp();
   }
 
-  llvm::DenseMap<Block *, ValueAndGradOp> callers; ///< of the bodies of networks; a second one counts as a gradient
+  llvm::DenseMap<Block *, ValueAndGradOp> callers; ///< the request of each network's body; of several the first
+};
+
+class SharedState {
+public:
+  SharedState(StepEdit &edit, MicroSteps &steps) : edit(edit), steps(steps) {}
+
+  LogicalResult run() {
+    if (failed(checkState()))
+      return failure();
+    for (Operation &op : llvm::make_early_inc_range(edit.getBody())) {
+      if (auto update = dyn_cast<BatchNormRunningUpdateOp>(op)) {
+        if (failed(checkStatistics(update)))
+          return failure();
+        if (Differences().mayDiffer(update.getMean()) || Differences().mayDiffer(update.getVariance()))
+          gatherStatistics(update);
+      } else if (isGenerator(&op)) {
+        advanceGenerator(cast<IncrementOp>(op));
+      }
+    }
+    return success();
+  }
+
+private:
+  bool isGenerator(Operation *op) const {
+    auto counter = dyn_cast<IncrementOp>(op);
+    return counter && edit.flow.roleOf(counter.getCounter()) == Role::kRng;
+  }
+
+  LogicalResult checkState() const;
+  LogicalResult checkStatistics(BatchNormRunningUpdateOp update) const;
+  void gatherStatistics(BatchNormRunningUpdateOp update);
+  void advanceGenerator(IncrementOp counter) const;
+
+  StepEdit &edit;
+  MicroSteps &steps;
 };
 
 } // namespace
 
-LogicalResult ProcessMean::shareState(func::FuncOp function, const StepFlow &flow) const {
-  Operation *terminator = function.getBody().front().getTerminator();
-  StepSignature signature(function);
-  for (OpOperand &use : terminator->getOpOperands()) {
+LogicalResult SharedState::checkState() const {
+  StepSignature signature(edit.function);
+  for (OpOperand &use : edit.returnOp->getOpOperands()) {
     std::optional<unsigned> argument = signature.argumentOf(use.getOperandNumber());
     Operation *definition = use.get().getDefiningOp();
-    if (!argument || !definition || isa<BatchNormRunningUpdateOp>(definition) || isGenerator(definition, flow))
+    if (!argument || !definition || isa<BatchNormRunningUpdateOp>(definition) || isGenerator(definition))
       continue;
     bool followsUpdate = false;
-    (void)flow.behind(use.get(), followsUpdate);
-    if (followsUpdate || flow.isOptimizer(definition) || !Differences().mayDiffer(use.get()))
+    (void)edit.flow.behind(use.get(), followsUpdate);
+    if (followsUpdate || edit.flow.isOptimizer(definition))
       continue;
-    return definition->emitError() << "'" << nameOf(function.getArgument(*argument))
-                                   << "' would move by the rows of one of " << processes
-                                   << " processes alone; state that the update does not compute may not depend on rows";
-  }
-  for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-    if (auto update = dyn_cast<BatchNormRunningUpdateOp>(op)) {
-      if (Differences().mayDiffer(update.getMean()) || Differences().mayDiffer(update.getVariance()))
-        gatherStatistics(update);
-    } else if (isGenerator(&op, flow)) {
-      advanceGenerator(cast<IncrementOp>(op));
-    }
+    StringRef name = nameOf(edit.function.getArgument(*argument));
+    if (Differences().mayDiffer(use.get()))
+      return definition->emitError() << "'" << name << "' would move by the rows of one of "
+                                     << steps.getProcesses().size()
+                                     << " processes alone; state that the update does not compute may not depend on "
+                                        "rows";
+    if (steps.accumulates())
+      return definition->emitError() << "'" << name << "' moves in every micro-batch, and none of "
+                                     << steps.getProcesses().size() << " processes runs all " << steps.batchesOfUpdate()
+                                     << " of an update; let it follow from what the update computes";
   }
   return success();
+}
+
+LogicalResult SharedState::checkStatistics(BatchNormRunningUpdateOp update) const {
+  for (Value running : {update.getRunningMean(), update.getRunningVariance()}) {
+    StringRef name = nameOf(stateBefore(running));
+    if (running.getDefiningOp<BatchNormRunningUpdateOp>())
+      return update.emitError() << "'" << name << "' moves several times in a micro-batch, by batches that differ in "
+                                << "their elements or momentum; several processes cannot keep that order";
+    for (Operation *user : running.getUsers())
+      for (unsigned request = 0; user != update && request < edit.getRequests().size(); ++request)
+        if (edit.flow.lossDependsOn(request, user) || user == edit.getRequests()[request].op)
+          return user->emitError() << "the loss follows from '" << name << "', which moves in every micro-batch; "
+                                   << "several processes do not know what it is between those of an update";
+  }
+  return success();
+}
+
+void SharedState::gatherStatistics(BatchNormRunningUpdateOp update) {
+  OpBuilder builder(update);
+  uint64_t each = update.getBatches();
+  bool gathered = true;
+  for (auto [batch, running] : {std::pair(&update.getMeanMutable(), update.getRunningMean()),
+                                std::pair(&update.getVarianceMutable(), update.getRunningVariance())}) {
+    Value all = steps.ofAllBatches(builder, update.getLoc(), batch->get(), running);
+    gathered = bool(all);
+    if (!gathered)
+      continue;
+    // The batches of one micro-batch follow each other.
+    if (each > 1) {
+      auto type = cast<RankedTensorType>(all.getType());
+      SmallVector<int64_t> shape(type.getShape().drop_front());
+      shape.front() *= type.getDimSize(0);
+      all = ReshapeOp::create(builder, update.getLoc(), type.clone(shape), all, shape);
+    }
+    batch->set(all);
+  }
+  if (gathered)
+    update.setBatches(each * uint64_t(steps.batchesOfUpdate()));
+}
+
+void SharedState::advanceGenerator(IncrementOp counter) const {
+  Value before = counter.getCounter();
+  OpBuilder builder(counter.getContext());
+  if (Operation *definition = before.getDefiningOp())
+    builder.setInsertionPointAfter(definition);
+  else
+    builder.setInsertionPointToStart(counter->getBlock());
+  Value number = steps.batchNumber(builder, counter.getLoc());
+  Value drawn = IntAddOp::create(builder, counter.getLoc(), before.getType(), before, number);
+  before.replaceUsesWithIf(drawn, [&](OpOperand &use) {
+    return use.getOwner() != drawn.getDefiningOp() && !use.getOwner()->hasTrait<StateUpdate>() &&
+           !isa<func::ReturnOp>(use.getOwner());
+  });
+  counter.setBy(counter.getBy() * uint64_t(steps.batchesOfUpdate()));
+}
+
+LogicalResult shareState(StepEdit &edit, MicroSteps &steps) {
+  return steps.getProcesses().isAlone() ? success() : SharedState(edit, steps).run();
+}
+
+void holdState(StepEdit &edit) {
+  StepSignature signature(edit.function);
+  for (OpOperand &use : edit.returnOp->getOpOperands()) {
+    std::optional<unsigned> argument = signature.argumentOf(use.getOperandNumber());
+    if (argument && roleOf(edit.function.getArgument(*argument)) != Role::kAccumulator)
+      use.set(edit.function.getArgument(*argument));
+  }
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(edit.getBody())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
 }
 
 } // namespace mpc

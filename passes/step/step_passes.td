@@ -40,9 +40,11 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     * The mean over processes (`mpc.all_reduce` of 1/N of the unscaled gradient) replaces each gradient. Scalers traced by
       hand unscale, so there it is the mean of the scaled gradients.
     * A check holds where it holds in every process (`mpc.all_reduce_max` of its first bad position).
-    * Running statistics move by the batches of all processes in the order of ranks (`mpc.all_gather`).
+    * Running statistics move by the batches of all processes in the order of ranks (`mpc.all_gather`). Statistics that a
+      collective operation of the network has made equal move once.
     * A random generator's counter moves by N. A process draws by the counter plus its rank (`mpc.process_rank`).
-    * State that a process would move by its own rows alone is an error. The loss stays that of the process.
+    * State that a process would move by its own rows alone is an error. So is a running statistic that the forward pass
+      reads. The loss stays that of the process.
 
     With `gradients-mean=false` the sum over processes replaces each gradient: of the means over micro-steps, where a
     process has several. A sum of finite gradients may overflow, so it has a check of its own. `communication-dtype` is
@@ -50,7 +52,20 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     and the sum is unscaled. It is checked, too. Without a loss scale nothing is checked, and f16 is an error. Micro-steps
     add in f32, so a low type with `accumulation-steps` > 1 is an error.
 
-    The function attribute `mpc.processes` says N. Accumulation in several processes is not there yet, and an error.
+    The function attribute `mpc.processes` says N.
+
+    **Accumulation in several processes.** With `accumulation-steps` = K > 1, a power of two, the state is that of V = NK
+    accumulated micro-steps of one process. Rank r runs the micro-steps rK to rK + K - 1 of them. No collective stands
+    where a condition decides. So there are two functions, and the host chooses. `last-micro-step=false` gives the one for
+    the micro-steps of a process before its last.
+
+    * Both add 1/V of the unscaled gradient to the process's own sums, and merge what they find. The last reduces the
+      sums and the findings.
+    * Both keep the statistics of the micro-step's batch (`accumulator.batches.<statistic>`, with a first axis of K). The
+      last gathers them, and running statistics move by the batches of all V micro-steps in order.
+    * Other state that moves in every micro-step is an error, and so are collectives of the network itself.
+    * Before the last all other state stays as it is. A process draws by the generator's counter plus the number of the
+      micro-step among all V. The counter moves by V in the last.
   }];
   let options = [
     Option<"mode", "mode", "std::string", "\"none\"", "none, static or dynamic">,
@@ -60,6 +75,8 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     Option<"numLosses", "num-losses", "int64_t", "1", "Loss scalers; one is shared by every loss">,
     Option<"accumulationSteps", "accumulation-steps", "int64_t", "1", "Micro-steps before an optimizer acts">,
     Option<"processes", "processes", "int64_t", "1", "Processes that train together, a power of two">,
+    Option<"lastMicroStep", "last-micro-step", "bool", "true",
+           "Of several processes that accumulate: the function is the last micro-step; false: one before it">,
     Option<"gradientsMean", "gradients-mean", "bool", "true",
            "Divide the sum of gradients over processes by their number">,
     Option<"communicationDtype", "communication-dtype", "std::string", "\"f32\"",

@@ -16,6 +16,7 @@
 #include "passes/step/step_wrap.h"
 
 #include "compiler/dialect/operation_attributes.h"
+#include "passes/step/process_state.h"
 #include "passes/step/state_selects.h"
 #include "passes/step/step_records.h"
 #include "passes/step/update_guards.h"
@@ -30,7 +31,8 @@ namespace {
 class StepWrap {
 public:
   StepWrap(func::FuncOp function, const StepFlow &flow, const WrapOptions &options)
-      : options(options), edit(function, flow), microSteps(edit, options.accumulationSteps, options.exchange),
+      : options(options), edit(function, flow),
+        microSteps(edit, options.accumulationSteps, ProcessMean(options.exchange), options.lastMicroStep),
         scalers(edit, microSteps, options.unscale), checks(edit, scalers, microSteps),
         norms(edit, microSteps.takesMeans()), predicates(edit, checks, microSteps, options.scaled && options.skip),
         guards(edit, scalers, predicates), selects(edit, predicates), records(edit, scalers, checks, norms) {}
@@ -41,12 +43,16 @@ public:
     markStep(edit.function);
     scalers.addArguments();
     microSteps.addNumber();
+    if (failed(shareState(edit, microSteps)))
+      return failure();
 
     // What is found, and what gradients become.
     checks.addChecks();
     for (auto [request, asked] : llvm::enumerate(edit.getRequests()))
       passOnGradients(asked, request);
-    norms.addTo(checks);
+    // Norms of a part of the sum decide nothing where another function has the whole.
+    if (microSteps.updates())
+      norms.addTo(checks);
 
     // State that the step has.
     guards.addGuards();
@@ -56,6 +62,8 @@ public:
     scalers.appendResults(checks.getFindings());
     microSteps.appendResults();
     records.appendResults(microSteps);
+    if (!microSteps.updates())
+      holdState(edit);
     return success();
   }
 
@@ -85,7 +93,7 @@ private:
       for (OpOperand *use : outside)
         use->set(seen);
     }
-    if (checksSums)
+    if (checksSums && microSteps.updates())
       checks.addCheckOfSums(request, sums, /*areScaled=*/processes.addsLow());
   }
 

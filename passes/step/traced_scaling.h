@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/step/process_mean.h"
+#include "passes/step/step_flow.h"
 
 namespace mpc {
 

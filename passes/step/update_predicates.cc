@@ -16,10 +16,10 @@ using namespace mlir;
 
 namespace mpc {
 
-// Under accumulation there is one backup of a statistic, so all its updates hold together.
+// In one process that accumulates there is one backup of a statistic, so all its updates hold together.
 RequestSet UpdatePredicates::deciding(Operation *update) const {
   RequestSet set = edit.flow.deciding(update);
-  if (!microSteps.accumulates() || !isa<BatchNormRunningUpdateOp>(update))
+  if (!microSteps.tellsLast() || !isa<BatchNormRunningUpdateOp>(update))
     return set;
   Value state = stateBefore(update->getResult(0));
   for (auto other : update->getBlock()->getOps<BatchNormRunningUpdateOp>())
@@ -36,7 +36,7 @@ UpdateKey UpdatePredicates::keyOf(RequestSet requests, bool followsUpdate) const
   unsigned count = edit.getRequests().size();
   UpdateKey key;
   key.requests = RequestSet(count);
-  key.last = microSteps.accumulates() && followsUpdate;
+  key.last = microSteps.tellsLast() && followsUpdate;
   if (!holds)
     return key;
   requests.resize(count);

@@ -138,7 +138,7 @@ absl::Status CudaExecutable::Prepare(LaunchResources& launch, absl::Span<const S
     const absl::StatusOr<bool> uploaded = api_.EventDone(inputs_.uploaded(index));
     if (!uploaded.ok()) return uploaded.status();
     if (!*uploaded) {
-      if (absl::Status status = context_->WaitFor(inputs_.uploaded(index)); !status.ok()) return status;
+      if (absl::Status status = WaitForEvent(inputs_.uploaded(index)); !status.ok()) return status;
     }
   }
   for (std::size_t step = 0; step < steps.size(); ++step) inputs_.Write(index, step, steps[step]);

@@ -85,6 +85,9 @@ class CudaExecutable : public Executable {
   /// The error of the group, after which no step can end.
   absl::Status group_status() const { return group_ == nullptr ? absl::OkStatus() : group_->status(); }
 
+  /// Waits until the device has passed `event`, as the group waits where there is one.
+  absl::Status WaitForEvent(CudaApi::Event event) const;
+
   std::size_t IndexOf(const LaunchResources& launch) const {
     return static_cast<std::size_t>(&launch - launch_resources_.data());
   }

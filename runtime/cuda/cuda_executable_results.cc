@@ -21,12 +21,17 @@ absl::Status CudaExecutable::Fail(const absl::Status& status, std::uint64_t firs
   return failure_;
 }
 
+absl::Status CudaExecutable::WaitForEvent(CudaApi::Event event) const {
+  if (group_ == nullptr) return context_->WaitFor(event);
+  return group_->WaitUntil([&] { return api_.EventDone(event); });
+}
+
 absl::Status CudaExecutable::WaitFor(const LaunchResources& launch) const {
   if (!failure_.ok()) return failure_;
   if (launch.finished) return absl::OkStatus();
   const absl::StatusOr<bool> done = api_.EventDone(launch.done.get());
   absl::Status status = done.status();
-  if (done.ok() && !*done) status = context_->WaitFor(launch.done.get());
+  if (done.ok() && !*done) status = WaitForEvent(launch.done.get());
   launch.finished = true;
   // Another wait may have met the group's error.
   if (status.ok()) status = group_status();
@@ -86,7 +91,7 @@ absl::Span<const std::uint8_t> CudaExecutable::output(std::size_t index) const {
 
 absl::StatusOr<double> CudaExecutable::TimeSinceStart(CudaApi::Event event) {
   if (absl::Status status = api_.RecordEvent(event, context_->compute_stream()); !status.ok()) return status;
-  if (absl::Status status = context_->WaitFor(event); !status.ok()) return status;
+  if (absl::Status status = WaitForEvent(event); !status.ok()) return status;
   const absl::StatusOr<double> milliseconds = api_.ElapsedMilliseconds(timed_start_.get(), event);
   if (!milliseconds.ok()) return milliseconds.status();
   return *milliseconds * 1000;

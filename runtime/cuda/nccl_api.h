@@ -32,8 +32,8 @@ class NcclApi {
   /// True when everything that was called is done, false while it is under way. Errors: what NCCL met since. Waits for
   /// nothing.
   virtual absl::StatusOr<bool> Settled(Communicator communicator) = 0;
-  /// Ends work under way on the device, which leaves its results undefined, and gives the communicator back. It waits
-  /// for no other rank, so that a communicator whose work is done is given back by it too.
+  /// Ends work under way on the device, which leaves its results undefined, and gives the communicator back when no
+  /// graph holds its work. It waits for nothing, so that a communicator whose work is done is given back by it too.
   virtual absl::Status Abort(Communicator communicator) = 0;
 
   // Calls between these two are one: they may run at once, and none begins before EndGroup.

@@ -21,7 +21,7 @@ constexpr char kNcclTransport[] = "transport \"nccl\": ";
 /// Messages up to this are exchanged whole. That takes half the rounds, and more bytes than halving sends.
 constexpr std::size_t kWholeSumBytes = std::size_t{32} << 10;
 constexpr std::size_t kPartUnit = distributed::kPartAlignment;
-constexpr auto kLookInterval = std::chrono::milliseconds(5);
+constexpr auto kLookInterval = std::chrono::milliseconds(50);
 /// A process that has left may have done its part of a step that this one still computes.
 constexpr auto kLossGrace = std::chrono::seconds(2);
 constexpr int kPollYields = 200;
@@ -51,8 +51,8 @@ absl::Status CheckIntroductions(const std::vector<Introduction>& all) {
   }
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (std::strcmp(all[rank].version, all[0].version) != 0) {
-      return absl::FailedPreconditionError(absl::StrCat(kNcclTransport, "rank 0 has NCCL ", all[0].version, ", and rank ",
-                                                        rank, " has NCCL ", all[rank].version));
+      return absl::FailedPreconditionError(absl::StrCat(kNcclTransport, "rank 0 has NCCL ", all[0].version,
+                                                        ", and rank ", rank, " has NCCL ", all[rank].version));
     }
     for (std::size_t other = 0; other < rank; ++other) {
       if (std::strcmp(all[rank].gpu, all[other].gpu) != 0) continue;
@@ -156,13 +156,14 @@ absl::Status NcclGroup::WalkAllPaths() {
   const auto at = [&](std::size_t offset) {
     return reinterpret_cast<std::int32_t*>(static_cast<std::byte*>(device.get()) + offset);
   };
+  const DevicePart gathered{at(kOwn), at(kGathered), 1, DType::kI32};
   const DevicePart largest{at(kOwn), at(kLargest), 1, DType::kI32};
   const DevicePart sum{at(kSummand), at(kSum), 1, DType::kF32};
   StreamQueue queue(cuda_, stream_);
   status = queue.Fill(device.get(), 0, bytes);
   if (status.ok()) status = cuda::EnqueueNumber(queue, at(kOwn), rank_);
   if (status.ok()) status = cuda::EnqueueNumber(queue, at(kSummand), std::bit_cast<std::int32_t>(kOne));
-  if (status.ok()) status = EnqueueGather(at(kOwn), at(kGathered), sizeof(std::int32_t), queue);
+  if (status.ok()) status = EnqueueGathers({&gathered, 1}, queue);
   if (status.ok()) status = EnqueueLargest({&largest, 1}, queue);
   if (status.ok()) status = EnqueueSums({&sum, 1}, at(kScratch), queue);
   if (status.ok()) status = cuda_.Copy(host.get(), device.get(), bytes, CudaCopy::kDeviceToHost, stream_);
@@ -257,9 +258,16 @@ absl::Status NcclGroup::ExchangeRanges(const TreeRound& round, bool is_first, ab
   });
 }
 
-absl::Status NcclGroup::EnqueueGather(const void* input, void* output, std::size_t bytes, cuda::LaunchQueue& queue) {
-  if (!status_.ok() || bytes == 0) return status_;
-  return InGroup([&] { return nccl_->AllGather(input, output, bytes, communicator_, queue.stream()); });
+absl::Status NcclGroup::EnqueueGathers(absl::Span<const DevicePart> parts, cuda::LaunchQueue& queue) {
+  if (!status_.ok()) return status_;
+  return InGroup([&] {
+    absl::Status status;
+    for (const DevicePart& part : parts) {
+      if (part.elements == 0 || !status.ok()) continue;
+      status = nccl_->AllGather(part.input, part.output, part.bytes(), communicator_, queue.stream());
+    }
+    return status;
+  });
 }
 
 absl::Status NcclGroup::EnqueueLargest(absl::Span<const DevicePart> parts, cuda::LaunchQueue& queue) {
@@ -340,7 +348,7 @@ absl::Status NcclGroup::LookForLoss(Watch& watch, Clock::time_point now) {
   const absl::Status loss = processes->LookForLoss();
   if (loss.ok()) return loss;
   if (watch.lost == Clock::time_point()) watch.lost = now;
-  return now - watch.lost < std::min<Clock::duration>(kLossGrace, time_limit_ / 8) ? absl::OkStatus() : loss;
+  return now - watch.lost < std::min<Clock::duration>(kLossGrace, time_limit_ / 16) ? absl::OkStatus() : loss;
 }
 
 const absl::Status& NcclGroup::Fail(const absl::Status& status) {

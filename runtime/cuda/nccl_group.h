@@ -23,12 +23,12 @@
 
 namespace mpc::runtime {
 
-/// One operand of a sum over GPUs. `input` and `output` are equal or do not overlap.
+/// One operand of an exchange. Of a sum `input` and `output` are equal or do not overlap.
 struct DevicePart {
   const void* input = nullptr;
   void* output = nullptr;
   std::size_t elements = 0;
-  DType dtype = DType::kF32;  ///< f32, f16 or bf16
+  DType dtype = DType::kF32;  ///< f32, f16 or bf16 in a sum
 
   std::size_t bytes() const { return elements * ElementSize(dtype); }
 };
@@ -72,15 +72,15 @@ class NcclGroup {
 
   /// Sums `parts` as one message. `workspace` has SumWorkspace of their sizes.
   absl::Status EnqueueSums(absl::Span<const DevicePart> parts, void* workspace, cuda::LaunchQueue& queue);
-  /// As Communicator::AllGather.
-  absl::Status EnqueueGather(const void* input, void* output, std::size_t bytes, cuda::LaunchQueue& queue);
+  /// Gathers each of `parts`, of any type: its output has the input of every rank, in the order of ranks.
+  absl::Status EnqueueGathers(absl::Span<const DevicePart> parts, cuda::LaunchQueue& queue);
   /// The largest i32 of all ranks, for each of `parts`.
   absl::Status EnqueueLargest(absl::Span<const DevicePart> parts, cuda::LaunchQueue& queue);
   /// Notes that what follows on the queue is of the instruction that `text` describes.
   absl::Status EnqueuePlace(const std::string& text, cuda::LaunchQueue& queue);
 
-  /// Aborts for a reason of this process, so that nothing waits for others any more. The first error counts. Returns it,
-  /// with who and where.
+  /// Aborts for a reason of this process, so that nothing waits for others any more. The first error counts. Returns
+  /// it, with who and where.
   const absl::Status& Fail(const absl::Status& status);
 
   /// Waits until `done` is true, or an error. It asks `done` and NCCL, and never waits inside CUDA. Where others do not

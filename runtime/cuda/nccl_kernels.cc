@@ -26,43 +26,57 @@ absl::Status CheckExchange(const KernelSpec& spec) {
 }
 
 std::size_t WorkspaceOf(absl::Span<const KernelSpec> specs) {
-  if (specs.front().name != "all_reduce") return 0;
   std::vector<std::size_t> bytes;
-  for (const KernelSpec& spec : specs) bytes.push_back(spec.inputs[0].bytes());
+  for (const KernelSpec& spec : specs) {
+    if (spec.name == "all_reduce") bytes.push_back(spec.inputs[0].bytes());
+  }
   return SumWorkspace(bytes, static_cast<int>(ProcessesOfSpec(specs.front())));
 }
+
+/// The operands of one operation, among those of a kernel.
+struct ExchangedParts {
+  std::vector<std::size_t> indices;
+  std::vector<DevicePart> parts;
+
+  void Add(const KernelSpec& spec, std::size_t index) {
+    indices.push_back(index);
+    parts.push_back({nullptr, nullptr, static_cast<std::size_t>(spec.inputs[0].num_elements()), spec.inputs[0].dtype});
+  }
+  const std::vector<DevicePart>& With(const cuda::KernelOperands& operands) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      parts[i].input = operands.inputs[indices[i]];
+      parts[i].output = operands.outputs[indices[i]];
+    }
+    return parts;
+  }
+};
 
 class ExchangeKernel final : public cuda::Kernel {
  public:
   ExchangeKernel(absl::Span<const KernelSpec> specs, std::shared_ptr<NcclGroup> group)
-      : name_(specs.front().name), workspace_bytes_(WorkspaceOf(specs)), group_(std::move(group)) {
-    for (const KernelSpec& spec : specs) {
-      if (spec.inputs.empty()) continue;
-      parts_.push_back(
-          {nullptr, nullptr, static_cast<std::size_t>(spec.inputs[0].num_elements()), spec.inputs[0].dtype});
+      : is_rank_(specs.front().name == "process_rank"), workspace_bytes_(WorkspaceOf(specs)), group_(std::move(group)) {
+    for (std::size_t i = 0; i < specs.size() && !is_rank_; ++i) {
+      const bool is_largest = specs[i].name == "all_reduce_max";
+      (specs[i].name == "all_reduce" ? sums_ : is_largest ? largest_ : gathers_).Add(specs[i], i);
     }
   }
 
   std::size_t workspace_bytes() const override { return workspace_bytes_; }
 
   absl::Status Enqueue(const cuda::KernelOperands& operands, cuda::LaunchQueue& queue) override {
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      parts_[i].input = operands.inputs[i];
-      parts_[i].output = operands.outputs[i];
-    }
-    if (name_ == "all_reduce") return group_->EnqueueSums(parts_, operands.workspace, queue);
-    if (name_ == "all_reduce_max") return group_->EnqueueLargest(parts_, queue);
-    if (name_ == "all_gather") {
-      return group_->EnqueueGather(parts_[0].input, parts_[0].output, parts_[0].bytes(), queue);
-    }
-    return cuda::EnqueueNumber(queue, static_cast<std::int32_t*>(operands.outputs[0]), group_->rank());
+    if (is_rank_) return cuda::EnqueueNumber(queue, static_cast<std::int32_t*>(operands.outputs[0]), group_->rank());
+    absl::Status status;
+    if (!sums_.parts.empty()) status = group_->EnqueueSums(sums_.With(operands), operands.workspace, queue);
+    if (status.ok() && !largest_.parts.empty()) status = group_->EnqueueLargest(largest_.With(operands), queue);
+    if (status.ok() && !gathers_.parts.empty()) status = group_->EnqueueGathers(gathers_.With(operands), queue);
+    return status;
   }
 
  private:
-  const std::string name_;
+  const bool is_rank_;
   const std::size_t workspace_bytes_;
   const std::shared_ptr<NcclGroup> group_;
-  std::vector<DevicePart> parts_;  ///< one a spec; none of process_rank
+  ExchangedParts sums_, largest_, gathers_;
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ bool IsExchange(const KernelSpec& spec);
 /// exchanges.
 absl::StatusOr<std::size_t> ExchangeWorkspace(const KernelSpec& spec);
 
-/// One kernel for all of `specs`, for which IsExchange holds. Several are sums or maxima of one type, and one message.
+/// One kernel for all of `specs`, for which IsExchange holds. Several are sums and maxima, or gathers, of any types.
 /// Its operands are those of the first spec, then those of the second, and so on. Errors: those of ExchangeWorkspace.
 absl::StatusOr<std::unique_ptr<cuda::Kernel>> CreateExchange(absl::Span<const KernelSpec> specs,
                                                              std::shared_ptr<NcclGroup> group);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -105,7 +106,9 @@ class NcclLibrary final : public NcclApi {
   }
 
   absl::Status Abort(Communicator communicator) override {
-    return StatusOf(functions_.comm_abort(AsCommunicator(communicator)), "ncclCommAbort");
+    // NCCL ends work under way at once. Then it waits until no graph holds work of the communicator, which may be long.
+    std::thread([abort = functions_.comm_abort, communicator] { abort(AsCommunicator(communicator)); }).detach();
+    return absl::OkStatus();
   }
 
   absl::Status BeginGroup() override { return StatusOf(functions_.group_start(), "ncclGroupStart"); }

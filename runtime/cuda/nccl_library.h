@@ -12,8 +12,8 @@
 namespace mpc::runtime {
 
 /// The library that MPC_NCCL_LIBRARY names; where it is not set, libnccl.so.2 of the loader's folders or of the
-/// build's. Errors (UNAVAILABLE): the build had no nccl.h; the library cannot be opened, with the loader's reason; it
-/// is older than 2.14, lacks a function, or is of another major version than the build's header.
+/// build's. Errors (UNAVAILABLE): the build had no nccl.h, or the library cannot be opened, with the loader's reason.
+/// So are a library that lacks a function, one older than 2.14, and one of another major version than the header.
 absl::StatusOr<NcclApi*> OpenNccl();
 
 /// The first of `files` that the loader can open. Errors: those of OpenNccl.

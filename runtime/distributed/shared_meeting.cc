@@ -242,14 +242,11 @@ std::string SharedMeeting::LossOf(int rank) const {
 }
 
 absl::Status SharedMeeting::LookForLoss() const {
-  if (on_wait_) {
-    if (absl::Status status = on_wait_(kStepOfDevice); !status.ok()) return status;
-  }
   for (int rank = 0; rank < size_; ++rank) {
     const std::string cause = rank == rank_ ? "" : LossOf(rank);
     if (!cause.empty()) return absl::UnavailableError(absl::StrCat("rank ", rank, cause));
   }
-  return absl::OkStatus();
+  return on_wait_ ? on_wait_(kWaitOfDevice) : absl::OkStatus();
 }
 
 absl::Status SharedMeeting::CheckMissingRank(int rank) const {

@@ -13,6 +13,6 @@ namespace mpc::distributed {
 using WaitHook = std::function<absl::Status(std::string_view what)>;
 
 /// What waits where Communicator::LookForLoss is called.
-inline constexpr std::string_view kStepOfDevice = "a step of its device";
+inline constexpr char kWaitOfDevice[] = "a step on a GPU";
 
 }  // namespace mpc::distributed

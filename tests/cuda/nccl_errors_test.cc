@@ -142,7 +142,7 @@ bool EndsOnAllRanks(const std::string& call, std::size_t n, bool graph) {
 }
 
 TEST(NcclErrors, EveryCallThatFailsEndsAllRanks) {
-  constexpr std::size_t kMost = 6;
+  constexpr std::size_t kMost = 4;
   for (const char* call :
        {"MakeId", "Create", "BeginGroup", "EndGroup", "Send", "Receive", "AllGather", "AllReduceMax", "Settled"}) {
     std::size_t n = 1;

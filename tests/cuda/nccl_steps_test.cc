@@ -129,8 +129,8 @@ ProgramBuilder AllOperations(const GpuRank& gpu) {
   const ValueId twice = builder.Temporary(long_row);
   const Attributes of_all = OfProcesses(gpu.size());
   builder.Call("all_reduce", {row}, {sum}, of_all, gpu.device.get());
-  builder.Call("all_reduce_max", {codes}, {largest}, of_all, gpu.device.get());
   builder.Call("all_gather", {codes}, {gathered}, of_all, gpu.device.get());
+  builder.Call("all_reduce_max", {codes}, {largest}, of_all, gpu.device.get());
   builder.Call("process_rank", {}, {rank}, of_all, gpu.device.get());
   builder.Call("all_reduce", {sum}, {twice}, of_all, gpu.device.get());
   for (const auto& [name, value] :
@@ -179,7 +179,7 @@ TEST(NcclSteps, AreCapturedWithEqualCallsOnAllRanks) {
     std::vector<std::string>& log = logs[static_cast<std::size_t>(gpu.rank())];
     log = gpu.nccl.log();
     const std::size_t nodes = executable->nodes_per_step();
-    // Four notes of the place; 4 groups and 2 additions a sum; maxima, gather and rank; inputs and two copies out.
+    // Five notes of the place; 4 groups and 2 additions a sum; maxima, gather and rank; inputs and two copies out.
     EXPECT_EQ(nodes, 5u + 2 * (4 + 2) + 3 + 1 + 2);
     for (int step = 0; step < 5; ++step) ASSERT_TRUE(executable->Run(data.inputs).ok());
     ASSERT_TRUE(executable->Wait().ok());
@@ -201,6 +201,26 @@ TEST(NcclSteps, SumNeighboursAsOneMessage) {
     // Opening takes three groups; then one round to halve and one to gather in each of two graphs.
     EXPECT_EQ(gpu.nccl.calls("EndGroup") - before, 3u + 2 * 2);
     EXPECT_EQ(gpu.nccl.calls("Send"), 1u + 2 * 2 * 2) << "one for each operand";
+  });
+}
+
+TEST(NcclSteps, SumAndCompareInOneCall) {
+  OnGpus(4, [](GpuRank& gpu) {
+    ProgramBuilder builder("train_step");
+    const TensorSpec pair{DType::kI32, {2}}, long_row{DType::kF32, {16384}};
+    const ValueId codes = builder.Input("codes", pair), row = builder.Input("row", long_row);
+    const ValueId largest = builder.Temporary(pair), sum = builder.Temporary(long_row);
+    builder.Call("all_reduce_max", {codes}, {largest}, OfProcesses(gpu.size()), gpu.device.get());
+    builder.Call("all_reduce", {row}, {sum}, OfProcesses(gpu.size()), gpu.device.get());
+    builder.Output("largest", largest);
+    builder.Output("sum", sum);
+    auto executable = LoadOn(gpu, builder);
+    ASSERT_NE(executable, nullptr);
+    const auto times = executable->RunTimed(AllOperationsData(gpu.rank()).inputs);
+    ASSERT_TRUE(times.ok()) << times.status();
+    EXPECT_EQ(times->size(), 1u);
+    EXPECT_EQ(ValuesOf<std::int32_t>(executable->output(0)), (std::vector<std::int32_t>{3, 0}));
+    EXPECT_THAT(ValuesOf<float>(executable->output(1)), Each(10.0f));
   });
 }
 

@@ -204,6 +204,23 @@ TEST(Init, WhatComesBehindFinalizeHasTime) {
                            {1}));
 }
 
+TEST(Init, NcclIsOpenedAtOnceOrSaysWhatIsMissing) {
+  const int port = FreePort();
+  EXPECT_TRUE(RunProcesses(2, [port](int rank) {
+    Options options = RankOf(rank, 2, port);
+    options.transport = Transport::kNccl;
+    const absl::Status status = Init(options);
+    // Where there is no GPU, no build for one, or one GPU for both.
+    EXPECT_EQ(status.ok(), IsInitialized());
+    if (!status.ok()) {
+      EXPECT_THAT(std::string(status.message()),
+                  ::testing::AnyOf(HasSubstr("device \"cuda\""), HasSubstr("transport \"nccl\"")));
+    }
+    Finalize();
+    return 0;
+  }));
+}
+
 TEST(Init, ARankThatDoesNotComeEndsTheWait) {
   Options options = RankOf(0, 2, FreePort());
   options.timeout = std::chrono::milliseconds(300);

@@ -210,7 +210,7 @@ TEST(ConvertToSyncBatchNorm, KeepsNamesAndCountsNorms) {
 
 /// A Model's step gathers running statistics itself, but for those that are equal already.
 TEST(SyncBatchNorm, MovesRunningStatisticsOnceInAModel) {
-  for (const char* level : {"O0", "O2"}) {
+  for (const char* level : {"O0", "O1", "O2", "O3"}) {
     EXPECT_TRUE(RunInGroup(4, [level](int) {
       MPC_ASSERT_OK(SetAutoParallelContext({.parallel_mode = ParallelMode::kDataParallel}));
       ConvNorm network, whole;

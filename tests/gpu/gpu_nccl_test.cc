@@ -50,10 +50,11 @@ class GpuNccl : public testing::Test {
     auto* const output = static_cast<std::byte*>(output_.get());
     const DevicePart sum{input_.get(), output, kElements, DType::kF32};
     const DevicePart largest{input_.get(), output + kBytes, kElements, DType::kI32};
+    const DevicePart gathered{input_.get(), output + 2 * kBytes, kElements, DType::kI32};
     absl::Status status = group_->EnqueuePlace("the test", queue);
     if (status.ok()) status = group_->EnqueueSums({&sum, 1}, nullptr, queue);
     if (status.ok()) status = group_->EnqueueLargest({&largest, 1}, queue);
-    if (status.ok()) status = group_->EnqueueGather(input_.get(), output + 2 * kBytes, kBytes, queue);
+    if (status.ok()) status = group_->EnqueueGathers({&gathered, 1}, queue);
     return status;
   }
 

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -35,7 +36,7 @@ void Store(DType dtype, float value, std::byte* place) {
   std::memcpy(place, source, ElementSize(dtype));
 }
 
-/// Small whole numbers have one sum in every order. The message has two parts.
+/// Small whole numbers have one sum in every order. The message has two sums, and a maximum as that of a check.
 void CheckExactSums(Communicator& group, DType dtype, std::size_t elements) {
   const std::size_t size = ElementSize(dtype);
   const int ranks = group.size();
@@ -47,9 +48,13 @@ void CheckExactSums(Communicator& group, DType dtype, std::size_t elements) {
   }
   const std::size_t first = elements / 3;
   std::byte* const rest = values.data() + first * size;
-  ExpectOk(group.AllReduce({{.input = values.data(), .output = values.data(), .elements = first, .dtype = dtype},
-                            {.input = rest, .output = rest, .elements = elements - first, .dtype = dtype}}),
+  std::int32_t code = group.rank();
+  ExpectOk(group.AllReduce(
+               {{.input = &code, .output = &code, .elements = 1, .dtype = DType::kI32, .reduction = Reduction::kMax},
+                {.input = values.data(), .output = values.data(), .elements = first, .dtype = dtype},
+                {.input = rest, .output = rest, .elements = elements - first, .dtype = dtype}}),
            "AllReduce");
+  EXPECT_EQ(code, ranks - 1);
   EXPECT_TRUE(values == expected) << DTypeName(dtype) << ", " << elements << " elements";
 }
 

@@ -239,6 +239,31 @@ TEST(SharedGroup, SeesThatARankHasLeft) {
   }));
 }
 
+TEST(SharedGroup, LooksForLossWithoutWaiting) {
+  const std::string name = NewName();
+  EXPECT_TRUE(test::RunProcesses(2, [&](int rank) {
+    SharedGroup options = Group(name, rank, 2);
+    std::string asked;
+    options.on_wait = [&](std::string_view what) {
+      asked = std::string(what);
+      return absl::OkStatus();
+    };
+    std::unique_ptr<Communicator> group = Join(options);
+    EXPECT_EQ(group->time_limit(), options.timeout);
+    if (rank == 1) {
+      EXPECT_TRUE(group->Barrier().ok());
+      return 0;
+    }
+    EXPECT_TRUE(group->LookForLoss().ok()) << "it waits in a barrier";
+    EXPECT_EQ(asked, "a step on a GPU");
+    EXPECT_TRUE(group->Barrier().ok());
+    while (group->LookForLoss().ok()) std::this_thread::yield();
+    EXPECT_EQ(group->LookForLoss(), absl::UnavailableError("rank 1 has left the group"));
+    EXPECT_TRUE(group->status().ok()) << "looking is no call";
+    return 0;
+  }));
+}
+
 TEST(SharedGroup, AsksItsHookWhileItWaitsAndEndsWithItsError) {
   const std::string name = NewName();
   EXPECT_TRUE(test::RunProcesses(2, [&](int rank) {

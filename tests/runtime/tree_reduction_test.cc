@@ -15,6 +15,7 @@
 
 #include "runtime/distributed/combine_elements.h"
 #include "runtime/distributed/reduction_checks.h"
+#include "runtime/distributed/tree_rounds.h"
 #include "tests/runtime/collective_checks.h"
 #include "tests/runtime/processes.h"
 
@@ -145,6 +146,28 @@ TEST(TreeCollectives, CopiesOverAnyNumberOfRanks) {
       return 0;
     }));
   }
+}
+
+TEST(TreeRounds, HalveWithTheNearestRankFirstAndGatherBackwards) {
+  const std::vector<TreeRound> halving = HalvingRounds(1, 4);
+  ASSERT_EQ(halving.size(), 2u);
+  EXPECT_EQ(halving[0].peer, 0);
+  EXPECT_TRUE(halving[0].is_upper);
+  EXPECT_EQ(halving[0].sent.first, 0);
+  EXPECT_EQ(halving[0].received.first, 2);
+  EXPECT_EQ(halving[0].received.count, 2);
+  EXPECT_EQ(halving[1].peer, 3);
+  EXPECT_FALSE(halving[1].is_upper);
+  EXPECT_EQ(halving[1].received.first, 2) << "1 with reversed bits";
+  EXPECT_EQ(halving[1].received.count, 1);
+  const std::vector<TreeRound> gathering = GatheringRounds(1, 4);
+  ASSERT_EQ(gathering.size(), 2u);
+  EXPECT_EQ(gathering[0].peer, 3);
+  EXPECT_EQ(gathering[0].sent.first, 2);
+  EXPECT_EQ(gathering[0].received.first, 3);
+  EXPECT_EQ(gathering[1].peer, 0);
+  EXPECT_EQ(gathering[1].sent.count, 2);
+  EXPECT_TRUE(HalvingRounds(0, 1).empty());
 }
 
 TEST(TreeCollectives, NeedsTwoRoundsForEachHalvingOfRanks) {

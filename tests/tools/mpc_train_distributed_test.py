@@ -58,17 +58,17 @@ class Distributed(unittest.TestCase):
         return ranks.tensors(saved)
 
     def test_processes_of_torchrun_have_the_bits_of_one(self):
-        for size in (2, 4):
+        for size, steps in ((2, 1), (2, 2), (4, 1)):
             saved = self.path(f"saved{size}.safetensors")
             port = ranks.free_port()
-            results = finish([start(rank, size, port, f"--save={saved}") for rank in range(size)])
+            results = finish([start(rank, size, port, f"--accumulation={steps}", f"--save={saved}") for rank in range(size)])
             for status, output, errors in results:
                 self.assertEqual(status, 0, output + errors)
             self.assertIn(f"{size} processes train together, each with 1 threads", results[0][1])
             self.assertIn("test accuracy", results[0][1])
             for _, output, _ in results[1:]:
                 self.assertEqual(output, "")
-            self.assertEqual(ranks.tensors(saved), self.alone(size))
+            self.assertEqual(ranks.tensors(saved), self.alone(size * steps))
 
     def test_processes_of_mpirun_have_the_bits_of_one_over_both_transports(self):
         if not MPIRUN:
@@ -92,6 +92,12 @@ class Distributed(unittest.TestCase):
         subprocess.run([TRAIN, *arguments, "--accumulation=2", f"--save={saved[1]}"], check=True, capture_output=True,
                        timeout=LIMIT)
         self.assertEqual(ranks.tensors(saved[0]), ranks.tensors(saved[1]))
+
+    def test_accumulation_is_a_power_of_two(self):
+        port = ranks.free_port()
+        for status, _, errors in finish([start(rank, 2, port, "--accumulation=3") for rank in range(2)]):
+            self.assertEqual(status, 1)
+            self.assertIn("accumulation_steps is 3; where training is data parallel accepted are powers of two", errors)
 
     def test_a_process_without_a_launcher_trains_alone(self):
         result = subprocess.run([TRAIN, *ARGUMENTS, "--distributed"], capture_output=True, text=True, timeout=LIMIT)

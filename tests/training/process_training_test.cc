@@ -32,14 +32,14 @@ struct Setting {
   std::optional<double> clip_global_norm = 0.5;
 };
 
-/// The Model of one process of `processes`, one of which accumulates all micro-batches.
+/// The Model of one process of `processes`, each of which accumulates its part of the micro-batches.
 struct Trained {
   Trained(const Setting& setting, int processes)
       : model(network, loss, optimizer(setting.rule),
               {.amp_level = setting.level.level,
                .loss_scale_manager = DynamicLossScaleManager({.init_loss_scale = 1024, .scale_window = 3}),
                .amp_dtype = setting.level.dtype,
-               .accumulation_steps = processes == 1 ? setting.micro_batches : 1,
+               .accumulation_steps = setting.micro_batches / processes,
                .clip_global_norm = setting.clip_global_norm}) {}
 
   nn::Optimizer& optimizer(Rule rule) {
@@ -66,30 +66,40 @@ absl::Status TrainDataParallel(std::int64_t bucket_mib) {
 }
 
 /// The state of every process after training, which is the same.
-Snapshot TrainIn(int processes, const Setting& setting) {
+Snapshot TrainIn(int processes, const Setting& setting, const data::Dataset& rows) {
   EXPECT_TRUE(RunGroup(processes, [&](int rank) {
     Trained trained(setting, processes);
-    MPC_EXPECT_OK(trained.model.Train(2, Rows()));
+    MPC_EXPECT_OK(trained.model.Train(2, rows));
     EXPECT_GT(trained.model.skipped_steps(), 0);
-    Write(FilePath(absl::StrCat(rank)), StateOf(trained.model));
+    // What a process sums over its own micro-batches is its own.
+    Write(FilePath(absl::StrCat(rank)), WithoutAccumulators(StateOf(trained.model)));
   }));
   Snapshot first = Read(FilePath("0"));
   for (int rank = 1; rank < processes; ++rank) {
     EXPECT_EQ(Differences(first, Read(FilePath(absl::StrCat(rank)))), std::vector<std::string>{}) << rank;
   }
   EXPECT_GT(first.size(), 10U);
-  return WithoutAccumulators(std::move(first));
+  return first;
 }
 
 class ProcessTraining : public ::testing::TestWithParam<Level> {};
 
 TEST_P(ProcessTraining, HasTheBitsOfOneProcessThatAccumulates) {
   for (const Rule rule : {Rule::kMomentum, Rule::kLamb}) {
+    const Setting setting{GetParam(), rule};
+    const Snapshot alone = TrainIn(1, setting, Rows());
     for (const int processes : {2, 4}) {
-      const Setting setting{GetParam(), rule, processes};
-      const Snapshot alone = TrainIn(1, setting);
-      EXPECT_EQ(Differences(alone, TrainIn(processes, setting)), std::vector<std::string>{}) << processes;
+      EXPECT_EQ(Differences(alone, TrainIn(processes, setting, Rows())), std::vector<std::string>{}) << processes;
     }
+  }
+}
+
+/// Several sums of a process each, and as many processes as micro-batches of an update.
+TEST_P(ProcessTraining, HasTheSameBitsForOtherNumbersOfMicroBatches) {
+  for (const auto& [micro_batches, processes] : {std::pair(8, 2), std::pair(2, 2)}) {
+    const Setting setting{GetParam(), Rule::kMomentum, micro_batches};
+    EXPECT_EQ(Differences(TrainIn(1, setting, Rows()), TrainIn(processes, setting, Rows())), std::vector<std::string>{})
+        << micro_batches;
   }
 }
 
@@ -108,6 +118,38 @@ std::size_t MessagesOf(const Model& model) {
 }
 
 const Setting kSetting{{"O2", DType::kF16}};
+/// One micro-batch in each of two processes.
+const Setting kOneEach{{"O2", DType::kF16}, Rule::kMomentum, 2};
+
+/// Without a scaler nothing is skipped, and every update moves all state.
+TEST(ProcessTraining, HasTheSameBitsWithoutAScaler) {
+  const auto train = [](int processes) {
+    EXPECT_TRUE(RunGroup(processes, [&](int rank) {
+      ConvNorm network;
+      nn::SoftmaxCrossEntropyWithLogits loss;
+      nn::Momentum momentum(network.TrainableParams(), {.learning_rate = 0.05, .momentum = 0.9});
+      Model model(network, loss, momentum, {.accumulation_steps = 4 / processes});
+      MPC_EXPECT_OK(model.Train(2, GoodBatches(kImage, 8)));
+      EXPECT_EQ(model.global_step(), 4);
+      if (rank == 0) Write(FilePath("state"), WithoutAccumulators(StateOf(model)));
+    }));
+    return Read(FilePath("state"));
+  };
+  const Snapshot alone = train(1);
+  for (const int processes : {2, 4}) EXPECT_EQ(Differences(alone, train(processes)), std::vector<std::string>{});
+}
+
+/// The last three of 27 batches make no update, whatever the number of processes.
+TEST(ProcessTraining, LeavesOutTheSameBatchesInAnyNumberOfProcesses) {
+  std::vector<data::Row> batches;
+  for (std::int64_t i = 0; i < 27; ++i) batches.push_back(MakeBatch(kImage, 8, i));
+  batches[9] = WithBadValue(batches[9], kInfinity);
+  const data::Dataset rows = Batches(std::move(batches));
+  const Snapshot alone = TrainIn(1, kSetting, rows);
+  for (const int processes : {2, 4}) {
+    EXPECT_EQ(Differences(alone, TrainIn(processes, kSetting, rows)), std::vector<std::string>{}) << processes;
+  }
+}
 
 /// Apart: one for each parameter, two for statistics, and one for the decision. Clipping wants the norm of the means
 /// before it decides.
@@ -136,7 +178,7 @@ TEST(ProcessTraining, BucketsMakeFewMessagesAndDoNotChangeBits) {
 TEST(ProcessTraining, NamesBucketsOfOtherSizes) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
     MPC_ASSERT_OK(TrainDataParallel(/*bucket_mib=*/25 + rank));
-    Trained trained(kSetting, 2);
+    Trained trained(kOneEach, 2);
     EXPECT_EQ(trained.model.Train(1, Rows()).message(),
               "processes that train together differ: rank 0 has \"bucket_mib: 25\", rank 1 has \"bucket_mib: 26\"");
   }));
@@ -144,24 +186,95 @@ TEST(ProcessTraining, NamesBucketsOfOtherSizes) {
 
 TEST(ProcessTraining, ARunContinuesInAnotherNumberOfProcesses) {
   const std::string file = FilePath("checkpoint");
-  const auto train = [&](int processes, std::int64_t epochs, bool resumes) {
+  // A run that stops is asked to in the first step of an update of epoch 2. The update ends.
+  const auto train = [&](int processes, bool resumes, bool stops) {
     return RunGroup(processes, [&](int rank) {
       Trained trained(kSetting, processes);
-      if (resumes) MPC_EXPECT_OK(trained.model.LoadCheckpoint(file).status());
-      MPC_EXPECT_OK(trained.model.Train(epochs, Rows()));
+      // Rank 0 sends what it has loaded.
+      if (resumes && rank == 0) MPC_EXPECT_OK(trained.model.LoadCheckpoint(file).status());
+      LambdaCallback stop({.on_train_step_begin = [&](RunContext& context) {
+        if (stops && context.global_step == 8) context.RequestStop();
+      }});
+      MPC_EXPECT_OK(trained.model.Train(2, Rows(), {stop}));
+      EXPECT_EQ(trained.model.global_step(), stops ? 9 : 12);
       MPC_EXPECT_OK(trained.model.SaveCheckpoint(file));
-      if (rank == 0) Write(FilePath("state"), StateOf(trained.model));
+      if (rank == 0) Write(FilePath("state"), WithoutAccumulators(StateOf(trained.model)));
     });
   };
-  ASSERT_TRUE(train(4, 2, false));
-  const Snapshot whole = WithoutAccumulators(Read(FilePath("state")));
-  for (const auto& [first, then] : {std::pair(1, 4), std::pair(4, 1)}) {
-    ASSERT_TRUE(train(first, 1, false));
-    ASSERT_TRUE(train(then, 2, true));
-    EXPECT_EQ(Differences(whole, WithoutAccumulators(Read(FilePath("state")))), std::vector<std::string>{})
-        << first << " then " << then;
+  ASSERT_TRUE(train(2, /*resumes=*/false, /*stops=*/false));
+  const Snapshot whole = Read(FilePath("state"));
+  for (const auto& [first, then] : {std::pair(1, 4), std::pair(4, 2), std::pair(2, 1)}) {
+    ASSERT_TRUE(train(first, false, true));
+    ASSERT_TRUE(train(then, true, false));
+    EXPECT_EQ(Differences(whole, Read(FilePath("state"))), std::vector<std::string>{}) << first << " then " << then;
   }
   std::filesystem::remove(file);
+}
+
+TEST(ProcessTraining, SavesBehindACompleteUpdateAlone) {
+  const std::string file = FilePath("checkpoint");
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Trained trained(kOneEach, 2);
+    int saved = 0;
+    LambdaCallback save({.on_train_step_end = [&](RunContext& context) {
+      const absl::Status status = context.SaveCheckpoint(file);
+      if (context.step_in_epoch % 2 == 0) {
+        MPC_EXPECT_OK(status);
+        ++saved;
+        return;
+      }
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_EQ(status.message(),
+                absl::StrCat(file, ": step 1 of 2 of an update has ended, and where training is data parallel a ",
+                             "checkpoint has complete updates; save when global_step has moved"));
+    }});
+    MPC_EXPECT_OK(trained.model.Train(1, Rows(), {save}));
+    EXPECT_EQ(saved, rank == 0 ? 6 : 0);
+  }));
+  std::filesystem::remove(file);
+}
+
+/// One process that trains for itself may save inside an update.
+TEST(ProcessTraining, BeginsAtACompleteUpdateAlone) {
+  const std::string file = FilePath("checkpoint");
+  const auto save = [&](std::int64_t batches) {
+    return test::RunProcesses(1, [&](int) {
+      MPC_EXPECT_OK(SetContext({.num_threads = 1}));
+      Trained trained(kSetting, 1);
+      MPC_EXPECT_OK(trained.model.Train(1, GoodBatches(kImage, batches)));
+      MPC_EXPECT_OK(trained.model.SaveCheckpoint(file));
+      return 0;
+    });
+  };
+  const auto load_error = [&] {
+    Trained trained(kOneEach, 2);
+    return std::string(trained.model.LoadCheckpoint(file).status().message());
+  };
+  ASSERT_TRUE(save(7));
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    EXPECT_EQ(load_error(), absl::StrCat(file, " was saved behind 3 batches of an update that is not complete; where ",
+                                         "training is data parallel a run begins at a complete update"));
+  }));
+  ASSERT_TRUE(save(8));
+  EXPECT_TRUE(RunGroup(2, [&](int rank) { EXPECT_EQ(load_error(), ""); }));
+  std::filesystem::remove(file);
+}
+
+TEST(ProcessTraining, RefusesWhatAccumulationInProcessesCannotDo) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Setting setting = kSetting;
+    setting.micro_batches = 6;
+    Trained three(setting, 2);
+    EXPECT_EQ(three.model.status().message(),
+              "accumulation_steps is 3; where training is data parallel accepted are powers of two, so that any number "
+              "of processes adds gradients in one order");
+    Trained two(kOneEach, 2);
+    EXPECT_EQ(two.model.Train(1, GoodBatches(kImage, 3)).message(),
+              "an epoch has 3 batches, and 2 processes take 2 each an update");
+    EXPECT_EQ(two.model.LoadTrainStep(MakeBatch(kImage, 8, 0)).status().message(),
+              "LoadTrainStep: an update of 2 processes with 2 steps each runs two Programs, and one is accepted; give "
+              "accumulation_steps = 1, or one process");
+  }));
 }
 
 TEST(ProcessTraining, NamesWhatDiffersBetweenProcesses) {
@@ -181,7 +294,7 @@ TEST(ProcessTraining, NamesWhatDiffersBetweenProcesses) {
 void ExpectDifference(const std::function<void()>& change, const data::Dataset& rows, const std::string& difference) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
     if (rank == 1) change();
-    Trained trained(kSetting, 2);
+    Trained trained(kOneEach, 2);
     const absl::Status status = trained.model.Train(1, rank == 1 ? rows : Rows());
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_NE(status.message().find(difference), std::string::npos) << status;
@@ -217,7 +330,7 @@ TEST(ProcessTraining, NamesTheOptionByWhichProgramsDifferBeforeAStepHasRun) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
     ::setenv("MPC_DUMP_PROGRAMS", folder.c_str(), 1);
     if (rank == 1) MPC_EXPECT_OK(SetContext({.num_threads = 1, .allow_winograd = true}));
-    Trained trained(kSetting, 2);
+    Trained trained(kOneEach, 2);
     const absl::Status status = trained.model.Train(1, Rows());
     // Who comes first waits in the step, and hears of the other one's error.
     EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsUnavailable(status)) << status;
@@ -244,7 +357,7 @@ TEST(ProcessTraining, NamesTheOptionByWhichProgramsDifferBeforeAStepHasRun) {
 
 TEST(ProcessTraining, AnErrorOfOneProcessEndsTheOthersWithItsText) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained trained(kSetting, 2);
+    Trained trained(kOneEach, 2);
     LambdaCallback fails({.on_train_step_end = [&](RunContext& context) {
       if (context.global_step == 3) context.Fail(absl::DataLossError("the disk is full"));
     }});
@@ -265,7 +378,7 @@ TEST(ProcessTraining, AnErrorOfOneProcessEndsTheOthersWithItsText) {
 
 TEST(ProcessTraining, AnExceptionOfOneProcessEndsTheOthersWithItsText) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained trained(kSetting, 2);
+    Trained trained(kOneEach, 2);
     LambdaCallback throws({.on_train_step_end = [&](RunContext& context) {
       if (context.global_step == 3) throw std::runtime_error("no more paper");
     }});
@@ -284,7 +397,7 @@ TEST(ProcessTraining, AnExceptionOfOneProcessEndsTheOthersWithItsText) {
 TEST(ProcessTraining, ASignalOfOneProcessStopsAllAtTheSameStep) {
   const std::string file = FilePath("checkpoint");
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained trained(kSetting, 2);
+    Trained trained(kOneEach, 2);
     /// Signals rank 1 in its fifth step.
     class Signaller : public Callback {
      public:
@@ -303,7 +416,7 @@ TEST(ProcessTraining, ASignalOfOneProcessStopsAllAtTheSameStep) {
     EXPECT_EQ(trained.model.global_step(), 5);
   }));
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained resumed(kSetting, 2);
+    Trained resumed(kOneEach, 2);
     MPC_EXPECT_OK(resumed.model.LoadCheckpoint(file).status());
     EXPECT_EQ(resumed.model.global_step(), 5);
   }));
@@ -312,7 +425,7 @@ TEST(ProcessTraining, ASignalOfOneProcessStopsAllAtTheSameStep) {
 
 TEST(ProcessTraining, RefusesAnEpochWithFewerBatchesThanProcesses) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained trained(kSetting, 2);
+    Trained trained(kOneEach, 2);
     const absl::Status status = trained.model.Train(1, GoodBatches(kImage, 1));
     EXPECT_EQ(status.message(), "an epoch has 1 batches, and 2 processes take one each a step");
   }));
@@ -321,7 +434,7 @@ TEST(ProcessTraining, RefusesAnEpochWithFewerBatchesThanProcesses) {
 /// Rank 0 alone has callbacks: what they ask for ends the run in all processes.
 TEST(ProcessTraining, AStopOfRankZeroEndsTheRunOfAll) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained trained(kSetting, 2);
+    Trained trained(kOneEach, 2);
     LambdaCallback stop({.on_train_step_end = [&](RunContext& context) {
       EXPECT_EQ(rank, 0);
       if (context.global_step == 5) context.RequestStop();
@@ -333,7 +446,7 @@ TEST(ProcessTraining, AStopOfRankZeroEndsTheRunOfAll) {
 
 TEST(ProcessTraining, WhatRankZeroMeasuresNeedsNoOtherProcess) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained trained(kSetting, 2);
+    Trained trained(kOneEach, 2);
     PrecisionProfiler profiler(trained.model, {.low = DType::kF16});
     MPC_EXPECT_OK(trained.model.Train(1, Rows(), {profiler}));
     EXPECT_EQ(profiler.profile().empty(), rank != 0);
@@ -343,7 +456,7 @@ TEST(ProcessTraining, WhatRankZeroMeasuresNeedsNoOtherProcess) {
 TEST(ProcessTraining, AProcessThatIsKilledEndsTheOthersWithItsRank) {
   EXPECT_TRUE(RunGroup(2,
                        [&](int rank) {
-                         Trained trained(kSetting, 2);
+                         Trained trained(kOneEach, 2);
                          LambdaCallback end({.on_train_step_end = [&](RunContext& context) {
                            if (context.global_step == 3) ::raise(SIGKILL);
                          }});

@@ -101,8 +101,8 @@ int MainOfDcgan(const TrainOptions& options) {
 
 distributed::Transport TransportOf(const TrainOptions& options) {
   if (options.transport == "shared") return distributed::Transport::kShared;
-  if (options.transport == "mpi") return distributed::Transport::kMpi;
-  return options.transport == "nccl" ? distributed::Transport::kNccl : distributed::Transport::kAuto;
+  if (options.transport == "nccl") return distributed::Transport::kNccl;
+  return options.transport == "mpi" ? distributed::Transport::kMpi : distributed::Transport::kAuto;
 }
 
 /// Joins the processes that a launcher has started. Rank 0 alone prints and writes files. Threads are shared by the

@@ -25,8 +25,6 @@
 namespace mpc::tools {
 namespace {
 
-constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
-
 /// As the flags give them, before they are checked against each other.
 struct Given {
   std::string data;
@@ -115,7 +113,8 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                &options.drop_remainder);
   flags.Integer("shift", 0, 16,
                 "Moves training images at random by up to N pixels. Default: 2 for digits, 0 for mnist.", &given.shift);
-  flags.Integer("accumulation", 1, 1 << 20, "Batches whose gradients' mean makes one step.", &options.accumulation);
+  flags.Integer("accumulation", 1, 1 << 20, "Batches whose gradients' mean makes one step: those of each process.",
+                &options.accumulation);
   flags.Choice("optimizer",
                {"momentum", "sgd", "adam", "adamw", "torch-adamw", "rmsprop", "lion", "adagrad", "lamb", "lars"},
                "adamw is AdamWeightDecay, torch-adamw is AdamW, with bias correction; lars is LARS around Momentum.\n"
@@ -227,7 +226,8 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
       &options.distributed);
   flags.Choice("transport", {"shared", "mpi", "nccl"},
                "What carries numbers between these processes. shared: memory of one machine; mpi: Open MPI, whose\n"
-               "mpirun has started them; nccl: NCCL, between GPUs. Default: shared on one machine, else mpi.",
+               "mpirun has started them; nccl: GPUs, with the default beside it for all else. Default: shared on one\n"
+               "machine, else mpi.",
                &options.transport);
   LimitFlags(flags);
   return flags;
@@ -406,7 +406,11 @@ bool SavesToFolder(const TrainOptions& options) {
 std::int64_t TotalSteps(const TrainOptions& options) {
   const std::int64_t epochs = std::max<std::int64_t>(options.epochs, 1);
   if (epochs > kNoLimit / options.steps) return kNoLimit;
-  return std::max<std::int64_t>(epochs * (options.steps / options.ranks) / options.accumulation, 1);
+  // Where processes train together, an epoch has complete steps alone.
+  const std::int64_t of_all = options.ranks * options.accumulation;
+  const std::int64_t steps =
+      options.distributed ? epochs * (options.steps / of_all) : epochs * options.steps / options.accumulation;
+  return std::max<std::int64_t>(steps, 1);
 }
 
 absl::Status SetRanks(std::int64_t ranks, TrainOptions& options) {

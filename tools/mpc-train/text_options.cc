@@ -1,7 +1,6 @@
 #include "tools/mpc-train/text_options.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "models/gpt2.h"
@@ -10,7 +9,6 @@
 namespace mpc::tools {
 namespace {
 
-constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostOfASize = 1 << 20;
 
 /// Trains on a processor in about a minute.

@@ -145,8 +145,9 @@ absl::StatusOr<std::int64_t> Training::StepsToTrain() const {
   if (options_.data == kText) return TotalSteps(options_);
   const absl::StatusOr<std::int64_t> batches = train_data_.size();
   if (!batches.ok()) return batches.status();
-  // What is left of an epoch's batches makes no step of several processes.
-  const std::int64_t batches_of_rank = *batches / distributed::GetRankSize();
+  // Where processes train together, what is left of an epoch's batches makes no step. Elsewhere it goes on in the next.
+  const std::int64_t of_update = options_.accumulation * distributed::GetRankSize();
+  const std::int64_t batches_of_rank = options_.distributed ? *batches / of_update * options_.accumulation : *batches;
   const double all = static_cast<double>(options_.epochs) * static_cast<double>(batches_of_rank);
   if (all > static_cast<double>(kMostSteps)) return kMostSteps;
   const std::int64_t steps = options_.epochs * batches_of_rank / options_.accumulation;

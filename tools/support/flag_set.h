@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@
 #include "tools/support/option_flag.h"
 
 namespace mpc::tools {
+
+/// The maximum of a flag that has none.
+inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 /// A whole number in [minimum, maximum]; "true" or "false". Errors (INVALID_ARGUMENT): the text and what is accepted.
 absl::StatusOr<std::int64_t> ParseInteger(const std::string& value, std::int64_t minimum, std::int64_t maximum);

@@ -68,10 +68,18 @@ absl::Status MpiCommunicator::AllReduce(absl::Span<const ReducedPart> parts) {
 }
 
 absl::Status MpiCommunicator::AllReduceInAnyOrder(absl::Span<const ReducedPart> parts) {
-  if (!MpiAllReduce::Takes(parts)) return AllReduce(parts);
+  // The maximum of a check travels with sums of gradients. Reduced apart, it leaves them to MPI.
+  const auto is_sum = [](const ReducedPart& part) { return part.reduction == Reduction::kSum; };
+  any_order_sums_.clear();
+  others_.clear();
+  for (const ReducedPart& part : parts) (is_sum(part) ? any_order_sums_ : others_).push_back(part);
+  if (!MpiAllReduce::Takes(any_order_sums_)) return AllReduce(parts);
+  if (!others_.empty()) {
+    if (absl::Status status = AllReduce(others_); !status.ok()) return status;
+  }
   return Call(Collective::kAllReduce, [&] {
-    absl::Status status = CheckAllReduce(parts, size());
-    return status.ok() ? own_sums_->Run(parts) : status;
+    absl::Status status = CheckAllReduce(any_order_sums_, size());
+    return status.ok() ? own_sums_->Run(any_order_sums_) : status;
   });
 }
 

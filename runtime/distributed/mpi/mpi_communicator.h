@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,7 +21,7 @@
 namespace mpc::distributed {
 
 /// Sums of AllReduce are those of the tree over ranks, and not MPI_Allreduce's, whose order is MPI's own. Those of
-/// AllReduceInAnyOrder are MPI's, where a message is a sum of one floating type. It has no thread.
+/// AllReduceInAnyOrder are MPI's, where all sums of a message have one floating type. It has no thread.
 class MpiCommunicator final : public Communicator {
  public:
   /// OpenMpiCommunicator inside libmpc_mpi.so.
@@ -54,6 +55,7 @@ class MpiCommunicator final : public Communicator {
   std::unique_ptr<MpiExchange> exchange_;
   std::unique_ptr<TreeCollectives> collectives_;
   std::unique_ptr<MpiAllReduce> own_sums_;
+  std::vector<ReducedPart> any_order_sums_, others_;  ///< parts of a message, whose memory is used again
   absl::Status error_;
   bool failed_ = false;
 };

@@ -199,12 +199,11 @@ absl::Status MpiExchange::Look(int peer, Clock::duration waited) const {
 
 absl::Status MpiExchange::LookForLoss() const {
   if (absl::Status status = CheckThread(); !status.ok()) return status;
-  if (on_wait_) {
-    if (absl::Status status = on_wait_(kStepOfDevice); !status.ok()) return status;
-  }
   if (absl::Status status = LookForFailure(MPI_ANY_SOURCE); !status.ok()) return status;
   int from = 0;
-  if (!HasMessage(communicator_, MPI_ANY_SOURCE, kLeft, &from)) return absl::OkStatus();
+  if (!HasMessage(communicator_, MPI_ANY_SOURCE, kLeft, &from)) {
+    return on_wait_ ? on_wait_(kWaitOfDevice) : absl::OkStatus();
+  }
   return absl::UnavailableError(absl::StrCat("transport \"mpi\": rank ", from, " has left the group"));
 }
 

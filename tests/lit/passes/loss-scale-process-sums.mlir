@@ -32,8 +32,8 @@ func.func private @f(tensor<4xf32>, tensor<3xf32>, tensor<4xf32>) -> tensor<f32>
 // LOW: %[[G:.*]]:3 = mpc.value_and_grad @f
 // LOW: %[[SHARE:.*]] = mpc.mul_scalar %[[G]]#1 {value = 5.000000e-01
 // LOW-NEXT: %[[TERM:.*]] = mpc.cast %[[SHARE]] : (tensor<4xf32>) -> tensor<4xf16>
-// LOW-NEXT: %[[SUM:.*]] = mpc.all_reduce %[[TERM]] {processes = 2{{.*}} : tensor<4xf16>
-// LOW-NEXT: %[[WIDE:.*]] = mpc.cast %[[SUM]] : (tensor<4xf16>) -> tensor<4xf32>
+// LOW-NEXT: %[[TOTAL:.*]] = mpc.all_reduce %[[TERM]] {processes = 2{{.*}} : tensor<4xf16>
+// LOW-NEXT: %[[WIDE:.*]] = mpc.cast %[[TOTAL]] : (tensor<4xf16>) -> tensor<4xf32>
 // LOW-NEXT: %[[MEAN:.*]] = mpc.unscale %[[WIDE]], %[[SCALE:.*]] :
 // LOW: %{{.*}}, %[[BAD_SUM:.*]] = mpc.all_finite %[[SCALE]], %{{.*}}, %[[WIDE]], %{{.*}} :
 // LOW: mpc.all_finite %[[SCALE]], %[[G]]#0,

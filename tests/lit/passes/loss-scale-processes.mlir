@@ -112,7 +112,7 @@ func.func private @synchronized(%w: tensor<4xf32>, %x: tensor<4xf32>)
 // CHECK-DAG: mpc.batch_norm_running_update %{{.*}}, %{{.*}}, %[[G]]#1, %[[G]]#2 {count = 8
 // CHECK-DAG: %[[OWN:.*]] = mpc.all_gather %[[G]]#3 {processes = 2
 // CHECK-DAG: %[[EQUAL:.*]] = mpc.all_gather %[[G]]#1 {processes = 2
-// CHECK-DAG: mpc.batch_norm_running_update %{{.*}}, %{{.*}}, %[[EQUAL]], %[[OWN]] {batches = 2 : i64, count = 8
+// CHECK-DAG: mpc.batch_norm_running_update %{{.*}}, %{{.*}}, %[[EQUAL]], %[[OWN]] {batches = 2, count = 8
 func.func @equal_statistics(
     %w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
     %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity", of = "w">},
