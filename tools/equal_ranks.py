@@ -53,9 +53,11 @@ def main():
                         help=f"of {','.join(DATA)}; default: all")
     parser.add_argument("--ranks", type=lambda text: [int(number) for number in text.split(",")], default=[2, 4],
                         help="numbers of processes that are compared with one: 2, 4; default: both")
+    parser.add_argument("--transports", type=lambda text: text.split(","), default=[],
+                        help="default: shared, and with --mpirun mpi")
     parser.add_argument("--micro-batches", type=int, default=4, help="of an update; default: 4")
     arguments = parser.parse_args()
-    transports = ["shared"] + (["mpi"] if arguments.mpirun else [])
+    transports = arguments.transports or ["shared"] + (["mpi"] if arguments.mpirun else [])
     same = True
     with tempfile.TemporaryDirectory() as name:
         path = pathlib.Path(name, "state.safetensors")
