@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 TOLERANCE = 1e-4
-NETWORKS = ["lenet5:64", "bnnet:64", "gpt2-tiny:16"]
+NETWORKS = ["lenet5:64", "gpt2-tiny:16"]
 
 
 def parse():
