@@ -18,18 +18,18 @@ namespace {
 using reference::Rounding;
 using reference::Tensor;
 
-/// `body` computes %loss of %x, [3, 2], and %weight. PROCESSES is their number. The results are the loss and dx.
+/// `body` computes %loss of %x, [4, 2], and %weight. PROCESSES is their number. The results are the loss and dx.
 std::string StepOf(const std::string& body, const std::string& weight, int processes) {
   return absl::StrReplaceAll(absl::StrCat(R"(
-      func.func private @loss(%x: tensor<3x2xf32>, %weight: WEIGHT) -> tensor<f32> {)",
+      func.func private @loss(%x: tensor<4x2xf32>, %weight: WEIGHT) -> tensor<f32> {)",
                                           body, R"(
         return %loss : tensor<f32>
       }
-      func.func @main(%x: tensor<3x2xf32>, %weight: WEIGHT) -> (tensor<f32>, tensor<3x2xf32>) {
+      func.func @main(%x: tensor<4x2xf32>, %weight: WEIGHT) -> (tensor<f32>, tensor<4x2xf32>) {
         %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
         %loss, %dx = mpc.value_and_grad @loss(%x, %weight) seed(%one) {wrt = array<i64: 0>}
-            : (tensor<3x2xf32>, WEIGHT, tensor<f32>) -> (tensor<f32>, tensor<3x2xf32>)
-        return %loss, %dx : tensor<f32>, tensor<3x2xf32>
+            : (tensor<4x2xf32>, WEIGHT, tensor<f32>) -> (tensor<f32>, tensor<4x2xf32>)
+        return %loss, %dx : tensor<f32>, tensor<4x2xf32>
       })"),
                              {{"WEIGHT", weight}, {"PROCESSES", absl::StrCat(processes)}});
 }
@@ -40,8 +40,8 @@ constexpr char kSynchronizedNorm[] = R"(
         %zero = mpc.constant {value = dense<0.0> : tensor<2xf32>} : () -> tensor<2xf32>
         %gamma = mpc.constant {value = dense<[0.75, -1.5]> : tensor<2xf32>} : () -> tensor<2xf32>
         %normal, %own_mean, %own_variance, %inv = mpc.batch_norm_train %x, %one, %zero
-            : (tensor<3x2xf32>, tensor<2xf32>, tensor<2xf32>)
-            -> (tensor<3x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>)
+            : (tensor<4x2xf32>, tensor<2xf32>, tensor<2xf32>)
+            -> (tensor<4x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>)
         %own = mpc.concat %own_mean, %own_variance : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
         %all = mpc.all_gather %own {processes = PROCESSES} : (tensor<4xf32>) -> tensor<PROCESSESx4xf32>
         %means, %variances = mpc.split %all {axis = 1, sizes = [2, 2]}
@@ -52,9 +52,9 @@ constexpr char kSynchronizedNorm[] = R"(
         %spread = mpc.add %variances, %square : tensor<PROCESSESx2xf32>
         %variance = mpc.reduce_mean %spread {axes = [0]} : (tensor<PROCESSESx2xf32>) -> tensor<2xf32>
         %y = mpc.batch_norm_infer %x, %gamma, %gamma, %mean, %variance
-            : (tensor<3x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<3x2xf32>
-        %weighted = mpc.mul %y, %weight : tensor<3x2xf32>
-        %loss = mpc.reduce_sum %weighted {axes = []} : (tensor<3x2xf32>) -> tensor<f32>)";
+            : (tensor<4x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<4x2xf32>
+        %weighted = mpc.mul %y, %weight : tensor<4x2xf32>
+        %loss = mpc.reduce_sum %weighted {axes = []} : (tensor<4x2xf32>) -> tensor<f32>)";
 
 /// The norm of a whole batch, in one process.
 constexpr char kWholeNorm[] = R"(
@@ -76,16 +76,16 @@ constexpr char kWholeNorm[] = R"(
 
 /// The square keeps a derivative from being a constant.
 constexpr char kGathered[] = R"(
-        %all = mpc.all_gather %x {processes = PROCESSES} : (tensor<3x2xf32>) -> tensor<PROCESSESx3x2xf32>
-        %square = mpc.square %all : tensor<PROCESSESx3x2xf32>
-        %weighted = mpc.mul %square, %weight : tensor<PROCESSESx3x2xf32>
-        %loss = mpc.reduce_sum %weighted {axes = []} : (tensor<PROCESSESx3x2xf32>) -> tensor<f32>)";
+        %all = mpc.all_gather %x {processes = PROCESSES} : (tensor<4x2xf32>) -> tensor<PROCESSESx4x2xf32>
+        %square = mpc.square %all : tensor<PROCESSESx4x2xf32>
+        %weighted = mpc.mul %square, %weight : tensor<PROCESSESx4x2xf32>
+        %loss = mpc.reduce_sum %weighted {axes = []} : (tensor<PROCESSESx4x2xf32>) -> tensor<f32>)";
 
 constexpr char kSummed[] = R"(
-        %all = mpc.all_reduce %x {processes = PROCESSES} : tensor<3x2xf32>
-        %square = mpc.square %all : tensor<3x2xf32>
-        %weighted = mpc.mul %square, %weight : tensor<3x2xf32>
-        %loss = mpc.reduce_sum %weighted {axes = []} : (tensor<3x2xf32>) -> tensor<f32>)";
+        %all = mpc.all_reduce %x {processes = PROCESSES} : tensor<4x2xf32>
+        %square = mpc.square %all : tensor<4x2xf32>
+        %weighted = mpc.mul %square, %weight : tensor<4x2xf32>
+        %loss = mpc.reduce_sum %weighted {axes = []} : (tensor<4x2xf32>) -> tensor<f32>)";
 
 Tensor Drawn(std::mt19937& random, const Shape& shape) {
   Tensor tensor{{DType::kF32, shape}, {}};
@@ -112,7 +112,7 @@ class ProcessGradients : public testing::TestWithParam<int> {
 
   Inputs Draw(const Shape& weight) {
     Inputs inputs;
-    for (int rank = 0; rank < GetParam(); ++rank) inputs.push_back({Drawn(random_, {3, 2}), Drawn(random_, weight)});
+    for (int rank = 0; rank < GetParam(); ++rank) inputs.push_back({Drawn(random_, {4, 2}), Drawn(random_, weight)});
     return inputs;
   }
 
@@ -149,35 +149,35 @@ class ProcessGradients : public testing::TestWithParam<int> {
 };
 
 TEST_P(ProcessGradients, OfAGatherAreThoseOfAllLosses) {
-  const std::string weight = absl::StrCat("tensor<", GetParam(), "x3x2xf32>");
+  const std::string weight = absl::StrCat("tensor<", GetParam(), "x4x2xf32>");
   ASSERT_NO_FATAL_FAILURE(Differentiate(StepOf(kGathered, weight, GetParam())));
-  ExpectGradientOfAllLosses(Draw({GetParam(), 3, 2}));
+  ExpectGradientOfAllLosses(Draw({GetParam(), 4, 2}));
 }
 
 TEST_P(ProcessGradients, OfASumAreThoseOfAllLosses) {
-  ASSERT_NO_FATAL_FAILURE(Differentiate(StepOf(kSummed, "tensor<3x2xf32>", GetParam())));
-  ExpectGradientOfAllLosses(Draw({3, 2}));
+  ASSERT_NO_FATAL_FAILURE(Differentiate(StepOf(kSummed, "tensor<4x2xf32>", GetParam())));
+  ExpectGradientOfAllLosses(Draw({4, 2}));
 }
 
 TEST_P(ProcessGradients, OfASynchronizedNormAreThoseOfAllLosses) {
-  ASSERT_NO_FATAL_FAILURE(Differentiate(StepOf(kSynchronizedNorm, "tensor<3x2xf32>", GetParam())));
-  ExpectGradientOfAllLosses(Draw({3, 2}));
+  ASSERT_NO_FATAL_FAILURE(Differentiate(StepOf(kSynchronizedNorm, "tensor<4x2xf32>", GetParam())));
+  ExpectGradientOfAllLosses(Draw({4, 2}));
 }
 
-/// In f64 both are the same but for roundings.
+/// In f64 both are the same but for roundings: shares of 4 rows are exact f32 constants.
 TEST_P(ProcessGradients, OfASynchronizedNormAreThoseOfTheWholeBatch) {
-  ASSERT_NO_FATAL_FAILURE(Differentiate(StepOf(kSynchronizedNorm, "tensor<3x2xf32>", GetParam())));
-  const Inputs inputs = Draw({3, 2});
+  ASSERT_NO_FATAL_FAILURE(Differentiate(StepOf(kSynchronizedNorm, "tensor<4x2xf32>", GetParam())));
+  const Inputs inputs = Draw({4, 2});
   const auto results = Run(inputs);
   ASSERT_EQ(results.size(), inputs.size());
 
-  Inputs whole = {{{{DType::kF32, {3 * GetParam(), 2}}, {}}, {{DType::kF32, {3 * GetParam(), 2}}, {}}}};
+  Inputs whole = {{{{DType::kF32, {4 * GetParam(), 2}}, {}}, {{DType::kF32, {4 * GetParam(), 2}}, {}}}};
   for (const std::vector<Tensor>& of_process : inputs) {
     for (std::size_t i : {0, 1}) {
       whole[0][i].values.insert(whole[0][i].values.end(), of_process[i].values.begin(), of_process[i].values.end());
     }
   }
-  ASSERT_NO_FATAL_FAILURE(Differentiate(absl::StrReplaceAll(kWholeNorm, {{"ROWS", absl::StrCat(3 * GetParam())}})));
+  ASSERT_NO_FATAL_FAILURE(Differentiate(absl::StrReplaceAll(kWholeNorm, {{"ROWS", absl::StrCat(4 * GetParam())}})));
   const auto expected = Run(whole);
   ASSERT_EQ(expected.size(), 1U);
 
