@@ -101,7 +101,8 @@ template <typename Options, typename Visitor> void visitOptions(Options &given, 
   visit(OptionInfo{"gradients_mean", OfPasses,
                    "Divides the sum of gradients over processes by their number. Default true."},
         given.gradients_mean);
-  visit(OptionInfo{"communication_dtype", OfPasses, "What processes add gradients in: f32, f16 or bf16. Default f32."},
+  visit(OptionInfo{"communication_dtype", OfPasses,
+                   "What micro-steps and processes add gradients in: f32, f16 or bf16. Default f32."},
         given.communication_dtype);
   visit(
       OptionInfo{"bucket_mib", OfPasses,

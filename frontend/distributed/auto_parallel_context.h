@@ -34,12 +34,12 @@ enum class LossWeight : std::uint8_t {
 /// gradients: N ranks update by N times the mean.
 ///
 /// `communication_dtype` is f32, f16 or bf16. Of a low type the scaled gradients are rounded to it, and so is each
-/// addition, whichever transport carries it. f16 needs loss scaling. One process does not round so: a low type with
-/// `accumulation_steps` is an error of Train.
+/// addition, whichever transport carries it. One process that accumulates rounds in the same way. f16 needs loss
+/// scaling.
 struct AutoParallelOptions {
   ParallelMode parallel_mode = ParallelMode::kStandAlone;
   bool gradients_mean = true;               ///< divides the sum of gradients by the number of ranks
-  DType communication_dtype = DType::kF32;  ///< the type in which ranks add gradients
+  DType communication_dtype = DType::kF32;  ///< the type in which gradients are added
   GradientReduction reduction = GradientReduction::kOrdered;
   LossWeight loss_weight = LossWeight::kRows;
   /// MiB of gradients that travel as one message, 0 to 1048576. 0: every gradient is a message of its own. It has to be

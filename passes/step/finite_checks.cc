@@ -5,7 +5,7 @@
 //   %l, %dw = mpc.value_and_grad @loss(%w, %x) seed(%scale) {wrt = array<i64: 0>} : ...
 //   %finite, %first_bad = mpc.all_finite %scale, %l, %dw : ...
 //
-// Sums over processes that may overflow get a check of their own, which has no loss:
+// Sums over micro-steps and processes that may overflow get a check of their own, which has no loss:
 //   %finite_sum, %first_bad_sum = mpc.all_finite %one, %zero, %sum : ...
 //   %first_bad_of_both = mpc.merge_checks %first_bad, %first_bad_sum : tensor<i32>
 //   %finite_both = mpc.equal %first_bad_of_both, %none : ...
@@ -45,9 +45,12 @@ void FiniteChecks::addCheckOfSums(unsigned request, ArrayRef<Value> sums, bool a
   SmallVector<Value> checked{areScaled ? scalers.scaleOf(request) : number(1), number(0)};
   llvm::append_range(checked, sums);
   auto check = AllFiniteOp::create(builder, edit.loc, TypeRange{flag, position}, checked);
-  ValueRange both{findings[request].firstBad, check.getFirstBad()};
-  Value firstBad = MergeChecksOp::create(builder, edit.loc, position, both);
-  findings[request] = {EqualOp::create(builder, edit.loc, flag, firstBad, edit.constant(-1)), firstBad};
+  Value none = edit.constant(-1), found = check.getFirstBad();
+  // Before the last micro-step a sum may be that of an earlier update.
+  if (Value last = microSteps.getLast())
+    found = SelectOp::create(builder, edit.loc, position, last, found, none);
+  Value firstBad = MergeChecksOp::create(builder, edit.loc, position, ValueRange{findings[request].firstBad, found});
+  findings[request] = {EqualOp::create(builder, edit.loc, flag, firstBad, none), firstBad};
 }
 
 Operation *FiniteChecks::endOf(unsigned request) const {

@@ -13,9 +13,9 @@ public:
 
   /// Makes the scale of each request its seed, and checks it.
   void addChecks();
-  /// Lets the finding of \p request hold where \p sums of its gradients over processes are finite, too. \p areScaled:
-  /// by the scale of the request. All processes have the same sums, so that they find the same. The builder stands
-  /// behind the sums.
+  /// Lets the finding of \p request hold where \p sums of its gradients are finite, too: those over all micro-steps and
+  /// processes. \p areScaled: by the scale of the request. All processes have the same sums, so that they find the
+  /// same. The builder stands behind the sums.
   void addCheckOfSums(unsigned request, llvm::ArrayRef<mlir::Value> sums, bool areScaled);
 
   llvm::ArrayRef<AllFiniteOp> getChecks() const { return checks; }

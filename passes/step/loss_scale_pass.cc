@@ -66,11 +66,9 @@ private:
     if (communicationDtype != "f32" && communicationDtype != "f16" && communicationDtype != "bf16")
       return getOperation().emitError() << "unknown communication-dtype '" << communicationDtype
                                         << "'; choose f32, f16 or bf16";
-    if (communicationDtype != "f32" && accumulationSteps > 1)
-      return getOperation().emitError() << "communication-dtype=" << communicationDtype
-                                        << " rounds sums over processes, and accumulation-steps="
-                                        << int64_t(accumulationSteps)
-                                        << " adds in f32: choose f32, or one micro-step in each process";
+    if (communicationDtype != "f32" && !llvm::isPowerOf2_64(uint64_t(accumulationSteps)))
+      return getOperation().emitError() << "accumulation-steps must be a power of two where communication-dtype is "
+                                        << communicationDtype << ", got " << int64_t(accumulationSteps);
     if (processes > 1 && !llvm::isPowerOf2_64(uint64_t(accumulationSteps)))
       return getOperation().emitError() << "accumulation-steps must be a power of two where processes is "
                                         << int64_t(processes) << ", got " << int64_t(accumulationSteps);
@@ -127,7 +125,8 @@ private:
 
   // Nothing would skip the update of a sum that has overflowed.
   LogicalResult checkLowSum(func::FuncOp function, const ProcessMean &sharing, bool isChecked) {
-    if (isChecked || !sharing.addsLow() || communicationDtype != "f16")
+    bool adds = accumulationSteps > 1 || !sharing.isAlone();
+    if (isChecked || !adds || communicationDtype != "f16")
       return success();
     return function.emitError() << "'" << function.getName()
                                 << "' has no loss scale: an f16 sum of its gradients may overflow, and no check would"

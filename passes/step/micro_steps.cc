@@ -21,6 +21,10 @@
 //   %agreed = ... mpc.all_reduce_max ... {processes = 2} : ...
 //   %sum_so_far = mpc.accumulate_gradient %sum_before, %u, %micro_step {count = 4} : ...
 //   %mean = mpc.all_reduce %sum_so_far {processes = 2} : ...
+//
+// With communication-dtype=f16 the scaled gradients are added. Each share of them and each sum is rounded.
+//   %low = mpc.cast %sum_so_far : (tensor<4xf32>) -> tensor<4xf16>
+//   %rounded = mpc.cast %low : (tensor<4xf16>) -> tensor<4xf32>
 #include "passes/step/micro_steps.h"
 
 #include "compiler/dialect/accumulation_levels.h"
@@ -81,6 +85,16 @@ Value MicroSteps::meanSoFar(unsigned request, unsigned position, Value term) {
   return sum.getType() == term.getType() ? sum : CastOp::create(edit.builder, edit.loc, term.getType(), sum).getY();
 }
 
+// The share is rounded as where it is exchanged. The divisor is a power of two, so both products are exact.
+Value MicroSteps::withRoundedShare(Value term, int64_t divisor) {
+  Type wide = cast<RankedTensorType>(term.getType()).clone(edit.builder.getF32Type());
+  if (term.getType() != wide)
+    term = CastOp::create(edit.builder, edit.loc, wide, term);
+  Value share = MulScalarOp::create(edit.builder, edit.loc, wide, term, APFloat(1.0f / float(divisor)));
+  Value rounded = processes.rounded(edit.builder, edit.loc, share);
+  return MulScalarOp::create(edit.builder, edit.loc, wide, rounded, APFloat(float(divisor)));
+}
+
 // A chain of levels, each of which holds the sum of twice as many micro-steps as the one below. The micro-steps of a
 // process are a subtree of the update's, so that its own levels are the lowest of them.
 Value MicroSteps::sumSoFar(unsigned request, unsigned position, Value term) {
@@ -89,12 +103,15 @@ Value MicroSteps::sumSoFar(unsigned request, unsigned position, Value term) {
   if (llvm::any_of(accumulators, [&](const Accumulator &other) { return other.name == name; }))
     name += ".loss" + std::to_string(request);
   StringRef of = stateName(stateBefore(edit.getRequests()[request].differentiatedBy[position]));
-  Value sum = term;
+  // Where processes do not divide, each of them adds a mean of its own micro-steps.
+  int64_t divisor = processes.divides() ? batchesOfUpdate() : count;
+  Value sum = addsLow() ? withRoundedShare(term, divisor) : term;
   for (int64_t level = 0; level < accumulationLevels(count); ++level) {
     std::string levelName = level == 0 ? name : name + ".level" + std::to_string(level);
     Value before = edit.addArgument(wide, Role::kAccumulator, levelName, of);
     sum = AccumulateGradientOp::create(edit.builder, edit.loc, wide, before, sum, number, /*predicate=*/Value(),
-                                       uint64_t(processes.divides() ? batchesOfUpdate() : count), uint64_t(level));
+                                       uint64_t(divisor), uint64_t(level));
+    sum = processes.rounded(edit.builder, edit.loc, sum);
     accumulators.push_back({sum, levelName});
   }
   return sum;

@@ -32,6 +32,11 @@ public:
   bool updates() const { return reduces || processes.isAlone(); }
   /// Whether updates read a mean of gradients, over micro-steps or processes.
   bool takesMeans() const { return accumulates() || !processes.isAlone(); }
+  /// Whether gradients are rounded to a low type where they are added. They are added while they are scaled, so that
+  /// small ones stay.
+  bool addsLow() const { return takesMeans() && processes.addsLow(); }
+  /// Whether a sum of finite gradients may not be finite.
+  bool mayOverflow() const { return addsLow() || (!processes.isAlone() && !processes.divides()); }
   const ProcessMean &getProcesses() const { return processes; }
   /// The micro-batches of an update, in all processes.
   int64_t batchesOfUpdate() const { return count * processes.size(); }
@@ -51,7 +56,7 @@ public:
   Finding soFar(unsigned request, Finding found);
   /// In the last micro-step the mean of gradient \p position of \p request over all micro-steps and processes. Before
   /// it, a value that follows from the micro-steps so far. It is built where the builder stands. \p term is the
-  /// unscaled gradient, or the scaled one where processes add low. The result has the type of \p term.
+  /// unscaled gradient, or the scaled one where addsLow. The result has the type of \p term.
   mlir::Value meanSoFar(unsigned request, unsigned position, mlir::Value term);
   /// Of several processes: \p batch, a statistic of this micro-step that moves \p state, as those of all micro-batches.
   /// They are in the order of an update, along a first axis of batchesOfUpdate. Null where the function does not
@@ -73,6 +78,8 @@ private:
   };
 
   mlir::Value sumSoFar(unsigned request, unsigned position, mlir::Value term);
+  /// \p term such that its share of \p divisor micro-steps is rounded to the low type.
+  mlir::Value withRoundedShare(mlir::Value term, int64_t divisor);
 
   StepEdit &edit;
   int64_t count;

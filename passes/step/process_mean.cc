@@ -22,11 +22,13 @@
 //   %mean = mpc.cast %sum : (tensor<4xf16>) -> tensor<4xf32>
 #include "passes/step/process_mean.h"
 
+#include "compiler/dialect/tensor_values.h"
+
 using namespace mlir;
 
 namespace mpc {
 
-static Value castTo(OpBuilder &builder, Location loc, FloatType element, Value v) {
+static Value castTo(OpBuilder &builder, Location loc, Type element, Value v) {
   auto type = cast<RankedTensorType>(v.getType());
   if (type.getElementType() == element)
     return v;
@@ -38,23 +40,26 @@ static Value code(OpBuilder &builder, Location loc, int32_t number) {
   return ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, builder.getI32IntegerAttr(number)));
 }
 
+Value ProcessMean::rounded(OpBuilder &builder, Location loc, Value v) const {
+  if (!addsLow())
+    return v;
+  return castTo(builder, loc, elementOf(v), castTo(builder, loc, exchange.low, v));
+}
+
 Value ProcessMean::mean(OpBuilder &builder, Location loc, Value gradient) const {
   if (isAlone())
     return gradient;
-  auto given = cast<FloatType>(getElementTypeOrSelf(gradient.getType()));
-  FloatType wide = builder.getF32Type();
   Value share = gradient;
   if (exchange.divides) {
-    share = castTo(builder, loc, wide, gradient);
+    share = castTo(builder, loc, builder.getF32Type(), gradient);
     share = MulScalarOp::create(builder, loc, share.getType(), share, APFloat(1.0f / float(processes)));
   }
-  Value term = castTo(builder, loc, exchange.low ? exchange.low : wide, share);
-  Value total = sum(builder, loc, term);
-  return castTo(builder, loc, given, total);
+  return castTo(builder, loc, elementOf(gradient), sum(builder, loc, share));
 }
 
 Value ProcessMean::sum(OpBuilder &builder, Location loc, Value share) const {
-  return AllReduceOp::create(builder, loc, share.getType(), share, uint64_t(processes));
+  Value term = castTo(builder, loc, exchange.low ? exchange.low : builder.getF32Type(), share);
+  return AllReduceOp::create(builder, loc, term.getType(), term, uint64_t(processes));
 }
 
 Finding ProcessMean::agree(OpBuilder &builder, Location loc, Value firstBad) const {

@@ -27,16 +27,16 @@ public:
 
   int64_t size() const { return processes; }
   bool isAlone() const { return processes == 1; }
-  /// Whether the sum of gradients is divided by the number of those that were added.
+  /// Whether gradients are rounded to a low type where they are added, by one process too.
+  bool addsLow() const { return bool(exchange.low); }
+  /// Whether the sum over processes is divided by their number.
   bool divides() const { return exchange.divides; }
-  /// Whether gradients are rounded to a low type. They are added while they are scaled, so that small ones stay.
-  bool addsLow() const { return !isAlone() && exchange.low; }
-  /// Whether the sum of finite gradients may not be finite.
-  bool mayOverflow() const { return !isAlone() && (exchange.low || !exchange.divides); }
+  /// \p v, which is f32, rounded to the low type. It is \p v itself where f32 adds.
+  mlir::Value rounded(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value v) const;
   /// The mean over processes of \p gradient, of its type, where the builder stands; or the sum. The low type adds, or
   /// f32.
   mlir::Value mean(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value gradient) const;
-  /// The sum over processes of \p share, of its type, where the builder stands.
+  /// The sum over processes of \p share where the builder stands. It has the type that adds.
   mlir::Value sum(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value share) const;
   /// What all of several processes found, where the builder stands. Of several bad gradients the largest position
   /// stays, and any position goes before -2.

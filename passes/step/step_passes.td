@@ -50,7 +50,7 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     process has several. A sum of finite gradients may overflow, so it has a check of its own. `communication-dtype` is
     what gradients are rounded to before they are added, and what each addition rounds to. They are still scaled then,
     and the sum is unscaled. It is checked, too. Without a loss scale nothing is checked, and f16 is an error. Micro-steps
-    add in f32, so a low type with `accumulation-steps` > 1 is an error.
+    of one process are added in the same way, so that the bits are those of several processes.
 
     The function attribute `mpc.processes` says N.
 
@@ -80,7 +80,7 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     Option<"gradientsMean", "gradients-mean", "bool", "true",
            "Divide the sum of gradients over processes by their number">,
     Option<"communicationDtype", "communication-dtype", "std::string", "\"f32\"",
-           "What processes add gradients in: f32, f16 or bf16">];
+           "What micro-steps and processes add gradients in: f32, f16 or bf16">];
 }
 
 def VerifyLossScalePass : MpcPass<"mpc-verify-loss-scale", "::mlir::ModuleOp"> {

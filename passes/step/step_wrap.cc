@@ -73,8 +73,7 @@ private:
   // checked, where there are checks.
   void passOnGradients(const GradientRequest &asked, unsigned request) {
     Operation *check = options.scaled ? checks.getChecks()[request] : AllFiniteOp();
-    const ProcessMean &processes = microSteps.getProcesses();
-    bool checksSums = options.scaled && processes.mayOverflow();
+    bool checksSums = options.scaled && microSteps.mayOverflow() && microSteps.updates();
     SmallVector<Value> sums;
     edit.builder.setInsertionPointAfter(checks.endOf(request));
     for (auto [position, gradient] : llvm::enumerate(asked.gradients)) {
@@ -85,7 +84,7 @@ private:
       // A check counts the positions of all gradients.
       if (outside.empty() && !checksSums)
         continue;
-      bool unscalesSum = processes.addsLow();
+      bool unscalesSum = microSteps.addsLow();
       Value term = unscalesSum ? gradient : scalers.unscale(request, gradient);
       Value sum = microSteps.meanSoFar(request, position, term);
       sums.push_back(sum);
@@ -93,8 +92,8 @@ private:
       for (OpOperand *use : outside)
         use->set(seen);
     }
-    if (checksSums && microSteps.updates())
-      checks.addCheckOfSums(request, sums, /*areScaled=*/processes.addsLow());
+    if (checksSums)
+      checks.addCheckOfSums(request, sums, /*areScaled=*/microSteps.addsLow());
   }
 
   WrapOptions options;

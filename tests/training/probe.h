@@ -26,11 +26,15 @@ class SumLoss : public nn::LossBase {
 
 /// Trains a Probe with SGD at rate 1: a step with gradient g moves the weight by -g.
 struct ProbeTraining {
-  ProbeTraining(const Level& level, LossScaleChoice scale, std::int64_t size = 1, double optimizer_loss_scale = 1.0)
+  ProbeTraining(const Level& level, LossScaleChoice scale, std::int64_t size = 1, double optimizer_loss_scale = 1.0,
+                std::int64_t accumulation_steps = 1)
       : network(size),
         optimizer(network.TrainableParams(), {.learning_rate = 1.0, .loss_scale = optimizer_loss_scale}),
         model(network, loss, optimizer,
-              {.amp_level = level.level, .loss_scale_manager = scale, .amp_dtype = level.dtype}) {}
+              {.amp_level = level.level,
+               .loss_scale_manager = scale,
+               .amp_dtype = level.dtype,
+               .accumulation_steps = accumulation_steps}) {}
 
   /// One step whose gradient is `gradient`; `offset` is added to the loss.
   absl::Status Step(const std::vector<float>& gradient, float offset = 0.0f) {

@@ -33,27 +33,30 @@ float TreeOf(const std::array<float, kFour>& terms) {
   return add(add(terms[0], terms[1]), add(terms[2], terms[3]));
 }
 
-/// What a network with every kind of state becomes in `kFour` processes.
-Snapshot TrainConvNorm(const AutoParallelOptions& options, double learning_rate) {
+/// What a network with every kind of state becomes in processes with four micro-batches an update.
+Snapshot TrainConvNorm(const AutoParallelOptions& options, double learning_rate, int processes = kFour) {
   EXPECT_TRUE(RunGroup(
-      kFour,
+      processes,
       [&](int rank) {
         ConvNorm network;
         nn::SoftmaxCrossEntropyWithLogits loss;
         nn::SGD optimizer(network.TrainableParams(), {.learning_rate = learning_rate});
-        Model model(network, loss, optimizer, {.loss_scale_manager = StartingAt(1024)});
+        Model model(network, loss, optimizer,
+                    {.loss_scale_manager = StartingAt(1024), .accumulation_steps = kFour / processes});
         std::vector<data::Row> batches;
         for (std::int64_t i = 0; i < 16; ++i) batches.push_back(MakeBatch({2, 6, 6}, 8, i));
         batches[9] = WithBadValue(batches[9], kInfinity);
         MPC_EXPECT_OK(model.Train(2, Batches(std::move(batches))));
         EXPECT_EQ(model.skipped_steps(), 2);
         Snapshot state = StateOf(model);
-        std::erase_if(state, [](const auto& entry) { return entry.first.find("learning_rate") != std::string::npos; });
+        std::erase_if(state, [](const auto& entry) {
+          return entry.first.find("learning_rate") != std::string::npos || entry.first.starts_with("accumulator.");
+        });
         Write(FilePath(absl::StrCat(rank)), state);
       },
       /*killed=*/{}, options));
   Snapshot first = Read(FilePath("0"));
-  for (int rank = 1; rank < kFour; ++rank) {
+  for (int rank = 1; rank < processes; ++rank) {
     EXPECT_EQ(Differences(first, Read(FilePath(absl::StrCat(rank)))), std::vector<std::string>{}) << rank;
   }
   return first;
@@ -88,6 +91,32 @@ TEST(ProcessOptions, ALowTypeRoundsScaledGradientsAtEveryAddition) {
                          },
                          /*killed=*/{}, {.communication_dtype = dtype}));
   }
+}
+
+TEST(ProcessOptions, ALowTypeHasTheBitsOfOneProcessThatAccumulates) {
+  const Snapshot wide = TrainConvNorm({}, 0.25);
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    const AutoParallelOptions options = {.communication_dtype = dtype};
+    const Snapshot alone = TrainConvNorm(options, 0.25, 1);
+    EXPECT_NE(Differences(wide, alone), std::vector<std::string>{});
+    for (const int processes : {2, 4}) {
+      EXPECT_EQ(Differences(alone, TrainConvNorm(options, 0.25, processes)), std::vector<std::string>{}) << processes;
+    }
+  }
+}
+
+/// The sums that overflow are those of one process.
+TEST(ProcessOptions, ALowSumOfMicroBatchesThatOverflowsSkipsTheUpdate) {
+  EXPECT_TRUE(RunGroup(1,
+                       [](int) {
+                         ProbeTraining training(kF32Level, StartingAt(1), 1, 1.0, /*accumulation_steps=*/2);
+                         MPC_EXPECT_OK(UpdateBy(training, {100000, 100000}));
+                         EXPECT_EQ(training.Weight(), std::vector<float>{0.0f});
+                         EXPECT_EQ(training.model.skipped_steps(), 1);
+                         MPC_EXPECT_OK(UpdateBy(training, {1, 1}));
+                         EXPECT_EQ(training.Weight(), std::vector<float>{-1.0f});
+                       },
+                       /*killed=*/{}, {.communication_dtype = DType::kF16}));
 }
 
 /// A gradient that f16 cannot hold stays where it is scaled.

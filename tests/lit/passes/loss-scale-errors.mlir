@@ -10,14 +10,14 @@
 // RUN: not mpc-opt %S/Inputs/traced_scaler.mlir --mpc-loss-scale="processes=2 accumulation-steps=2" 2>&1 | FileCheck %s --check-prefix=TRACED
 // RUN: not mpc-opt %S/Inputs/state_of_rows.mlir --mpc-loss-scale="processes=2" 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: not mpc-opt %s --mpc-loss-scale="communication-dtype=f8" --split-input-file 2>&1 | FileCheck %s --check-prefix=DTYPE
-// RUN: not mpc-opt %s --mpc-loss-scale="communication-dtype=f16 accumulation-steps=2" --split-input-file 2>&1 | FileCheck %s --check-prefix=LOW
+// RUN: not mpc-opt %s --mpc-loss-scale="communication-dtype=f16 accumulation-steps=3" --split-input-file 2>&1 | FileCheck %s --check-prefix=LOW
 // RUN: not mpc-opt %S/Inputs/three_losses.mlir --mpc-loss-scale="processes=2 communication-dtype=f16" 2>&1 | FileCheck %s --check-prefix=CHECKS
 
 // PROCESSES: error: processes must be a power of two, got 3
 // BOTH: error: accumulation-steps must be a power of two where processes is 2, got 3
 // LAST: error: last-micro-step=false is for several processes that accumulate; processes is 1, and accumulation-steps is 2
 // DTYPE: error: unknown communication-dtype 'f8'; choose f32, f16 or bf16
-// LOW: error: communication-dtype=f16 rounds sums over processes, and accumulation-steps=2 adds in f32: choose f32, or one micro-step in each process
+// LOW: error: accumulation-steps must be a power of two where communication-dtype is f16, got 3
 // CHECKS: error: '{{.*}}' has no loss scale: an f16 sum of its gradients may overflow, and no check would see it; communication-dtype may be bf16 or f32
 // ROWS: error: 'seen' would move by the rows of one of 2 processes alone; state that the update does not compute may not depend on rows
 // LOSSES: error: num-losses must be at least 1, got 0
