@@ -214,7 +214,7 @@ TEST(ProcessTraining, ARunContinuesInAnotherNumberOfProcesses) {
 TEST(ProcessTraining, SavesBehindACompleteUpdateAlone) {
   const std::string file = FilePath("checkpoint");
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained trained(kOneEach, 2);
+    Trained trained(kSetting, 2);
     int saved = 0;
     LambdaCallback save({.on_train_step_end = [&](RunContext& context) {
       const absl::Status status = context.SaveCheckpoint(file);
@@ -247,7 +247,7 @@ TEST(ProcessTraining, BeginsAtACompleteUpdateAlone) {
     });
   };
   const auto load_error = [&] {
-    Trained trained(kOneEach, 2);
+    Trained trained(kSetting, 2);
     return std::string(trained.model.LoadCheckpoint(file).status().message());
   };
   ASSERT_TRUE(save(7));
@@ -268,7 +268,7 @@ TEST(ProcessTraining, RefusesWhatAccumulationInProcessesCannotDo) {
     EXPECT_EQ(three.model.status().message(),
               "accumulation_steps is 3; where training is data parallel accepted are powers of two, so that any number "
               "of processes adds gradients in one order");
-    Trained two(kOneEach, 2);
+    Trained two(kSetting, 2);
     EXPECT_EQ(two.model.Train(1, GoodBatches(kImage, 3)).message(),
               "an epoch has 3 batches, and 2 processes take 2 each an update");
     EXPECT_EQ(two.model.LoadTrainStep(MakeBatch(kImage, 8, 0)).status().message(),
