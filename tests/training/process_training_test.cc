@@ -269,8 +269,9 @@ TEST(ProcessTraining, RefusesWhatAccumulationInProcessesCannotDo) {
               "accumulation_steps is 3; where training is data parallel accepted are powers of two, so that any number "
               "of processes adds gradients in one order");
     Trained two(kSetting, 2);
-    EXPECT_EQ(two.model.Train(1, GoodBatches(kImage, 3)).message(),
-              "an epoch has 3 batches, and 2 processes take 2 each an update");
+    const absl::Status status = two.model.Train(1, GoodBatches(kImage, 3));
+    EXPECT_NE(status.message().find("an epoch has 3 batches, and 2 processes take 2 each an update"), std::string::npos)
+        << status;
     EXPECT_EQ(two.model.LoadTrainStep(MakeBatch(kImage, 8, 0)).status().message(),
               "LoadTrainStep: an update of 2 processes with 2 steps each runs two Programs, and one is accepted; give "
               "accumulation_steps = 1, or one process");
@@ -427,7 +428,9 @@ TEST(ProcessTraining, RefusesAnEpochWithFewerBatchesThanProcesses) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
     Trained trained(kOneEach, 2);
     const absl::Status status = trained.model.Train(1, GoodBatches(kImage, 1));
-    EXPECT_EQ(status.message(), "an epoch has 1 batches, and 2 processes take one each a step");
+    // Who comes late hears of the other one's error.
+    EXPECT_NE(status.message().find("an epoch has 1 batches, and 2 processes take one each a step"), std::string::npos)
+        << status;
   }));
 }
 
