@@ -32,13 +32,17 @@ struct CastGroup {
   std::vector<std::string> where; ///< one a cast: the argument's name, or the operation that made the value
 };
 
-/// A cast, and the group it belongs to.
+/// A cast, the group it belongs to, and what made the value that it reads.
 struct CastRecord {
   CastKind kind = CastKind::Other;
   std::string from;
   std::string to;
   std::int64_t bytes = 0; ///< read and written
-  std::string where;
+  std::string where;      ///< as in CastGroup
+  std::string op;         ///< "matmul"; for an argument its role, "parameter"
+  std::string path;       ///< Cell path of the operation; name of an argument, empty for inputs
+  bool backward = false;  ///< as in PrecisionRow
+  bool update = false;    ///< as in PrecisionRow
 };
 
 /// Groups of casts, ordered by kind, then by types.

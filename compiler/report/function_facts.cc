@@ -106,8 +106,20 @@ CastKind FunctionFacts::kindOf(CastOp cast) const {
 }
 
 CastRecord FunctionFacts::recordOf(CastOp cast) const {
-  return {kindOf(cast), elementName(cast.getX()), elementName(cast.getY()), bytesOf(cast.getX()) + bytesOf(cast.getY()),
-          describe(sourceOf(cast.getX()))};
+  Value source = sourceOf(cast.getX());
+  CastRecord record{kindOf(cast), elementName(cast.getX()), elementName(cast.getY()),
+                    bytesOf(cast.getX()) + bytesOf(cast.getY()), describe(source)};
+  if (Operation *producer = source.getDefiningOp()) {
+    record.op = mnemonicOf(producer);
+    record.path = pathOf(producer).str();
+    record.backward = isBackward(producer);
+    record.update = isUpdate(producer);
+  } else {
+    std::optional<Role> own = roleOf(source);
+    record.op = RoleName(own.value_or(Role::kInput));
+    record.path = isInput(own) ? "" : nameOf(source).str();
+  }
+  return record;
 }
 
 std::string FunctionFacts::describe(Value v) const {

@@ -27,10 +27,6 @@ std::vector<std::pair<Key, const PrecisionRow *>> keyed(const PrecisionTable &ta
   return rows;
 }
 
-std::string types(const PrecisionRow &row) {
-  return absl::StrCat(row.inputs.empty() ? "-" : row.inputs, " -> ", row.outputs.empty() ? "-" : row.outputs);
-}
-
 /// "unscale (10), all_finite": each name once, in order.
 std::string names(const std::vector<const PrecisionRow *> &rows) {
   std::vector<std::pair<std::string, int>> counts;
@@ -73,11 +69,11 @@ private:
         continue;
       }
       const PrecisionRow &old = *known->second;
-      if (types(old) == types(*row)) {
+      if (old.types() == row->types()) {
         ++same;
       } else {
         ++changed;
-        changes.add({row->op, row->path.empty() ? "-" : row->path, types(old), types(*row),
+        changes.add({row->op, row->path.empty() ? "-" : row->path, old.types(), row->types(),
                      row->reason.empty() ? "-" : row->reason});
       }
       before.erase(known);

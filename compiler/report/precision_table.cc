@@ -1,5 +1,6 @@
 #include "compiler/report/precision_table.h"
 
+#include "absl/strings/str_cat.h"
 #include "compiler/dialect/matrix_work.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"
@@ -54,6 +55,16 @@ PrecisionRow rowOf(Operation *op, const FunctionFacts &facts) {
 
 } // namespace
 
+std::string PrecisionRow::types() const {
+  return absl::StrCat(inputs.empty() ? "-" : inputs, " -> ", outputs.empty() ? "-" : outputs);
+}
+
+const char *DirectionName(bool backward, bool update) {
+  if (update)
+    return "update";
+  return backward ? "backward" : "forward";
+}
+
 std::int64_t PrecisionTable::bytes() const {
   std::int64_t bytes = 0;
   for (const PrecisionRow &row : rows)
@@ -86,8 +97,10 @@ absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &target, const std
     addArgument(table, argument);
   for (Operation *op : facts.getOperations())
     table.rows.push_back(rowOf(op, facts));
-  for (CastOp cast : facts.getCasts())
-    table.casts.add(facts.recordOf(cast));
+  for (CastOp cast : facts.getCasts()) {
+    table.cast_records.push_back(facts.recordOf(cast));
+    table.casts.add(table.cast_records.back());
+  }
   return table;
 }
 

@@ -24,7 +24,12 @@ struct PrecisionRow {
   std::int64_t bytes = 0; ///< bytes of its operands and results
   double flops = 0;       ///< operations of its matrix work, two a multiply-add; 0 for other operations
   bool low = false;       ///< its matrix work reads a 16-bit type
+
+  std::string types() const; ///< "f16 f32 -> f16", "-" for a side without floating types
 };
+
+/// "forward", "backward" or "update".
+const char *DirectionName(bool backward, bool update);
 
 /// Arguments of one role: state, inputs.
 struct ArgumentGroup {
@@ -38,6 +43,7 @@ struct PrecisionTable {
   std::string function;
   std::vector<PrecisionRow> rows; ///< in program order; an operation's ordinal is its position, from 1
   CastStatistics casts;
+  std::vector<CastRecord> cast_records; ///< what `casts` counts, in program order
   std::vector<ArgumentGroup> arguments;
 
   std::int64_t bytes() const;      ///< bytes that operations read and write

@@ -31,9 +31,7 @@ static Array operationsJson(const PrecisionTable &table) {
                           {"writes", row.outputs},
                           {"compute", row.compute},
                           {"why", row.reason},
-                          {"direction", row.update     ? "update"
-                                        : row.backward ? "backward"
-                                                       : "forward"},
+                          {"direction", DirectionName(row.backward, row.update)},
                           {"bytes", row.bytes},
                           {"flops", row.flops}});
   return list;

@@ -175,6 +175,21 @@ class Model {
   /// brings it from the device.
   std::vector<std::shared_ptr<const runtime::StateEntry>> DerivedState() const;
 
+  /// The precision of the training step that was compiled first, as a lock file holds it (docs/precision.md). Without a
+  /// training step it is that of the first Program that predicts. Errors (FAILED_PRECONDITION): nothing has been
+  /// compiled; the step cannot be traced on twice as many samples, with the reason.
+  absl::StatusOr<std::string> PrecisionLock() const;
+  /// The same before anything is compiled: of the training step on batches like the first one of `dataset`. Errors: no
+  /// training step; those of the data set and of compiling.
+  absl::StatusOr<std::string> PrecisionLock(const data::Dataset& dataset) const;
+  /// OK where the lock file at `path` holds the precision of the training step on batches like the first one of
+  /// `dataset`. Errors, with the path: what differs, by Cell; a lock of another network or level; no lock, or a damaged
+  /// one.
+  absl::Status CheckPrecision(const std::string& path, const data::Dataset& dataset) const;
+  /// Writes that lock to `path`. A file that says the same stays as it is. With `update` the lock also takes the place
+  /// of one that says something else. Errors: those of CheckPrecision; what writing reports.
+  absl::Status LockPrecision(const std::string& path, const data::Dataset& dataset, bool update = false) const;
+
   // For tools: the traced module of a step on inputs of these types, before any pass, and what it compiles with.
   absl::StatusOr<compiler::Module> TraceTrainStep(const std::vector<TensorSpec>& columns) const;
   absl::StatusOr<compiler::Module> TracePredict(const std::vector<TensorSpec>& inputs) const;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/report/precision_lock.h"
 #include "frontend/amp/scaler_history.h"
 #include "frontend/graph/compiled_step.h"
 #include "frontend/graph/context.h"
@@ -156,6 +157,11 @@ struct Model::Impl {
   absl::StatusOr<internal::StepOptions> WithPrecision(internal::StepOptions step_options) const;
   /// Keeps the assignment that a graph was compiled with; the first training graph overrules those before.
   void KeepAssignment(const compiler::PrecisionMap& decided, bool training);
+  /// The lock of the training step of `model`, which owns this, or of what it predicts with.
+  absl::StatusOr<compiler::PrecisionLock> LockOf(const Model& model, const std::vector<TensorSpec>& inputs,
+                                                 bool training, const compiler::CompileOptions& compile) const;
+  /// The lock of the training step on batches like the first one of `dataset`.
+  absl::StatusOr<compiler::PrecisionLock> LockOn(const Model& model, const data::Dataset& dataset) const;
   /// Model::MakePackage.
   absl::StatusOr<runtime::Package> MakePackage(const std::vector<std::pair<std::string, TensorSpec>>& columns);
   /// Columns to loss and predictions.

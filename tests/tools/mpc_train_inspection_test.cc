@@ -115,5 +115,24 @@ TEST(MpcTrainInspection, AmpProfileKeepsLossyCellsInF32) {
   EXPECT_THAT(bad.error, HasSubstr("is no precision profile: it has no \"rows\""));
 }
 
+TEST(MpcTrainInspection, CheckPrecisionEndsARunOfAnotherPrecisionBeforeItTrains) {
+  const TemporaryFolder folder;
+  const std::string lock = folder.File("precision.lock");
+  const ToolResult written = Train({"lenet5", "--amp-level=O2", "--epochs=0", "--lock-precision=" + lock});
+  ASSERT_EQ(written.exit_code, 0) << written.error;
+  EXPECT_THAT(ReadFile(lock), HasSubstr("\nnetwork: LeNet5\nstep: train_step\n"));
+  const std::string check = "--check-precision=" + lock;
+  EXPECT_EQ(Train({"lenet5", "--amp-level=O2", "--epochs=0", "--batch-size=100", check}).exit_code, 0);
+  const ToolResult changed = Train({"lenet5", "--amp-level=O2", "--epochs=1", "--deny-add=lenet5/fc1", check});
+  EXPECT_EQ(changed.exit_code, kFailure);
+  EXPECT_THAT(changed.error, HasSubstr("the precision of LeNet5 at O2 is not that of '" + lock + "'"));
+  EXPECT_THAT(changed.error, ContainsRegex("lenet5/fc1 +matmul +f16 -> f16 +f32 -> f32 .*list entry 'lenet5/fc1'"));
+  EXPECT_THAT(changed.output, Not(HasSubstr("epoch")));
+  const ToolResult other = Train({"mlp", "--amp-level=O2", "--epochs=0", check});
+  EXPECT_EQ(other.exit_code, kFailure);
+  EXPECT_THAT(other.error, HasSubstr("it is the lock of another network: of LeNet5, and it is compared with Mlp"));
+  EXPECT_EQ(Train({"dcgan", check}).exit_code, kBadUsage);
+}
+
 }  // namespace
 }  // namespace mpc::tools

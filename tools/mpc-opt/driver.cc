@@ -108,6 +108,10 @@ static absl::StatusOr<std::string> Produce(StringRef input, const DriverOptions&
   absl::StatusOr<std::string> text;
   if (options.has_model) {
     bool has_passes = HasPasses();
+    if (options.output == Output::kLock) {
+      if (has_passes) return absl::InvalidArgumentError("a lock holds what mpc's own passes make; leave out passes");
+      return LockFile(options.model, options.lock);
+    }
     std::string stage = ChosenStage(options, has_passes);
     if (stage == "program" && has_passes)
       return absl::InvalidArgumentError("passes cannot follow --stage=program; choose an earlier stage");

@@ -39,6 +39,14 @@ static cl::opt<std::string> explain("explain",
                                     cl::cat(category));
 static cl::opt<std::string> diff("diff", cl::desc("Print what changes between two levels of a model: O0,O2"),
                                  cl::cat(category));
+static cl::opt<std::string> lock_path(
+    "lock", cl::desc("Write the precision of a model to this file: types, reasons, casts and bytes by Cell"),
+    cl::value_desc("file"), cl::cat(category));
+static cl::opt<std::string> check_path("check", cl::desc("Compare the precision of a model with such a file"),
+                                       cl::value_desc("file"), cl::cat(category));
+static cl::opt<bool> update("update",
+                            cl::desc("With --lock or --check: write the file anew where it says something else"),
+                            cl::cat(category));
 static cl::opt<bool> list_operations("list-operations",
                                      cl::desc("Print what is known of every operation of the dialect: its precision "
                                               "class, traits, interfaces, and the lists of the passes"),
@@ -93,7 +101,7 @@ static SharedFlags<tools::DeviceOptions> device_flags(tools::DeviceFlags(),
                                                       [](const auto& flag) { return !tools::IsOfRunning(flag.name); });
 
 // Options that say something about a model.
-static cl::Option* const kModelOptions[] = {&train, &batch, &stage_name, &diff};
+static cl::Option* const kModelOptions[] = {&train, &batch, &stage_name, &diff, &lock_path, &check_path, &update};
 // Flags of the device that only a later stage shows, with the reason.
 struct StagedFlag {
   const char* name;
@@ -132,13 +140,21 @@ static absl::Status Error(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
 
-static absl::StatusOr<Output> ReadOutput() {
+// The flags that were given of those that say what is printed.
+static SmallVector<std::pair<const char*, Output>> GivenOutputs() {
   SmallVector<std::pair<const char*, Output>> chosen;
   if (Given(report)) chosen.push_back({"--report", report == "json" ? Output::kReportJson : Output::kReport});
   if (emit == "dot") chosen.push_back({"--emit=dot", Output::kDot});
   if (Given(explain)) chosen.push_back({"--explain", Output::kExplanation});
   if (Given(diff)) chosen.push_back({"--diff", Output::kDifference});
+  if (Given(lock_path)) chosen.push_back({"--lock", Output::kLock});
+  if (Given(check_path)) chosen.push_back({"--check", Output::kLock});
   if (list_operations) chosen.push_back({"--list-operations", Output::kOperations});
+  return chosen;
+}
+
+static absl::StatusOr<Output> ReadOutput() {
+  SmallVector<std::pair<const char*, Output>> chosen = GivenOutputs();
   if (chosen.size() > 1) return Error(chosen[0].first, " and ", chosen[1].first, " exclude each other");
   if (emit != "ir" && emit != "dot") return Error("unknown --emit '", emit.getValue(), "'; choose ir or dot");
   if (Given(report) && !report.empty() && report != "text" && report != "json")
@@ -149,10 +165,19 @@ static absl::StatusOr<Output> ReadOutput() {
   return output;
 }
 
+static absl::StatusOr<LockRequest> ReadLock() {
+  if (update && !Given(lock_path) && !Given(check_path)) return Error("--update needs --lock or --check");
+  for (const auto* path : {&lock_path, &check_path})
+    if (Given(*path) && path->empty()) return Error("--", path->ArgStr.str(), " needs a file: precision.lock");
+  return LockRequest{Given(lock_path) ? lock_path : check_path, Given(lock_path), update};
+}
+
 static absl::Status CheckStage(Output output) {
   static constexpr StringLiteral kStages[] = {"traced", "amp", "grad", "final", "scheduled", "program"};
   if (Given(stage_name) && !is_contained(kStages, stage_name.getValue()))
     return Error("unknown stage '", stage_name.getValue(), "'; choose traced, amp, grad, final, scheduled or program");
+  if (output == Output::kLock && Given(stage_name))
+    return Error("a lock holds the precision of the stage final; leave out --stage");
   if (stage_name != "program") return absl::OkStatus();
   if (output == Output::kDot) return Error("a program has no graph; choose another --stage for --emit=dot");
   if (output == Output::kExplanation || output == Output::kDifference)
@@ -162,7 +187,7 @@ static absl::Status CheckStage(Output output) {
 
 // What is printed is a Program, or a report of one.
 static bool PrintsProgram() {
-  if (Given(diff) || Given(explain) || emit == "dot") return false;
+  if (Given(diff) || Given(explain) || Given(lock_path) || Given(check_path) || emit == "dot") return false;
   return Given(stage_name) ? stage_name == "program" : Given(report);
 }
 
@@ -232,6 +257,9 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
     if (!levels.ok()) return levels.status();
     options.levels = *std::move(levels);
   }
+  absl::StatusOr<LockRequest> lock = ReadLock();
+  if (!lock.ok()) return lock.status();
+  options.lock = *std::move(lock);
   return options;
 }
 

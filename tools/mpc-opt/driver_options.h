@@ -6,12 +6,13 @@
 
 #include "absl/status/status.h"
 #include "llvm/ADT/StringRef.h"
+#include "tools/mpc-opt/model_lock.h"
 #include "tools/mpc-opt/model_source.h"
 
 namespace mpc::opt {
 
 /// What mpc-opt prints in place of the IR.
-enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations };
+enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations, kLock };
 
 struct DriverOptions {
   bool has_model = false;
@@ -22,6 +23,7 @@ struct DriverOptions {
   std::string function;             ///< --function; empty: the step of a model, or the first of a file
   std::string explain;              ///< --explain
   std::vector<std::string> levels;  ///< --diff, two of them
+  LockRequest lock;                 ///< --lock, --check, --update
 };
 
 /// Leaves mpc-opt's own options in the text of --help, with those of help and output. All others, which MLIR and LLVM

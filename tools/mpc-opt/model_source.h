@@ -21,6 +21,7 @@ struct ModelRequest {
 };
 
 struct ModelSource {
+  std::string network;  ///< type of the network's Cell: "LeNet5"
   compiler::Module traced;
   compiler::CompileOptions options;
 };

@@ -88,16 +88,34 @@ void LimitFlags(FlagSet& flags) {
   flags.Limit(kData, kPictureData, {"normalize", "augment", "skip-damaged", "workers"});
   flags.Limit(kData, kTextData, {"text-file", "validate-every", "sample", "temperature", "prompt"});
   flags.Limit(kData, kImages | kSyntheticData | kTextData | kPictureData,
-              {"lr-schedule", "warmup-steps", "accumulation", "momentum", "weight-decay", "clip-norm", "clip-value",
-               "plot", "freeze", "init", "load", "max-consecutive-skips", "diagnose-overflow", "profile-precision",
-               "timing", "report", "distributed", "transport"});
+              {"lr-schedule",
+               "warmup-steps",
+               "accumulation",
+               "momentum",
+               "weight-decay",
+               "clip-norm",
+               "clip-value",
+               "plot",
+               "freeze",
+               "init",
+               "load",
+               "max-consecutive-skips",
+               "diagnose-overflow",
+               "profile-precision",
+               "check-precision",
+               "lock-precision",
+               "timing",
+               "report",
+               "distributed",
+               "transport"});
   flags.Limit(kActions, kTrains,
               {"accumulation", "augment", "distributed", "transport", "plot", "shift", "drop-remainder",
                "validate-every", "save-every", "keep", "max-consecutive-skips", "diagnose-overflow",
                "profile-precision", "trace", "trace-steps"});
   flags.Limit(kActions, kTrains | kTests,
               {"data-dir", "normalize", "skip-damaged", "workers", "sample", "temperature", "prompt", "graph",
-               "steps-per-launch", "init", "load", "save", "resume", "summary", "timing", "report"});
+               "steps-per-launch", "init", "load", "save", "resume", "summary", "check-precision", "lock-precision",
+               "timing", "report"});
   flags.Limit(kActions, kTrains | kEmits, {"freeze"});
   flags.Limit(kActions, kEmits, {"emit", "force", "arch"});
 }

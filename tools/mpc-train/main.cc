@@ -127,7 +127,8 @@ absl::Status JoinProcesses(TrainOptions& options) {
   options.quiet = true;
   options.profile_precision = false;
   options.sample_bytes = 0;
-  for (std::string* path : {&options.summary_path, &options.plot_path, &options.trace_path, &options.profile_path}) {
+  for (std::string* path : {&options.summary_path, &options.plot_path, &options.trace_path, &options.profile_path,
+                            &options.lock_precision_path}) {
     path->clear();
   }
   return absl::OkStatus();

@@ -208,6 +208,12 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                  options.amp.deny_add.insert(options.amp.deny_add.end(), cells->begin(), cells->end());
                  return absl::OkStatus();
                });
+  flags.Text("check-precision", "FILE",
+             "Trains only where the step has the precision of this lock; what differs is an error, by Cell.",
+             &options.check_precision_path);
+  flags.Text("lock-precision", "FILE",
+             "Writes the precision of the step as a lock before training; one that says the same stays as it is.",
+             &options.lock_precision_path);
   flags.Text("trace", "FILE",
              "Writes when each instruction of the steps of --trace-steps ran, for Perfetto or chrome://tracing.",
              &options.trace_path);

@@ -98,6 +98,8 @@ struct TrainOptions : DeviceOptions {
   bool distributed = false;                        ///< one of the processes that a launcher has started
   std::string transport;                           ///< shared, mpi, nccl; empty: distributed::Transport::kAuto
   std::int64_t ranks = 1;                          ///< those processes, this one among them; see SetRanks
+  std::string check_precision_path;                ///< a precision lock that the step must hold; empty: none
+  std::string lock_precision_path;                 ///< the step's precision lock is written there; empty: nowhere
 };
 
 /// True if --save names a folder of checkpoints: one that exists, or a name that ends in '/'.

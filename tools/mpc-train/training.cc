@@ -105,7 +105,17 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
   absl::StatusOr<std::string> resumed = Resume(options, *training->model_);
   if (!resumed.ok()) return resumed.status();
   training->resumed_ = *std::move(resumed);
+  if (absl::Status status = training->LockPrecision(); !status.ok()) return status;
   return training;
+}
+
+absl::Status Training::LockPrecision() const {
+  if (!options_.lock_precision_path.empty()) {
+    const std::string& path = options_.lock_precision_path;
+    if (absl::Status status = model_->LockPrecision(path, train_data_, /*update=*/true); !status.ok()) return status;
+  }
+  if (options_.check_precision_path.empty()) return absl::OkStatus();
+  return model_->CheckPrecision(options_.check_precision_path, train_data_);
 }
 
 absl::Status Training::MakeModel() {

@@ -93,6 +93,8 @@ class Training {
   absl::Status LoadText();
   absl::Status MakeWorkload(const models::WorkloadSizes& sizes);
   absl::Status MakeModel();
+  /// Writes and checks the precision locks that are asked for. Errors: what differs from a lock, and those of files.
+  absl::Status LockPrecision() const;
   /// Of all epochs. Errors: the warm-up leaves none.
   absl::StatusOr<std::int64_t> StepsToTrain() const;
   absl::StatusOr<TestResult> Test();
