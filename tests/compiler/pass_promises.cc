@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/interpreter/interpreter.h"
 #include "compiler/module/module_impl.h"
@@ -77,7 +78,6 @@ struct Inputs {
   double scale = 64;  ///< of the loss
   bool finite = true;
   double micro_step = 1;               ///< the last of two
-  std::size_t processes = 1;           ///< run the step, on the same inputs
   const RoleResults* state = nullptr;  ///< what an earlier step left
 };
 
@@ -100,6 +100,12 @@ static Tensor InputOf(FuncOp step, unsigned index, Rounding rounding, const Inpu
   return tensor;
 }
 
+/// How many processes run a step, on the same inputs.
+static std::size_t ProcessesOf(FuncOp step) {
+  const mlir::IntegerAttr processes = dialectOf(step).getProcessesAttrHelper().getAttr(step);
+  return processes ? static_cast<std::size_t>(processes.getInt()) : 1;
+}
+
 /// The results of a step, whose requests for gradients are expanded first.
 static RoleResults Evaluate(const compiler::Module& given, Rounding rounding, const Inputs& inputs = {}) {
   compiler::Module module = given.Clone();
@@ -109,7 +115,7 @@ static RoleResults Evaluate(const compiler::Module& given, Rounding rounding, co
   FuncOp step = StepOf(module);
   std::vector<Tensor> arguments;
   for (unsigned i = 0; i < step.getNumArguments(); ++i) arguments.push_back(InputOf(step, i, rounding, inputs));
-  const std::vector<std::vector<Tensor>> of_processes(inputs.processes, arguments);
+  const std::vector<std::vector<Tensor>> of_processes(ProcessesOf(step), arguments);
   const auto values = interpretProcesses(step, of_processes, rounding);
   EXPECT_TRUE(values.ok()) << values.status() << "\n" << given.Print();
   RoleResults results;
@@ -232,8 +238,8 @@ void PassPromise::ExpectKept(compiler::Module& after) const {
       return ExpectHeldWhereNotFinite(after);
     case Promise::kProcesses:
       if (is_unchanged) return;
-      return ExpectSameUnlessSkipped(results_, Evaluate(after, Rounding::kStorage, {.scale = 1, .processes = 2}),
-                                     SameBits);
+      ASSERT_EQ(ProcessesOf(StepOf(after)), 2u);
+      return ExpectSameUnlessSkipped(results_, Evaluate(after, Rounding::kStorage, {.scale = 1}), SameBits);
     case Promise::kValues:
       return ExpectSameUnlessSkipped(results_, Evaluate(after, Rounding::kNone), SameValues);
     case Promise::kStatistics:

@@ -91,6 +91,7 @@ compiler::CompileOptions OptionsOf(std::uint64_t seed) {
   options.recompute = static_cast<std::int64_t>(seed % 7);
   options.loss_scale = seed % 3 == 0 ? "none" : seed % 3 == 1 ? "static" : "dynamic";
   options.accumulation_steps = seed % 8 == 7 ? 2 : 1;
+  options.processes = seed % 8 == 4 ? 2 : 1;
   return options;
 }
 
