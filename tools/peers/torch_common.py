@@ -171,13 +171,13 @@ def run(arguments, make_network, make_batch, loss_of, make_optimizer, settings, 
     first = time.perf_counter() - begin
     resident.end_first_step()
     seconds, losses = (time_on_cuda if on_cuda else time_on_cpu)(arguments, step, batches, first)
-    torch_ranks.leave(arguments)
     report(arguments, {"step_seconds": seconds, "first_step_seconds": first,
                        "peak_bytes": torch.cuda.max_memory_allocated() if on_cuda else 0,
                        **({} if on_cuda else resident.result()),
                        "version": "PyTorch " + torch.__version__, "settings": ", ".join(step.settings),
                        "threads": torch.get_num_threads(), "first_loss": first_loss,
                        "final_loss": float(step.loss), "losses": losses})
+    torch_ranks.leave(arguments)
 
 
 def report(arguments, result):
