@@ -23,17 +23,11 @@
 #include "passes/step/process_mean.h"
 
 #include "compiler/dialect/tensor_values.h"
+#include "compiler/dialect/vjp_support.h"
 
 using namespace mlir;
 
 namespace mpc {
-
-static Value castTo(OpBuilder &builder, Location loc, Type element, Value v) {
-  auto type = cast<RankedTensorType>(v.getType());
-  if (type.getElementType() == element)
-    return v;
-  return CastOp::create(builder, loc, type.clone(element), v);
-}
 
 static Value code(OpBuilder &builder, Location loc, int32_t number) {
   auto type = RankedTensorType::get({}, builder.getI32Type());
@@ -43,7 +37,7 @@ static Value code(OpBuilder &builder, Location loc, int32_t number) {
 Value ProcessMean::rounded(OpBuilder &builder, Location loc, Value v) const {
   if (!addsLow())
     return v;
-  return castTo(builder, loc, elementOf(v), castTo(builder, loc, exchange.low, v));
+  return castTo(builder, loc, castTo(builder, loc, v, exchange.low), elementOf(v));
 }
 
 Value ProcessMean::mean(OpBuilder &builder, Location loc, Value gradient) const {
@@ -51,14 +45,14 @@ Value ProcessMean::mean(OpBuilder &builder, Location loc, Value gradient) const 
     return gradient;
   Value share = gradient;
   if (exchange.divides) {
-    share = castTo(builder, loc, builder.getF32Type(), gradient);
+    share = castTo(builder, loc, gradient, builder.getF32Type());
     share = MulScalarOp::create(builder, loc, share.getType(), share, APFloat(1.0f / float(processes)));
   }
-  return castTo(builder, loc, elementOf(gradient), sum(builder, loc, share));
+  return castTo(builder, loc, sum(builder, loc, share), elementOf(gradient));
 }
 
 Value ProcessMean::sum(OpBuilder &builder, Location loc, Value share) const {
-  Value term = castTo(builder, loc, exchange.low ? exchange.low : builder.getF32Type(), share);
+  Value term = castTo(builder, loc, share, exchange.low ? exchange.low : builder.getF32Type());
   return AllReduceOp::create(builder, loc, term.getType(), term, uint64_t(processes));
 }
 
