@@ -7,12 +7,12 @@ An update has four micro-batches: N processes run 4 / N of them each. One proces
 trained at O0 and at O2 in f16, with LAMB and clipping, for 100 updates or a few more. N = 2 and 4 run over the transport
 "shared", and with --mpirun over "mpi" too. --micro-batches=V takes another power of two than four.
 
-Prints a line for each run, then PASS where all states of a model and a level are equal. Standard library only.
+Prints a line for each run, then PASS where all states of a model and a level are equal. A run that fails ends the tool,
+which then prints the exit status and the last lines of every process. Standard library only.
 """
 
 import argparse
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -33,15 +33,10 @@ def train(arguments, model, level, size, transport, path):
                f"--accumulation={arguments.micro_batches // size}"]
     if transport:
         command.append(f"--transport={transport}")
-    if transport == "mpi":
-        processes = [subprocess.Popen(ranks.mpirun_command(arguments.mpirun, size, command), stdin=subprocess.DEVNULL,
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)]
-    else:
-        processes = ranks.start_ranks(command, size, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    for process in processes:
-        errors = process.communicate(timeout=LIMIT)[1]
-        if process.returncode != 0:
-            sys.exit(f"{model} at {level} in {size} processes ended with status {process.returncode}:\n{errors}")
+    mpirun = arguments.mpirun if transport == "mpi" else ""
+    failure = ranks.Group(command, size, path.parent, mpirun).failure(LIMIT)
+    if failure:
+        sys.exit(f"{model} at {level} in {size} processes over {transport or 'nothing'} failed:\n{failure}")
     return ranks.tensors(path)
 
 
@@ -55,6 +50,9 @@ def main():
                         help="numbers of processes that are compared with one: 2, 4; default: both")
     parser.add_argument("--transports", type=lambda text: text.split(","), default=[],
                         help="default: shared, and with --mpirun mpi")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each case; default: 1")
+    parser.add_argument("--levels", type=lambda text: text.split(","), default=list(LEVELS),
+                        help=f"of {','.join(LEVELS)}; default: all")
     parser.add_argument("--micro-batches", type=int, default=4, help="of an update; default: 4")
     arguments = parser.parse_args()
     transports = arguments.transports or ["shared"] + (["mpi"] if arguments.mpirun else [])
@@ -62,10 +60,10 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         path = pathlib.Path(name, "state.safetensors")
         for model in arguments.models:
-            for level in LEVELS:
+            for level in arguments.levels:
                 alone = train(arguments, model, level, 1, "", path)
                 for size in arguments.ranks:
-                    for transport in transports:
+                    for transport in transports * arguments.repeat:
                         begin = time.monotonic()
                         state = train(arguments, model, level, size, transport, path)
                         differing = sorted(key for key in alone.keys() | state.keys() if alone.get(key) != state.get(key))

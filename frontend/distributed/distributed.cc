@@ -61,6 +61,8 @@ int GetLocalRank() { return IsInitialized() ? Group()->place.local_rank : 0; }
 
 int GetLocalRankSize() { return IsInitialized() ? Group()->place.local_size : 1; }
 
+int GetRankThreads() { return IsInitialized() ? Group()->threads : internal::ThreadsOfOneProcess(); }
+
 std::shared_ptr<Communicator> internal::GetCommunicator() { return IsInitialized() ? Group()->communicator : nullptr; }
 
 void internal::NotePlace(std::int64_t step, std::string_view what) {

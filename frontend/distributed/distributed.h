@@ -71,6 +71,9 @@ int GetRankSize();
 int GetLocalRank();
 /// Processes of the group on this machine, 1 without Init; MindSpore's `get_local_rank_size`.
 int GetLocalRankSize();
+/// Threads that each process can compute with, for ContextOptions::num_threads: the same number in all of them. It is
+/// the processors that a process may run on, and what its control groups let it use. Processes of a machine share both.
+int GetRankThreads();
 
 namespace internal {
 /// Null without Init and where there is one process.

@@ -6,8 +6,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/cpu/cpu_features.h"
 #include "runtime/cuda/backend_library.h"
 #include "runtime/distributed/mpi/mpi_library.h"
+#include "runtime/distributed/rank_processors.h"
 #include "runtime/distributed/shared_communicator.h"
 #include "runtime/distributed/socket.h"
 
@@ -120,6 +122,13 @@ absl::Status WatchHeartbeats(const Options& options, JoinedGroup& group) {
 
 }  // namespace
 
+int ThreadsOfOneProcess() {
+  runtime::RankInfo own;
+  own.processors = runtime::AllowedProcessors();
+  own.quota = runtime::ProcessorQuota();
+  return runtime::ThreadsOfEachRank({&own, 1});
+}
+
 absl::StatusOr<LaunchEnvironment> PlaceOf(const Options& options, const std::function<const char*(const char*)>& get) {
   if (options.timeout.count() <= 0) {
     return Refused(absl::StrCat("timeout is ", options.timeout.count(), " ms; accepted is above 0"));
@@ -144,15 +153,23 @@ absl::StatusOr<JoinedGroup> JoinGroup(const Options& options, const std::functio
   absl::StatusOr<LaunchEnvironment> place = PlaceOf(options, get);
   if (!place.ok()) return place.status();
   JoinedGroup group{.place = *std::move(place), .control = nullptr, .deadline = nullptr, .communicator = nullptr};
-  if (group.place.size == 1) return group;
+  if (group.place.size == 1) {
+    group.threads = ThreadsOfOneProcess();
+    return group;
+  }
   const std::string transport_asked(Name(options.transport));
-  absl::StatusOr<std::unique_ptr<ProcessGroup>> control = ProcessGroup::Join(
-      {.environment = group.place, .hashes = {{"transport", transport_asked}}, .time_limit = options.timeout});
+  absl::StatusOr<std::unique_ptr<ProcessGroup>> control =
+      ProcessGroup::Join({.environment = group.place,
+                          .processors = runtime::AllowedProcessors(),
+                          .quota = runtime::ProcessorQuota(),
+                          .hashes = {{"transport", transport_asked}},
+                          .time_limit = options.timeout});
   if (!control.ok()) return control.status();
   group.control = *std::move(control);
   const RankInfo& own = group.control->ranks()[static_cast<std::size_t>(group.place.rank)];
   group.place.local_rank = own.local_rank;
   group.place.local_size = own.local_size;
+  group.threads = runtime::ThreadsOfEachRank(group.control->ranks());
   absl::StatusOr<Transport> transport = Choose(options.transport, *group.control);
   if (!transport.ok()) {
     group.control->Leave();

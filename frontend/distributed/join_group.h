@@ -16,6 +16,7 @@ namespace mpc::distributed::internal {
 /// What Init keeps. Members are destroyed from the last one up.
 struct JoinedGroup {
   runtime::LaunchEnvironment place;
+  int threads = 1;                                 ///< threads of each rank
   std::shared_ptr<runtime::ProcessGroup> control;  ///< null where there is one process
   std::unique_ptr<LossDeadline> deadline;          ///< as above; cancelled before `control` ends
   std::shared_ptr<Communicator> communicator;      ///< as above; Models that train hold it too
@@ -25,6 +26,9 @@ struct JoinedGroup {
 /// that are out of range, or given without others that they need.
 absl::StatusOr<runtime::LaunchEnvironment> PlaceOf(const Options& options,
                                                    const std::function<const char*(const char*)>& get);
+
+/// Threads that a process without a group can compute with.
+int ThreadsOfOneProcess();
 
 /// Errors are those of Init.
 absl::StatusOr<JoinedGroup> JoinGroup(const Options& options, const std::function<const char*(const char*)>& get);

@@ -1,5 +1,6 @@
 // What several processes of a Model share: the batches of an epoch, and what a run begins from.
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/train/model_impl.h"
@@ -9,11 +10,16 @@ namespace mpc {
 using internal::CheckpointMetadata;
 
 absl::Status Model::Impl::CheckUpdates() const {
-  const std::int64_t steps = updates.of_process;
-  if (!updates.is_shared || steps < 1 || (steps & (steps - 1)) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("accumulation_steps is ", steps,
-                                                 "; where training is data parallel accepted are powers of two, so ",
-                                                 "that any number of processes adds gradients in one order"));
+  if (!updates.is_shared) return absl::OkStatus();
+  const std::pair<const char*, std::int64_t> numbers[] = {{"accumulation_steps is ", updates.of_process},
+                                                          {"the number of processes is ", updates.processes}};
+  for (const auto& [what, number] : numbers) {
+    if (number < 1 || (number & (number - 1)) == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(what, number,
+                                                   "; where training is data parallel accepted are powers of two, so ",
+                                                   "that any number of processes adds gradients in one order"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Model::Impl::CheckOneProgram(const char* what) const {

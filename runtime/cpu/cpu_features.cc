@@ -77,7 +77,8 @@ ListedCache LargestCacheOf(const std::string& folder, int processor) {
   }
 }
 
-/// The processors that this process may run on; none where the system does not say.
+}  // namespace
+
 std::vector<int> AllowedProcessors() {
   std::vector<int> processors;
   cpu_set_t allowed;
@@ -88,8 +89,6 @@ std::vector<int> AllowedProcessors() {
   }
   return processors;
 }
-
-}  // namespace
 
 std::size_t ListedCacheBytes(const std::string& folder, absl::Span<const int> processors) {
   std::map<std::string, std::size_t> caches;

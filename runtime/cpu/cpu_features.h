@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -19,6 +20,9 @@ bool HasAvx512Bf16();
 /// Whether a feature that a Program requires is there. Known names: "avx2", "fma", "f16c", "avx512f", "avx512cd",
 /// "avx512dq", "avx512bw", "avx512vl", "avx512_bf16"; an unknown name is absent.
 bool HasCpuFeature(std::string_view name);
+
+/// The processors that this process may run on, in order; none where the system does not say.
+std::vector<int> AllowedProcessors();
 
 /// Bytes of the largest caches of `processors`, as Linux lists them below `folder`. A cache that several processors
 /// share counts once. 0 where none is listed.

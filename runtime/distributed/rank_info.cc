@@ -102,7 +102,9 @@ void Write(Writer& writer, const RankInfo& info) {
   writer.Text(info.machine);
   writer.Number(info.pid);
   writer.Number(static_cast<std::int64_t>(info.nonce));
-  writer.Number(info.threads);
+  writer.Number(static_cast<std::int64_t>(info.processors.size()));
+  for (const int processor : info.processors) writer.Number(processor);
+  writer.Number(info.quota);
   writer.Text(info.version);
   Write(writer, info.hashes);
   writer.Number(info.local_rank);
@@ -117,7 +119,11 @@ RankInfo ReadInfo(Reader& reader) {
   info.machine = reader.Text();
   info.pid = reader.Number();
   info.nonce = static_cast<std::uint64_t>(reader.Number());
-  info.threads = static_cast<int>(reader.Number(0, std::numeric_limits<int>::max()));
+  const std::int64_t processors = reader.Number(0, kMostEntries);
+  for (std::int64_t i = 0; i < processors && reader.ok(); ++i) {
+    info.processors.push_back(static_cast<int>(reader.Number(0, std::numeric_limits<int>::max())));
+  }
+  info.quota = static_cast<int>(reader.Number(0, std::numeric_limits<int>::max()));
   info.version = reader.Text();
   info.hashes = ReadHashes(reader);
   info.local_rank = static_cast<int>(reader.Number(0, kMostRanks - 1));

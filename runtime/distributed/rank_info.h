@@ -22,9 +22,10 @@ struct RankInfo {
   std::string host;
   std::string machine;  ///< differs between two machines of one host name; empty where the system does not say
   std::int64_t pid = 0;
-  std::uint64_t nonce = 0;  ///< drawn by this process
-  int threads = 1;
-  std::string version;  ///< the version of mpc
+  std::uint64_t nonce = 0;      ///< drawn by this process
+  std::vector<int> processors;  ///< that it may run on, in order; none where the system does not say
+  int quota = 0;                ///< thousandths of a processor that its control groups let it use; 0: no limit
+  std::string version;          ///< the version of mpc
   NamedHashes hashes;
   int local_rank = 0;  ///< among the ranks of its machine, in order; filled when all have come
   int local_size = 1;

@@ -47,7 +47,8 @@ RankInfo SelfOf(const JoinOptions& options) {
   self.machine = MachineName();
   self.pid = ::getpid();
   self.nonce = DrawNonce();
-  self.threads = options.threads;
+  self.processors = options.processors;
+  self.quota = options.quota;
   self.version = options.version.empty() ? MPC_VERSION : options.version;
   self.hashes = options.hashes;
   return self;

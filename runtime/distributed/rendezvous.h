@@ -23,7 +23,8 @@ namespace mpc::runtime {
 struct JoinOptions {
   LaunchEnvironment environment;
   std::string listen_address;       ///< where rank 0 listens; empty: the environment's address
-  int threads = 1;                  ///< that this rank computes with; only told to the others
+  std::vector<int> processors;      ///< that this rank may run on; only told to the others
+  int quota = 0;                    ///< as RankInfo::quota; only told to the others
   std::string version;              ///< empty: mpc's
   NamedHashes hashes;               ///< what must be equal on all ranks before anything starts
   Milliseconds time_limit{300000};  ///< for joining, and then for each exchange and barrier

@@ -204,6 +204,7 @@ TEST(Init, OneProcessIsAGroup) {
   EXPECT_EQ(GetRank(), 0);
   EXPECT_EQ(GetRankSize(), 1);
   EXPECT_EQ(GetLocalRank(), 0);
+  EXPECT_GE(GetRankThreads(), 1);
   EXPECT_EQ(internal::GetCommunicator(), nullptr);
   EXPECT_EQ(Init({.rank = 0, .size = 1}).code(), absl::StatusCode::kFailedPrecondition);
   Finalize();

@@ -104,15 +104,23 @@ class ProgramsThatStartMpi(unittest.TestCase):
 class Failures(unittest.TestCase):
     def ended(self, scenario, ranks=2, limit=ENDS_WITHIN):
         """What a job wrote that did not end well, but in time."""
+        return self.ended_with_errors(scenario, ranks, limit)[0]
+
+    def ended_with_errors(self, scenario, ranks=2, limit=ENDS_WITHIN):
+        """The same, and what it wrote on standard error."""
         status, output, errors, seconds = run(ranks, options.ranks, scenario)
         self.assertNotEqual(status, 0, output + errors)
         self.assertLess(seconds, limit)
         self.assertIn("rank 0 has ended\n", output)
-        return output
+        return output, errors
 
     def test_a_rank_that_leaves_is_named(self):
+        output, errors = self.ended_with_errors("leaves")
         self.assertIn('rank 0: UNAVAILABLE: transport "mpi": rank 1 has left the group; rank 0 waited for it in all-reduce\n',
-                      self.ended("leaves"))
+                      output)
+        # It cannot leave in order, and says why.
+        self.assertIn('mpc: MPI is not ended, for transport "mpi": rank 0 has failed; rank 1 waited for the other ranks in '
+                      "leaving the group\n", errors)
 
     def test_a_rank_that_failed_is_named(self):
         output = self.ended("fails")

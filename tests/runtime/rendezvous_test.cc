@@ -108,13 +108,15 @@ TEST(Rendezvous, TellsEveryRankOfTheOthers) {
   std::vector<JoinOptions> options = Ranks(3);
   options[0].host = options[2].host = "a";
   options[1].host = "b";
-  options[1].threads = 5;
+  options[1].processors = {2, 5};
+  options[1].quota = 1500;
   OnThreads(3, [&](int rank) {
     const auto group = ProcessGroup::Join(options[static_cast<std::size_t>(rank)]);
     ASSERT_TRUE(group.ok()) << group.status();
     const std::vector<RankInfo>& ranks = (*group)->ranks();
     EXPECT_EQ(ranks[1].host, "b");
-    EXPECT_EQ(ranks[1].threads, 5);
+    EXPECT_EQ(ranks[1].processors, std::vector<int>({2, 5}));
+    EXPECT_EQ(ranks[1].quota, 1500);
     EXPECT_EQ(ranks[1].version, MPC_VERSION);
     EXPECT_EQ(ranks[0].local_rank, 0);
     EXPECT_EQ(ranks[1].local_rank, 0);

@@ -209,10 +209,23 @@ class ReductionModel(unittest.TestCase):
         self.assertEqual(reduction_model.shared_traffic(100, 4), 2 * 75 + 2 * 75 + 4 * 25 + 2 * 25)
 
     def test_processors_that_ranks_share_work_one_after_the_other(self):
-        alone = reduction_model.shared_seconds(1 << 20, 4, 4, 1 << 19, 0.0, 1e9)
-        self.assertEqual(reduction_model.shared_seconds(1 << 20, 4, 8, 1 << 19, 0.0, 1e9), alone)
-        self.assertEqual(reduction_model.shared_seconds(1 << 20, 4, 2, 1 << 19, 0.0, 1e9), 2 * alone)
-        self.assertAlmostEqual(reduction_model.shared_seconds(1 << 20, 4, 4, 1 << 19, 2.0, 1e9) - alone, 3 * 2.0)
+        rates = reduction_model.Rates(memory=1e9, caches=1e9)
+        alone = reduction_model.shared_seconds(1 << 20, 4, 4, 1 << 19, 0.0, rates)
+        self.assertEqual(reduction_model.shared_seconds(1 << 20, 4, 8, 1 << 19, 0.0, rates), alone)
+        self.assertEqual(reduction_model.shared_seconds(1 << 20, 4, 2, 1 << 19, 0.0, rates), 2 * alone)
+        self.assertAlmostEqual(reduction_model.shared_seconds(1 << 20, 4, 4, 1 << 19, 2.0, rates) - alone, 3 * 2.0)
+        longer = reduction_model.Rates(memory=1e9, caches=1e9, sharing=3.0)
+        self.assertEqual(reduction_model.shared_seconds(1 << 20, 4, 4, 1 << 19, 0.0, longer), alone)
+        self.assertAlmostEqual(reduction_model.shared_seconds(1 << 20, 4, 2, 1 << 19, 0.0, longer), 6 * alone)
+
+    def test_what_stays_in_caches(self):
+        slot = 1 << 19
+        # Two ranks hold two messages and three slots each.
+        limit = 2 * (2 * (1 << 22) + 3 * slot)
+        self.assertTrue(reduction_model.in_caches(1 << 22, 2, 2, slot, limit))
+        self.assertFalse(reduction_model.in_caches(1 << 22, 2, 2, slot, limit - 1))
+        self.assertFalse(reduction_model.in_caches(1 << 22, 2, 1, slot, limit))
+        self.assertFalse(reduction_model.in_caches(slot, 2, 2, slot, limit))
 
     def test_halving_sends_what_a_ring_sends(self):
         link = reduction_model.Link(latency=1e-6, rate=1e9)
@@ -230,14 +243,18 @@ class ReductionModel(unittest.TestCase):
         self.assertAlmostEqual(transfer, 2 * (500 / 4e9 + 250 / 1e9))
 
     def test_measurements_that_follow_the_model_are_met(self):
+        expected = reduction_model.Rates(memory=8e9, caches=2e10, sharing=3.0)
+
         def content(ranks, latency):
             rows = [{"elements": size // 4, "bytes": size, "slot_bytes": 1 << 19, "seconds": {
-                "median": reduction_model.shared_seconds(size, ranks, 2, 1 << 19, latency, 8e9)}}
+                "median": reduction_model.shared_seconds(size, ranks, 2, 1 << 19, latency, expected)}}
                 for size in (4, 1 << 18, 1 << 22, 1 << 27)]
             return {"ranks": ranks, "processors": 2, "rows": rows}
         contents = [content(2, 1e-6), content(4, 2e-5)]
-        rate, latencies = reduction_model.fitted(contents)
-        self.assertAlmostEqual(rate / 8e9, 1, places=2)
+        rates, latencies = reduction_model.fitted(contents)
+        self.assertAlmostEqual(rates.memory / expected.memory, 1, places=2)
+        self.assertAlmostEqual(rates.caches / expected.caches, 1, places=2)
+        self.assertAlmostEqual(rates.sharing / expected.sharing, 1, places=2)
         self.assertAlmostEqual(latencies[4] / 2e-5, 1, places=2)
         self.assertEqual({row[-1] for row in reduction_model.comparison(contents)}, {"1.00"})
         self.assertIn("for 2 ranks", tables.reductions(contents)[-1])

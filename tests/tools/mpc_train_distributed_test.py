@@ -66,8 +66,10 @@ class Distributed(unittest.TestCase):
                 self.assertEqual(status, 0, output + errors)
             self.assertIn(f"{size} processes train together, each with 1 threads", results[0][1])
             self.assertIn("test accuracy", results[0][1])
-            for _, output, _ in results[1:]:
+            self.assertIn("amp: in effect at level O2", results[0][2])
+            for _, output, errors in results[1:]:
                 self.assertEqual(output, "")
+                self.assertNotIn("amp:", errors)
             self.assertEqual(ranks.tensors(saved), self.alone(size * steps))
 
     def test_processes_of_mpirun_have_the_bits_of_one_over_both_transports(self):

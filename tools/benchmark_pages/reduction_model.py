@@ -4,8 +4,9 @@
     tools/benchmark_pages/reduction_model.py                      what it says for two networks on 8 and 64 H100
     tools/benchmark_pages/reduction_model.py two.json four.json   beside what `mpc-bench --all-reduce --json` measured
 
-Of measurements the latency is that of the smallest message, for each number of ranks. The rate is that of the largest
-message of the first file alone. All else is predicted. Python's standard library only.
+Of measurements the latency is fitted to the smallest message, for each number of ranks. Of the first file the rate of memory
+is fitted to the largest message, and the rate of caches to the largest that stays in them. What sharing processors costs
+is fitted to the message of this size where ranks share them. All else is predicted. Python's standard library only.
 """
 import argparse
 import dataclasses
@@ -15,6 +16,9 @@ import math
 WHOLE_BYTES = 8192  # up to this every rank of `shared` reduces the whole message
 F32_BYTES = 4
 BUCKET_BYTES = 25 * 2**20
+SLOTS = 3  # of each rank of `shared`
+CACHE_BYTES = 32 * 2**20  # of the last level
+ROUNDS = 5
 
 
 def shared_meetings(message, slot):
@@ -28,11 +32,30 @@ def shared_traffic(message, ranks):
     return message * (4 * (ranks - 1) + ranks + 2) / ranks
 
 
-def shared_seconds(message, ranks, processors, slot, latency, rate):
-    """`latency` is that of a meeting; `rate` the bytes a second that a processor reads and writes. Where ranks share
-    processors, these do the work of several ranks one after the other."""
-    work = shared_traffic(message, ranks) / rate * max(1, ranks / processors)
-    return shared_meetings(message, slot) * latency + work
+@dataclasses.dataclass(frozen=True)
+class Rates:
+    """Bytes a second that a processor reads and writes while the others do too, and how much longer work takes where ranks
+    share processors, beside taking turns."""
+
+    memory: float
+    caches: float
+    sharing: float = 1.0
+    cache_bytes: int = CACHE_BYTES
+
+
+def in_caches(message, ranks, processors, slot, cache_bytes):
+    """Whether the operands, results and slots of all ranks stay in the caches. Of a message of one chunk nothing is known
+    before it is needed, and of ranks that take turns each finds the caches full of the others' values: not these."""
+    held = ranks * (2 * message + SLOTS * slot)
+    return message > slot and ranks <= processors and held <= cache_bytes
+
+
+def shared_seconds(message, ranks, processors, slot, latency, rates):
+    """`latency` is that of a meeting. Where ranks share processors, these do the work of several ranks one after the
+    other."""
+    rate = rates.caches if in_caches(message, ranks, processors, slot, rates.cache_bytes) else rates.memory
+    turns = ranks / processors * rates.sharing if ranks > processors else 1
+    return shared_meetings(message, slot) * latency + turns * shared_traffic(message, ranks) / rate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,30 +105,71 @@ PREDICTIONS_HEADER = ["network", "H100", "MB", "latency, ms", "transfer, ms", "s
                       f"{100 * KEPT:.0f} % from, ms a step"]
 
 
-def fitted(contents):
-    """(rate, {ranks: latency}) of measurements: see above."""
-    def seconds(row):
-        return row["seconds"]["median"]
+def seconds(row):
+    return row["seconds"]["median"]
+
+
+def work_seconds(content, row, latency):
+    """What a measurement takes beside meetings."""
+    return seconds(row) - shared_meetings(row["bytes"], row["slot_bytes"]) * latency
+
+
+def largest_in_caches(content, cache_bytes):
+    """The row that the rate of caches is fitted to; None without one."""
+    rows = [row for row in content["rows"]
+            if in_caches(row["bytes"], content["ranks"], content["processors"], row["slot_bytes"], cache_bytes)]
+    return max(rows, key=lambda row: row["bytes"], default=None)
+
+
+def latency_of(content, rates):
+    """Seconds of a meeting: the smallest message, without its work."""
+    least = min(content["rows"], key=lambda row: row["bytes"])
+    work = shared_seconds(least["bytes"], content["ranks"], content["processors"], least["slot_bytes"], 0.0, rates)
+    return max(0.0, seconds(least) - work) / shared_meetings(least["bytes"], least["slot_bytes"])
+
+
+def fit(content, row, latency):
+    """The rate at which a processor works for `row`, where each rank has one of its own."""
+    return shared_traffic(row["bytes"], content["ranks"]) / work_seconds(content, row, latency)
+
+
+def fitted(contents, cache_bytes=CACHE_BYTES):
+    """(Rates, {ranks: latency}) of measurements: see above. The first file has no more ranks than processors.
+
+    A latency depends on a rate, since a small message is work too, and a rate on the latency. A few rounds settle both.
+    """
     first = contents[0]
-    latencies = {}
-    for content in contents:
-        least = min(content["rows"], key=lambda row: row["bytes"])
-        latencies[content["ranks"]] = seconds(least) / shared_meetings(least["bytes"], least["slot_bytes"])
     most = max(first["rows"], key=lambda row: row["bytes"])
-    waiting = shared_meetings(most["bytes"], most["slot_bytes"]) * latencies[first["ranks"]]
-    work = shared_traffic(most["bytes"], first["ranks"]) * max(1, first["ranks"] / first["processors"])
-    return work / (seconds(most) - waiting), latencies
+    cached = largest_in_caches(first, cache_bytes)
+    rates = Rates(memory=fit(first, most, 0.0), caches=fit(first, most, 0.0), cache_bytes=cache_bytes)
+    for _ in range(ROUNDS):
+        latency = latency_of(first, rates)
+        memory = fit(first, most, latency)
+        rates = dataclasses.replace(rates, memory=memory,
+                                    caches=memory if cached is None else fit(first, cached, latency))
+    for content in contents:
+        if cached is None or content["ranks"] <= content["processors"]:
+            continue
+        row = next((row for row in content["rows"] if row["bytes"] == cached["bytes"]), None)
+        if row is None:
+            continue
+        for _ in range(ROUNDS):
+            turns = content["ranks"] / content["processors"] * shared_traffic(row["bytes"], content["ranks"]) / rates.memory
+            sharing = work_seconds(content, row, latency_of(content, rates)) / turns
+            rates = dataclasses.replace(rates, sharing=max(1.0, sharing))
+        break
+    return rates, {content["ranks"]: latency_of(content, rates) for content in contents}
 
 
 def comparison(contents):
     """Rows of a table: ranks, elements, slot, milliseconds measured and predicted, the prediction over the measurement."""
-    rate, latencies = fitted(contents)
+    rates, latencies = fitted(contents)
     rows = []
     for content in contents:
         for row in content["rows"]:
-            measured = row["seconds"]["median"]
+            measured = seconds(row)
             predicted = shared_seconds(row["bytes"], content["ranks"], content["processors"], row["slot_bytes"],
-                                       latencies[content["ranks"]], rate)
+                                       latencies[content["ranks"]], rates)
             rows.append([str(content["ranks"]), f"{row['elements']:,}", f"{row['slot_bytes'] / 1024:.0f}",
                          f"{1e3 * measured:.3f}", f"{1e3 * predicted:.3f}", f"{predicted / measured:.2f}"])
     return rows
@@ -116,9 +180,11 @@ COMPARISON_HEADER = ["ranks", "elements", "slot, KiB", "measured, ms", "model, m
 
 def fit_text(contents):
     """What the comparison stands on, as a sentence."""
-    rate, latencies = fitted(contents)
+    rates, latencies = fitted(contents)
     meetings = ", ".join(f"{1e6 * latency:.1f} us for {ranks} ranks" for ranks, latency in latencies.items())
-    return f"A meeting takes {meetings}; a processor reads and writes {1e-9 * rate:.1f} GB/s."
+    return (f"A meeting takes {meetings}; a processor reads and writes {1e-9 * rates.memory:.1f} GB/s, and "
+            f"{1e-9 * rates.caches:.1f} GB/s in caches; ranks that share processors take {rates.sharing:.1f} times as long as "
+            "taking turns does.")
 
 
 def markdown(header, rows):

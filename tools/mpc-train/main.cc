@@ -5,7 +5,6 @@
 #include <cmath>
 #include <iostream>
 #include <numbers>
-#include <thread>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -112,10 +111,7 @@ absl::Status JoinProcesses(TrainOptions& options) {
   if (status.ok()) status = distributed::Init({.transport = TransportOf(options)});
   if (status.ok()) status = SetRanks(distributed::GetRankSize(), options);
   if (!status.ok()) return status;
-  if (options.threads == 0) {
-    const int cores = static_cast<int>(std::thread::hardware_concurrency());
-    options.threads = std::max(1, cores / distributed::GetLocalRankSize());
-  }
+  if (options.threads == 0) options.threads = distributed::GetRankThreads();
   if (distributed::GetRank() == 0) {
     if (!options.quiet) {
       std::cout << absl::StrFormat("%d processes train together, each with %d threads\n", distributed::GetRankSize(),
@@ -127,6 +123,7 @@ absl::Status JoinProcesses(TrainOptions& options) {
   options.quiet = true;
   options.profile_precision = false;
   options.sample_bytes = 0;
+  options.amp.verbosity = 0;
   for (std::string* path : {&options.summary_path, &options.plot_path, &options.trace_path, &options.profile_path,
                             &options.lock_precision_path}) {
     path->clear();

@@ -1,5 +1,6 @@
 #include "runtime/distributed/mpi/mpi_communicator.h"
 
+#include <iostream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,7 +38,10 @@ MpiCommunicator::MpiCommunicator(std::shared_ptr<MpiProcess> process, std::uniqu
 MpiCommunicator::~MpiCommunicator() {
   if (!failed_) {
     exchange_->set_function("leaving the group");
-    failed_ = !exchange_->Leave().ok();
+    const absl::Status status = exchange_->Leave();
+    failed_ = !status.ok();
+    // No call is left that could return it. One piece, since other processes write there too.
+    if (failed_) std::cerr << absl::StrCat("mpc: MPI is not ended, for ", status.message(), "\n") << std::flush;
   }
   if (!failed_) return;
   // MPI_Finalize waits for all processes without a limit, and after an error one may not come. MPI_Abort would end this
