@@ -2,9 +2,9 @@
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/ranges/transfer.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/ranges/stored_format.h"
-#include "compiler/ranges/transfer.h"
 #include "runtime/scaler_field.h"
 
 #include <algorithm>
@@ -22,6 +22,8 @@ RangeAnalysis::RangeAnalysis(func::FuncOp function, const Assumptions &assumptio
 }
 
 Range RangeAnalysis::ofArgument(BlockArgument argument) const {
+  if (auto given = assumptions.arguments.find(argument); given != assumptions.arguments.end())
+    return given->second;
   std::optional<Role> role = roleOf(argument);
   StringRef name = nameOf(argument);
   auto known = assumptions.state.find(name);

@@ -1,7 +1,7 @@
 // Ranges of every value of a function, and which of its low tensors can overflow or vanish.
 #pragma once
 
-#include "compiler/ranges/range.h"
+#include "compiler/dialect/ranges/range.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
@@ -14,9 +14,10 @@ namespace mpc::ranges {
 
 /// What is taken for granted of the arguments of a function.
 struct Assumptions {
-  llvm::StringMap<Range> state; ///< by name; state that is left out is unbounded
-  std::optional<Range> inputs;  ///< of every floating input; none: unbounded, expected to be about 1
-  Range lossScale;              ///< of every scaler
+  llvm::StringMap<Range> state;                 ///< by name; state that is left out is unbounded
+  llvm::DenseMap<mlir::Value, Range> arguments; ///< by argument, whatever their names say
+  std::optional<Range> inputs;                  ///< every floating input; none: unbounded, expected to be about 1
+  Range lossScale;                              ///< the scale of every scaler
 };
 
 enum class Verdict { Cannot, May, Will };

@@ -13,7 +13,7 @@ struct StoredFormat {
   /// None for another type.
   static std::optional<StoredFormat> of(mlir::Type element);
 
-  bool isLow;      ///< of 16 bits
+  bool isLow;      ///< it has 16 bits
   double infinite; ///< the smallest size that is stored as infinity
   double largest;  ///< the largest finite value
   double least;    ///< the smallest size that is not zero

@@ -6,7 +6,7 @@
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/module/module_impl.h"
 #include "compiler/ranges/loss_scale.h"
-#include "compiler/ranges/transfer.h"
+#include "compiler/dialect/ranges/transfer.h"
 #include "compiler/report/function_facts.h"
 
 #include <cmath>

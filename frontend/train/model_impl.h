@@ -163,8 +163,8 @@ struct Model::Impl {
                                                  bool training, const compiler::CompileOptions& compile) const;
   /// The lock of the training step on batches like the first one of `dataset`.
   absl::StatusOr<compiler::PrecisionLock> LockOn(const Model& model, const data::Dataset& dataset) const;
-  /// The ranges of the training step of `model`, which owns this, with the parameters as they are and inputs like those
-  /// of the first batch of `dataset`.
+  /// The ranges of the training step of `model`, which owns this. Parameters are as they are, inputs like those of the
+  /// first batch of `dataset`.
   absl::StatusOr<compiler::RangeTable> RangesOn(const Model& model, const data::Dataset& dataset) const;
   /// Where `loss_scale = "derived"` asks for it and no step has run, sets the scale that follows from RangesOn.
   absl::Status DeriveLossScale(const Model& model, const data::Dataset& dataset);

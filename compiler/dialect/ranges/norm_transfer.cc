@@ -1,6 +1,6 @@
 // Norms. The normalised values of n elements have the norm sqrt(n) or less, so none of them is larger. The derivative
 // of a norm takes parts of the cotangent away, and so makes it no longer.
-#include "compiler/ranges/interval.h"
+#include "compiler/dialect/ranges/interval.h"
 #include "kernels/known_attributes.h"
 
 using namespace llvm;

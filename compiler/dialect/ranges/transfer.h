@@ -1,7 +1,7 @@
 // What an operation makes of ranges: one function for each operation of the dialect.
 #pragma once
 
-#include "compiler/ranges/range.h"
+#include "compiler/dialect/ranges/range.h"
 #include "kernels/attributes.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/StringMap.h"

@@ -1,5 +1,5 @@
 // Convolutions: each element is a product of a filter and a patch.
-#include "compiler/ranges/interval.h"
+#include "compiler/dialect/ranges/interval.h"
 #include "kernels/known_attributes.h"
 
 using namespace llvm;

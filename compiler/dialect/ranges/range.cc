@@ -1,4 +1,4 @@
-#include "compiler/ranges/range.h"
+#include "compiler/dialect/ranges/range.h"
 
 #include <algorithm>
 #include <cmath>

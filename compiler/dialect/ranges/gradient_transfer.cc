@@ -1,5 +1,5 @@
 // Derivatives of element-wise operations: the cotangent times a factor.
-#include "compiler/ranges/interval.h"
+#include "compiler/dialect/ranges/interval.h"
 #include "kernels/known_attributes.h"
 
 using namespace llvm;

@@ -1,4 +1,4 @@
-#include "compiler/ranges/interval.h"
+#include "compiler/dialect/ranges/interval.h"
 
 using namespace llvm;
 

@@ -1,5 +1,5 @@
 // Matrix products and attention: the Cauchy-Schwarz inequality over rows and columns.
-#include "compiler/ranges/interval.h"
+#include "compiler/dialect/ranges/interval.h"
 #include "kernels/known_attributes.h"
 
 using namespace llvm;
@@ -20,8 +20,8 @@ static void activate(Range &y, Activation activation) {
   y.typical = typical;
 }
 
-/// The product of \p a and \p b over \p terms terms. \p addsUp: the terms are of samples that may push the same way, so
-/// that their sum is expected to grow with their number, and not with its root.
+/// The product of \p a and \p b over \p terms terms. \p addsUp: the terms are of samples that may push the same way.
+/// Their sum is then expected to grow with their number, and not with its root.
 static Range matrixProduct(const Range &a, double aRow, const Range &b, double bColumn, double terms, bool addsUp) {
   Range y = sumOf(product(a, b), terms);
   double bound = times(aRow, bColumn);

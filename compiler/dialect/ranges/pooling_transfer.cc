@@ -1,5 +1,5 @@
 // Pooling and resizing: values that are selected or averaged in windows.
-#include "compiler/ranges/interval.h"
+#include "compiler/dialect/ranges/interval.h"
 #include "kernels/known_attributes.h"
 
 using namespace llvm;

@@ -1,4 +1,4 @@
-#include "compiler/ranges/transfer.h"
+#include "compiler/dialect/ranges/transfer.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 

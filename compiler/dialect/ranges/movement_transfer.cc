@@ -1,5 +1,5 @@
 // Data movement: the same elements in other places.
-#include "compiler/ranges/interval.h"
+#include "compiler/dialect/ranges/interval.h"
 #include "kernels/known_attributes.h"
 
 using namespace llvm;

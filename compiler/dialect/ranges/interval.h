@@ -1,7 +1,7 @@
 // Arithmetic of intervals and norms that several transfer functions share.
 #pragma once
 
-#include "compiler/ranges/transfer.h"
+#include "compiler/dialect/ranges/transfer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Losses and their derivatives, in which the loss scale comes into the backward pass.
 #include "compiler/dialect/attribute_conversion.h"
-#include "compiler/ranges/interval.h"
+#include "compiler/dialect/ranges/interval.h"
 #include "kernels/known_attributes.h"
 
 #include "mlir/IR/BuiltinTypes.h"

@@ -1,5 +1,5 @@
 // What values begin from: constants, random numbers, counts; and the table of all operations.
-#include "compiler/ranges/interval.h"
+#include "compiler/dialect/ranges/interval.h"
 #include "kernels/known_attributes.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -59,8 +59,8 @@ static void constant(const Operands &in, Results results) {
     results[0] = Range();
 }
 
-/// No draw of the generator is further from the mean than this, in deviations: sqrt(2 log 2^32), for the uniform
-/// numbers of 32 bits that Box and Muller's method reads.
+/// No draw of the generator is further from the mean than this, in deviations. It is sqrt(2 log 2^32): Box and Muller's
+/// method reads uniform numbers of 32 bits.
 static constexpr double kFurthestNormal = 6.661;
 /// The chance that a fibre of normal numbers has a larger norm than its bound. The bound of n numbers is
 /// sqrt(n) + sqrt(2 log(1 / chance)): norms are 1-Lipschitz functions of them (Borell 1975; Tsirelson, Ibragimov and

@@ -1,5 +1,5 @@
 // Sums, means, products and extrema along axes.
-#include "compiler/ranges/interval.h"
+#include "compiler/dialect/ranges/interval.h"
 
 using namespace llvm;
 

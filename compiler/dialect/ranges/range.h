@@ -19,10 +19,10 @@ struct Range {
   double low = -kUnbounded; ///< no element is smaller
   double high = kUnbounded; ///< no element is larger
 
-  double rowNorm = kUnbounded;    ///< of the elements along the last axis
-  double columnNorm = kUnbounded; ///< of the elements along the axis before the last
-  double sampleNorm = kUnbounded; ///< of all elements with one index of the first axis
-  double norm = kUnbounded;       ///< of the tensor
+  double rowNorm = kUnbounded;    ///< norm of the elements along the last axis
+  double columnNorm = kUnbounded; ///< norm of the elements along the axis before the last
+  double sampleNorm = kUnbounded; ///< norm of the elements with one index of the first axis
+  double norm = kUnbounded;       ///< norm of the tensor
 
   double least = 0; ///< no element that is not zero is smaller in size
   double peak = 0;  ///< at least one element has this size

@@ -1,5 +1,5 @@
 // Element-wise operations.
-#include "compiler/ranges/interval.h"
+#include "compiler/dialect/ranges/interval.h"
 #include "kernels/known_attributes.h"
 
 using namespace llvm;

@@ -1,5 +1,5 @@
 // Softmax and its relatives: weights in [0, 1] that sum to 1.
-#include "compiler/ranges/interval.h"
+#include "compiler/dialect/ranges/interval.h"
 
 using namespace llvm;
 
