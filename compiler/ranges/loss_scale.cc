@@ -10,7 +10,7 @@ using namespace mlir;
 namespace mpc::ranges {
 
 /// What expectations may fall short of: gradients that point the same way, and that grow in the first steps.
-static constexpr double kMargin = 16;
+static constexpr double kMargin = 4;
 static constexpr double kLargestScale = 0x1p24;
 
 std::optional<DerivedScale> deriveLossScale(const RangeAnalysis &analysis) {

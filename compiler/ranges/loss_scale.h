@@ -15,7 +15,7 @@ struct DerivedScale {
   int64_t unknown = 0; ///< low tensors that grow with the scale, of which nothing is expected
 };
 
-/// The largest power of two that leaves every low tensor that grows with it a margin: it is expected to be 16 times
+/// The largest power of two that leaves every low tensor that grows with it a margin. Each is expected to be 4 times
 /// smaller than its type allows. \p analysis was made at scale 1. None: no f16 tensor grows with a scale, or nothing is
 /// known of any.
 std::optional<DerivedScale> deriveLossScale(const RangeAnalysis &analysis);

@@ -82,6 +82,7 @@ static RangeRow rowOf(const ranges::RangeAnalysis &analysis, const ranges::LowTe
   row.op = mnemonicOf(op);
   row.path = pathOf(op).str();
   row.type = elementName(tensor.value);
+  row.result = cast<OpResult>(tensor.value).getResultNumber();
   row.backward = isMarkedBackward(op);
   row.scaled = analysis.rangeOf(tensor.value).isScaled;
   row.low = tensor.exact.low;

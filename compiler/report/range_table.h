@@ -42,14 +42,15 @@ enum class RangeVerdict { kCannot, kMay, kWill };
 
 /// A tensor of a 16-bit type that an operation writes.
 struct RangeRow {
-  std::string op;        ///< "conv2d"
-  std::string path;      ///< Cell path; empty outside Cells
-  std::string type;      ///< "f16"
-  bool backward = false; ///< it is a cotangent
-  bool scaled = false;   ///< it grows with the loss scale
-  double low = 0;        ///< no element is smaller before it is rounded
-  double high = 0;       ///< no element is larger before it is rounded
-  double peak = 0;       ///< at least one element has this size
+  std::string op;          ///< "conv2d"
+  std::string path;        ///< Cell path; empty outside Cells
+  std::string type;        ///< "f16"
+  std::int64_t result = 0; ///< which of its results
+  bool backward = false;   ///< it is a cotangent
+  bool scaled = false;     ///< it grows with the loss scale
+  double low = 0;          ///< no element is smaller before it is rounded
+  double high = 0;         ///< no element is larger before it is rounded
+  double peak = 0;         ///< at least one element has this size
   /// The largest size that is to be expected; NaN where nothing is.
   double expected = std::numeric_limits<double>::quiet_NaN();
   RangeVerdict overflow = RangeVerdict::kMay;

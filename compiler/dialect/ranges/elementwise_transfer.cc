@@ -1,6 +1,7 @@
 // Element-wise operations.
 #include "compiler/dialect/ranges/interval.h"
 #include "kernels/known_attributes.h"
+#include "mlir/IR/BuiltinTypes.h"
 
 using namespace llvm;
 
@@ -118,6 +119,11 @@ static void negOf(const Operands &in, Results results) {
   results[0] = y;
 }
 static void handOn(const Operands &in, Results results) { results[0] = in[0]; }
+// Integers wrap around, or saturate.
+static void castOf(const Operands &in, Results results) {
+  if (isa<mlir::FloatType>(cast<mlir::RankedTensorType>(in.op->getResult(0).getType()).getElementType()))
+    results[0] = in[0];
+}
 static void clampOf(const Operands &in, Results results) {
   double low = in.attributes.GetDouble("minimum"), high = in.attributes.GetDouble("maximum");
   results[0] = Range::between(std::clamp(in[0].low, low, high), std::clamp(in[0].high, low, high));
@@ -248,7 +254,7 @@ void addElementwiseTransfers(TransferTable &table) {
                                                   {"pow", powOf},
                                                   {"abs", absOf},
                                                   {"neg", negOf},
-                                                  {"cast", handOn},
+                                                  {"cast", castOf},
                                                   {"stop_gradient", handOn},
                                                   {"clamp", clampOf},
                                                   {"add", addOf},

@@ -36,6 +36,12 @@ inline double sumError(double count) { return (count + 8) * 0x1p-23; }
 /// \p dy where each element is multiplied by a factor of its own in [\p low, \p high], of root mean square \p typical.
 Range multiplied(const Range &dy, double low, double high, double typical);
 
+/// Whether indices are known to leave [0, \p extent). Those that nothing is known of are taken to lie inside. What
+/// reads an index outside is NaN.
+inline bool mayLeave(const Range &indices, double extent) {
+  return std::isfinite(indices.magnitude()) && (indices.low < 0 || indices.high >= extent);
+}
+
 /// The root of the sum of the squares.
 inline double inSquares(double a, double b) { return std::sqrt(a * a + b * b); }
 

@@ -11,6 +11,10 @@ namespace mpc::ranges {
 
 using Results = MutableArrayRef<Range>;
 
+static bool hasFloats(const Operands &in, unsigned operand) {
+  return isa<mlir::FloatType>(cast<mlir::RankedTensorType>(in.op->getOperand(operand).getType()).getElementType());
+}
+
 static LossReduction reductionOf(const Operands &in) { return in.attributes.Get(attribute::kReduction); }
 
 /// The loss whose \p terms parts lie in the interval of \p each.
@@ -36,9 +40,10 @@ static Range cotangent(const Operands &in, double terms) {
 static void crossEntropy(const Operands &in, Results results) {
   const Range &logits = in[0];
   double classes = in.extent(0, -1), rows = in.count(0) / classes;
-  double labels = 1;
-  if (isa<mlir::FloatType>(cast<mlir::RankedTensorType>(in.op->getOperand(1).getType()).getElementType()))
-    labels = classes * std::max(1.0, in[1].magnitude());
+  bool areProbabilities = hasFloats(in, 1);
+  if (!areProbabilities && mayLeave(in[1], classes))
+    return;
+  double labels = areProbabilities ? classes * std::max(1.0, in[1].magnitude()) : 1;
   double largest = times(logits.high - logits.low + std::log(classes), labels);
   Range each = Range::between(labels > 1 ? -largest : 0, largest);
   widen(each, logits.magnitude() * 1e-5 * labels);
@@ -55,7 +60,9 @@ static void crossEntropyGrad(const Operands &in, Results results) {
   Range each = cotangent(in, rows);
   double size = each.magnitude();
   Range dlogits;
-  if (isa<mlir::FloatType>(cast<mlir::RankedTensorType>(in.op->getOperand(2).getType()).getElementType())) {
+  if (!hasFloats(in, 2) && mayLeave(in[2], classes))
+    return;
+  if (hasFloats(in, 2)) {
     dlogits = product(each, Range::between(-(classes + 1), classes + 1));
     dlogits = multiplied(dlogits, -in[2].magnitude(), in[2].magnitude(), 1);
   } else {

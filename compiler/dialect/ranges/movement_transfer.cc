@@ -87,6 +87,8 @@ static void pad(const Operands &in, Results results) {
 }
 
 static void gather(const Operands &in, Results results) {
+  if (mayLeave(in[1], in.extent(0, 0)))
+    return;
   Range y = in[0];
   forgetNorms(y);
   if (in.shape(0).size() >= 2)

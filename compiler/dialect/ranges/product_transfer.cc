@@ -67,6 +67,9 @@ static void attentionOf(const Operands &in, Results results) {
   y.rowNorm = in[2].rowNorm * 1.001;
   y.typical = in[2].typical;
   results[0] = y;
+  // Rows in which all is masked have none.
+  if (in.size() > 3 || in.extent(0, -2) > in.extent(1, -2))
+    return;
   double logit = times(times(in[0].rowNorm, in[1].rowNorm), scale);
   results[1] = Range::between(-logit - 1, logit + std::log(in.extent(1, -2)) + 1);
   results[1].typical = std::log(in.extent(1, -2)) + 1;
