@@ -4,9 +4,10 @@
 #include "absl/strings/str_format.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/ranges/transfer.h"
+#include "compiler/dialect/state_attributes.h"
 #include "compiler/module/module_impl.h"
 #include "compiler/ranges/loss_scale.h"
-#include "compiler/dialect/ranges/transfer.h"
 #include "compiler/report/function_facts.h"
 
 #include <cmath>
@@ -81,6 +82,8 @@ static RangeRow rowOf(const ranges::RangeAnalysis &analysis, const ranges::LowTe
   RangeRow row;
   row.op = mnemonicOf(op);
   row.path = pathOf(op).str();
+  if (isa<CastOp>(op))
+    row.of = nameOf(op->getOperand(0)).str();
   row.type = elementName(tensor.value);
   row.result = cast<OpResult>(tensor.value).getResultNumber();
   row.backward = isMarkedBackward(op);

@@ -21,6 +21,13 @@ static const char *wordOf(RangeVerdict verdict) {
   return "may";
 }
 
+/// The Cell, or the argument that is cast outside of Cells.
+static std::string placeOf(const RangeRow &row) {
+  if (!row.path.empty())
+    return row.path;
+  return row.of.empty() ? "-" : row.of;
+}
+
 static std::string numberText(double number) { return std::isnan(number) ? "-" : absl::StrFormat("%.3g", number); }
 
 static std::string assumedText(const RangeTable &table, const RangeAssumptions &assumed) {
@@ -54,9 +61,9 @@ std::string PrintRanges(const RangeTable &table, const RangeAssumptions &assumpt
   TextTable rows({"#", "op", "Cell", "direction", "type", "bounds", "expected", "overflow", "underflow"});
   std::int64_t ordinal = 0;
   for (const RangeRow &row : table.rows)
-    rows.add({absl::StrCat(++ordinal), row.op, row.path.empty() ? "-" : row.path, row.backward ? "backward" : "forward",
-              row.type, absl::StrFormat("[%.4g, %.4g]", row.low, row.high), numberText(row.expected),
-              wordOf(row.overflow), wordOf(row.underflow)});
+    rows.add({absl::StrCat(++ordinal), row.op, placeOf(row), row.backward ? "backward" : "forward", row.type,
+              absl::StrFormat("[%.4g, %.4g]", row.low, row.high), numberText(row.expected), wordOf(row.overflow),
+              wordOf(row.underflow)});
   std::string text = assumedText(table, assumptions);
   if (table.rows.empty())
     absl::StrAppend(&text, "no tensor has a 16-bit type\n");

@@ -89,8 +89,7 @@ def VerifyRangesPass : MpcPass<"mpc-verify-ranges", "::mlir::func::FuncOp"> {
     %p = mpc.sigmoid %x in "net" : tensor<4xf32>
     %a = mpc.add_scalar %p {value = 1.0 : f32} in "net" : tensor<4xf32>
     %b = mpc.mul_scalar %a {value = 1.0e5 : f32} in "net" : tensor<4xf32>
-    // warning: mpc.cast in 'net' writes f16, and at least one element is 9.999e+04 or larger in size: it overflows in
-    // every step
+    // warning: mpc.cast in net overflows f16 in every step: one element is at least 9.999e+04 in size
     %y = mpc.cast %b in "net" : (tensor<4xf32>) -> tensor<4xf16>
     ```
 

@@ -5,14 +5,14 @@
 //   %c = mpc.mul_scalar %b {value = 1.0e5 : f32} : tensor<4xf32>
 //   %y = mpc.cast %c : (tensor<4xf32>) -> tensor<4xf16>
 // is a warning with notes at the operations before it.
-//   warning: mpc.cast writes f16, and at least one element is 9.999e+04 or larger in size: it overflows in every step
+//   warning: mpc.cast overflows f16 in every step: one element is at least 9.999e+04 in size
 //   note: mpc.mul_scalar has values in [9.999e+04, 2e+05]
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/ranges/range_analysis.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "passes/function_body.h"
 #include "passes/passes.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
@@ -30,9 +30,11 @@ void warn(const ranges::RangeAnalysis &analysis, const ranges::LowTensor &tensor
   Operation *op = tensor.value.getDefiningOp();
   Type element = cast<RankedTensorType>(tensor.value.getType()).getElementType();
   InFlightDiagnostic warning = op->emitWarning();
-  warning << nameWithPath(op) << " writes " << element << ", and at least one element is "
-          << llvm::formatv("{0:e3}", tensor.exact.peak).str() << " or larger in size: it overflows in every step";
-  for (Operation *link : llvm::reverse(analysis.chainOf(tensor.value, kChainLength))) {
+  warning << nameWithPath(op) << " overflows " << (element.isF16() ? "f16" : "bf16")
+          << " in every step: one element is at least " << llvm::formatv("{0:e3}", tensor.exact.peak).str()
+          << " in size";
+  const std::vector<Operation *> chain = analysis.chainOf(tensor.value, kChainLength);
+  for (Operation *link : llvm::reverse(chain)) {
     if (link == op)
       continue;
     const ranges::Range &range = analysis.rangeOf(link->getResult(0));

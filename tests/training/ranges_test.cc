@@ -68,7 +68,10 @@ void ExpectWithinRanges(const std::vector<RangeRow>& rows, const std::vector<Val
     const RangeRow& row = rows[i];
     const ValueStatistics& value = values[i];
     ASSERT_EQ(row.op, value.operation) << i;
-    ASSERT_EQ(row.path, value.cell) << i;
+    // A cast of a parameter has no Cell in the IR, and is measured as that of its reader.
+    if (!row.path.empty()) {
+      ASSERT_EQ(row.path, value.cell) << i;
+    }
     SCOPED_TRACE(value.Describe());
     if (value.not_finite() > 0) {
       EXPECT_NE(row.overflow, RangeVerdict::kCannot);
@@ -188,7 +191,7 @@ class Overflowing : public nn::Cell {
   nn::Dense fc{4, 2};
 };
 
-TEST(RangesOfModel, WarnOfAnOverflowInEveryStepWhenTheStepIsCompiled) {
+TEST(CompiledRanges, WarnOfAnOverflowInEveryStep) {
   Overflowing network;
   nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = "mean"});
   nn::SGD optimizer(network.TrainableParams());
@@ -196,9 +199,9 @@ TEST(RangesOfModel, WarnOfAnOverflowInEveryStepWhenTheStepIsCompiled) {
   ::testing::internal::CaptureStderr();
   model.Train(1, Batches({{Values({2, 4}), Tensor::From<std::int32_t>({0, 1}, {2})}})).IgnoreError();
   const std::string said = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(said, ::testing::HasSubstr("mpc.mul_scalar in 'overflowing' writes f16"));
-  EXPECT_THAT(said, ::testing::HasSubstr("it overflows in every step"));
-  EXPECT_THAT(said, ::testing::HasSubstr("note: mpc.add_scalar in 'overflowing' has values in ["));
+  EXPECT_THAT(
+      said, ::testing::HasSubstr("mpc.mul_scalar in overflowing overflows f16 in every step: one element is at least"));
+  EXPECT_THAT(said, ::testing::HasSubstr("note: mpc.add_scalar in overflowing has values in ["));
 }
 
 }  // namespace
