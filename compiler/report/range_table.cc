@@ -83,7 +83,7 @@ static RangeRow rowOf(const ranges::RangeAnalysis &analysis, const ranges::LowTe
   row.op = mnemonicOf(op);
   row.path = pathOf(op).str();
   if (isa<CastOp>(op))
-    row.of = nameOf(op->getOperand(0)).str();
+    row.of = mpc::nameOf(op->getOperand(0)).str();
   row.type = elementName(tensor.value);
   row.result = cast<OpResult>(tensor.value).getResultNumber();
   row.backward = isMarkedBackward(op);

@@ -81,8 +81,8 @@ def VerifyRangesPass : MpcPass<"mpc-verify-ranges", "::mlir::func::FuncOp"> {
   let summary = "Warns of 16-bit tensors that overflow in every step";
   let description = [{
     Runs after autodiff and bounds every value of the function. Nothing is assumed of parameters, inputs and the loss
-    scale, so that what it says holds for every step. A tensor of a 16-bit type with an element beyond the type's range
-    gives a warning with its Cell, and notes for the operations that made it so large. `mpc-opt --ranges` tells more,
+    scale, so that what it says holds for every step. A tensor of a 16-bit type may have an element beyond the
+    type's range in every step. It gives a warning with its Cell, and notes for the operations that made it so large. `mpc-opt --ranges` tells more,
     with the parameters as their initialisers make them.
 
     ```mlir

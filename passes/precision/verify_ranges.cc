@@ -1,12 +1,11 @@
 // Warns of tensors that overflow in every step. The IR stays as it is.
 //
-//   %a = mpc.sigmoid %x : tensor<4xf32>
-//   %b = mpc.add_scalar %a {value = 1.0 : f32} : tensor<4xf32>
-//   %c = mpc.mul_scalar %b {value = 1.0e5 : f32} : tensor<4xf32>
-//   %y = mpc.cast %c : (tensor<4xf32>) -> tensor<4xf16>
-// is a warning with notes at the operations before it.
+//   %a = mpc.add_scalar %sigmoid {value = 1.0 : f32} : ...
+//   %b = mpc.mul_scalar %a {value = 1.0e5 : f32} : ...
+//   %y = mpc.cast %b : ... -> tensor<4xf16>
+// gets a warning with a note for each operation before it.
 //   warning: mpc.cast overflows f16 in every step: one element is at least 9.999e+04 in size
-//   note: mpc.mul_scalar has values in [9.999e+04, 2e+05]
+//   note: mpc.mul_scalar has values in [9.999e+04, 2.000e+05]
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/ranges/range_analysis.h"
