@@ -94,6 +94,8 @@ void buildStepPipeline(OpPassManager &manager, const CompileOptions &options, St
   manager.addPass(createVerifyLossScalePass());
   manager.addPass(createAutodiffPass());
   manager.addNestedPass<func::FuncOp>(createCastCleanupPass());
+  if (options.level != "O0")
+    manager.addNestedPass<func::FuncOp>(createVerifyRangesPass());
   if (options.instrument)
     manager.addNestedPass<func::FuncOp>(createInstrumentPass());
   if (until == Stage::Grad)

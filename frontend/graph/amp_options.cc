@@ -14,6 +14,7 @@
 namespace mpc::amp {
 namespace {
 
+constexpr std::string_view kDerivedScale = "derived";
 constexpr std::array<std::string_view, 5> kLevels = {"O0", "O1", "O2", "O3", "auto"};
 
 template <typename... Parts>
@@ -112,9 +113,14 @@ LossScaleConfig StaticScale(double scale, Front front) {
 absl::StatusOr<LossScaleConfig> GivenScale(const OptionValue& given, Front front) {
   if (given.text() == "none") return LossScaleConfig{};
   if (given.text() == "dynamic") return DynamicScale(front);
+  if (given.text() == kDerivedScale) {
+    if (front == Front::kModel) return DynamicScale(front);
+    return Error("loss_scale = 'derived' is of a Model, which sees the step before it runs; choose \"dynamic\"");
+  }
   const std::optional<double> scale = given.AsNumber();
   if (!scale.has_value() || !(*scale >= 1) || !(*scale <= 0x1p126)) {
-    return Error("loss_scale = '", given.text(), "' is not \"dynamic\", \"none\" or a number >= 1 (at most 2^126)");
+    return Error("loss_scale = '", given.text(),
+                 "' is not \"dynamic\", \"derived\", \"none\" or a number >= 1 (at most 2^126)");
   }
   return StaticScale(*scale, front);
 }
@@ -125,10 +131,27 @@ absl::StatusOr<double> ScaleBound(const OptionValue& given, const char* name) {
   return Error(name, " = '", given.text(), "' is not a number in [2^-126, 2^126]");
 }
 
+/// Errors: `precision` has no f16 gradients that a derived scale could leave room for, or several scalers.
+absl::Status CheckDerivedScale(const Options& options, const Precision& precision) {
+  if (options.loss_scale.text() != kDerivedScale) return absl::OkStatus();
+  if (precision.level == "O0") {
+    return Error("level O0 with loss_scale = 'derived': nothing is low at O0, so that no scale follows; choose ",
+                 "\"dynamic\", a number, or another level");
+  }
+  if (precision.dtype != DType::kF16) {
+    return Error("dtype ", std::string(DTypeName(precision.dtype)), " with loss_scale = 'derived': it has the range ",
+                 "of f32, so that no scale follows; leave loss_scale out, which is 1 with check and skip");
+  }
+  if (options.num_losses == 1) return absl::OkStatus();
+  return Error("num_losses = ", options.num_losses, " with loss_scale = 'derived': it is derived for one scaler; ",
+               "choose \"dynamic\"");
+}
+
 absl::Status SetLossScale(const Options& options, Front front, Precision& precision) {
   if (options.loss_scale.given()) {
     absl::StatusOr<LossScaleConfig> scale = GivenScale(options.loss_scale, front);
     if (!scale.ok()) return scale.status();
+    if (absl::Status status = CheckDerivedScale(options, precision); !status.ok()) return status;
     precision.loss_scale = *scale;
   }
   LossScaleConfig& config = precision.loss_scale;

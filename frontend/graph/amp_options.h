@@ -20,7 +20,7 @@ struct Options {
   OptionValue dtype;                  ///< the low type, f16 or bf16 (apex: cast_model_type); f16, at auto NativeLowType
   OptionValue keep_batchnorm_fp32;    ///< norms in f32; true at O2, false at O3, not an option of O1 and auto
   OptionValue master_weights;         ///< parameters stored in f32; false: in the low type only. See LevelDefaults
-  OptionValue loss_scale;             ///< "dynamic", "none" or a number >= 1; see LevelDefaults
+  OptionValue loss_scale;             ///< "dynamic", "derived", "none" or a number >= 1; see LevelDefaults
   OptionValue cast_model_outputs;     ///< type that the network returns in training, Eval and Predict; default f32
   OptionValue min_loss_scale;         ///< lower limit of a dynamic scale: 1 for a Model, none for Initialize
   OptionValue max_loss_scale;         ///< upper limit of a dynamic scale: none for a Model, 2^24 for Initialize
@@ -61,7 +61,7 @@ void VisitOptions(Given& given, Visitor&& visit) {
   visit(OptionInfo{"master_weights", "master-weights", "true|false",
                    "Parameters stored in f32 (default), or in the low type only; no option of O1 and auto."},
         given.master_weights);
-  visit(OptionInfo{"loss_scale", "loss-scale", "dynamic|none|NUMBER",
+  visit(OptionInfo{"loss_scale", "loss-scale", "dynamic|derived|none|NUMBER",
                    "Default: dynamic at O1, O2 and auto with f16, 1 with skipping there with bf16, else none."},
         given.loss_scale);
   visit(OptionInfo{"min_loss_scale", "min-loss-scale", "NUMBER", "Of a dynamic scale. Default 1."},
@@ -130,7 +130,7 @@ Precision LevelDefaults(std::string_view level, DType dtype, Front front);
 /// (apex). Errors (INVALID_ARGUMENT): the option, what was given, what is accepted and why.
 absl::StatusOr<Precision> ResolveOptions(const Options& options, Front front);
 
-/// Parses `text` as ResolveOptions parses `loss_scale` of a Model: "dynamic", "none" or a number >= 1.
+/// Parses `text` as ResolveOptions parses `loss_scale` of a Model: "dynamic", "derived", "none" or a number >= 1.
 absl::StatusOr<LossScaleConfig> ParseLossScale(std::string_view text);
 
 /// The options in one line: "level O2: dtype f16, keep_batchnorm_fp32 true, master_weights true, loss_scale dynamic

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/report/precision_lock.h"
+#include "compiler/report/range_table.h"
 #include "frontend/amp/scaler_history.h"
 #include "frontend/graph/compiled_step.h"
 #include "frontend/graph/context.h"
@@ -162,6 +163,11 @@ struct Model::Impl {
                                                  bool training, const compiler::CompileOptions& compile) const;
   /// The lock of the training step on batches like the first one of `dataset`.
   absl::StatusOr<compiler::PrecisionLock> LockOn(const Model& model, const data::Dataset& dataset) const;
+  /// The ranges of the training step of `model`, which owns this. Parameters are as they are, inputs like those of the
+  /// first batch of `dataset`.
+  absl::StatusOr<compiler::RangeTable> RangesOn(const Model& model, const data::Dataset& dataset) const;
+  /// Where `loss_scale = "derived"` asks for it and no step has run, sets the scale that follows from RangesOn.
+  absl::Status DeriveLossScale(const Model& model, const data::Dataset& dataset);
   /// Model::MakePackage.
   absl::StatusOr<runtime::Package> MakePackage(const std::vector<std::pair<std::string, TensorSpec>>& columns);
   /// Columns to loss and predictions.

@@ -401,6 +401,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   absl::Status failure = context.failure();
   // A callback may have resumed a run.
   if (failure.ok()) failure = BeginUpdate();
+  if (failure.ok()) failure = DeriveLossScale(model, dataset);
   if (failure.ok()) failure = ShareStart(model, epochs, dataset, validation);
   TrainingRun run(*this, dataset, validation, callbacks, context);
   while (position.run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();

@@ -77,6 +77,26 @@ def CastCleanupPass : MpcPass<"mpc-cast-cleanup", "::mlir::func::FuncOp"> {
   }];
 }
 
+def VerifyRangesPass : MpcPass<"mpc-verify-ranges", "::mlir::func::FuncOp"> {
+  let summary = "Warns of 16-bit tensors that overflow in every step";
+  let description = [{
+    Runs after autodiff and bounds every value of the function. Nothing is assumed of parameters, inputs and the loss
+    scale, so that what it says holds for every step. A tensor of a 16-bit type may have an element beyond the
+    type's range in every step. It gives a warning with its Cell, and notes for the operations that made it so large. `mpc-opt --ranges` tells more,
+    with the parameters as their initialisers make them.
+
+    ```mlir
+    %p = mpc.sigmoid %x in "net" : tensor<4xf32>
+    %a = mpc.add_scalar %p {value = 1.0 : f32} in "net" : tensor<4xf32>
+    %b = mpc.mul_scalar %a {value = 1.0e5 : f32} in "net" : tensor<4xf32>
+    // warning: mpc.cast in net overflows f16 in every step: one element is at least 9.999e+04 in size
+    %y = mpc.cast %b in "net" : (tensor<4xf32>) -> tensor<4xf16>
+    ```
+
+    A function with requests for gradients is left alone.
+  }];
+}
+
 def LowCopiesPass : MpcPass<"mpc-shadows", "::mlir::func::FuncOp"> {
   let summary = "Keeps the low copies of parameters as state that optimizers write";
   let description = [{

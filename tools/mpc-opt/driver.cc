@@ -36,7 +36,7 @@ static std::string ChosenStage(const DriverOptions& options, bool has_passes) {
   if (IsReport(options.output) && !has_passes) return "program";
   // What runs: its operations are those that the report numbers.
   if (options.output == Output::kDifference || options.output == Output::kExplanation) return "final";
-  return options.has_level ? "grad" : "traced";
+  return options.has_level || options.output == Output::kRanges ? "grad" : "traced";
 }
 
 static absl::StatusOr<std::string> RunPasses(std::unique_ptr<MemoryBuffer> buffer, mlir::DialectRegistry& registry) {
@@ -89,12 +89,26 @@ static absl::StatusOr<std::string> Compare(const DriverOptions& options, const s
   return compiler::LevelDifference({&modules[0], options.levels[0]}, {&modules[1], options.levels[1]}, function);
 }
 
+// The ranges of a function. A derived loss scale is that of the step, too.
+static absl::StatusOr<std::string> ShowRanges(const compiler::Module& module, const std::string& function,
+                                              const DriverOptions& options) {
+  compiler::RangeAssumptions assumptions = options.ranges;
+  absl::StatusOr<compiler::RangeTable> table = compiler::TabulateRanges(module, function, assumptions);
+  if (table.ok() && options.derives_scale && table->derived_scale > 0) {
+    assumptions.loss_scale = table->derived_scale;
+    table = compiler::TabulateRanges(module, function, assumptions);
+  }
+  if (!table.ok()) return table.status();
+  return compiler::PrintRanges(*table, assumptions);
+}
+
 static absl::StatusOr<std::string> Show(const compiler::Module& module, const DriverOptions& options) {
   if (options.output == Output::kReport) return compiler::ModuleReport(module);
   if (options.output == Output::kReportJson) return compiler::ModuleReportJson(module);
   absl::StatusOr<std::string> function =
       options.function.empty() ? compiler::MainFunction(module) : absl::StatusOr<std::string>(options.function);
   if (!function.ok()) return function.status();
+  if (options.output == Output::kRanges) return ShowRanges(module, *function, options);
   return options.output == Output::kDot ? compiler::DotGraph(module, *function)
                                         : compiler::ExplainPrecision(module, *function, options.explain);
 }

@@ -1,5 +1,6 @@
 #include "tools/mpc-opt/driver_options.h"
 
+#include <cmath>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -47,6 +48,12 @@ static cl::opt<std::string> check_path("check", cl::desc("Compare the precision 
 static cl::opt<bool> update("update",
                             cl::desc("With --lock or --check: write the file anew where it says something else"),
                             cl::cat(category));
+static cl::opt<bool> ranges("ranges",
+                            cl::desc("Print which 16-bit tensors of a step cannot, may or will overflow or vanish, "
+                                     "and the loss scale that follows"),
+                            cl::cat(category));
+static cl::opt<std::string> data_range("data-range", cl::desc("With --ranges: the interval of floating inputs, as 0,1"),
+                                       cl::value_desc("low,high"), cl::cat(category));
 static cl::opt<bool> list_operations("list-operations",
                                      cl::desc("Print what is known of every operation of the dialect: its precision "
                                               "class, traits, interfaces, and the lists of the passes"),
@@ -117,7 +124,8 @@ static const StagedFlag kFinalFlags[] = {
     {"fusion", "regions are made of the finished graph"},
     {"head-chunks", "the head is cut behind the backward graph"},
     {"memory-budget", "what it recomputes is chosen for the finished graph"}};
-static cl::Option* const kOtherOptions[] = {&model_name, &report, &explain, &list_operations, &emit, &function_name};
+static cl::Option* const kOtherOptions[] = {&model_name, &report,        &explain, &list_operations,
+                                            &emit,       &function_name, &ranges,  &data_range};
 
 static bool Given(const cl::Option& option) { return option.getNumOccurrences() > 0; }
 
@@ -149,6 +157,7 @@ static SmallVector<std::pair<const char*, Output>> GivenOutputs() {
   if (Given(diff)) chosen.push_back({"--diff", Output::kDifference});
   if (Given(lock_path)) chosen.push_back({"--lock", Output::kLock});
   if (Given(check_path)) chosen.push_back({"--check", Output::kLock});
+  if (ranges) chosen.push_back({"--ranges", Output::kRanges});
   if (list_operations) chosen.push_back({"--list-operations", Output::kOperations});
   return chosen;
 }
@@ -160,8 +169,11 @@ static absl::StatusOr<Output> ReadOutput() {
   if (Given(report) && !report.empty() && report != "text" && report != "json")
     return Error("unknown --report '", report.getValue(), "'; choose text or json");
   Output output = chosen.empty() ? Output::kIr : chosen[0].second;
-  bool takes_function = output == Output::kDot || output == Output::kExplanation || output == Output::kDifference;
-  if (Given(function_name) && !takes_function) return Error("--function needs --emit=dot, --explain or --diff");
+  bool takes_function = output == Output::kDot || output == Output::kExplanation || output == Output::kDifference ||
+                        output == Output::kRanges;
+  if (Given(function_name) && !takes_function)
+    return Error("--function needs --emit=dot, --explain, --diff or --ranges");
+  if (Given(data_range) && output != Output::kRanges) return Error("--data-range needs --ranges");
   return output;
 }
 
@@ -172,12 +184,30 @@ static absl::StatusOr<LockRequest> ReadLock() {
   return LockRequest{Given(lock_path) ? lock_path : check_path, Given(lock_path), update};
 }
 
+// The interval of --data-range; none where it was not given.
+static absl::StatusOr<compiler::RangeAssumptions> ReadRanges() {
+  compiler::RangeAssumptions assumptions;
+  if (!Given(data_range)) return assumptions;
+  auto [low, high] = StringRef(data_range).split(',');
+  compiler::KnownRange inputs;
+  if (low.getAsDouble(inputs.low) || high.getAsDouble(inputs.high) || !(inputs.low <= inputs.high) ||
+      !std::isfinite(inputs.low) || !std::isfinite(inputs.high))
+    return Error("--data-range takes the smallest and the largest input, as in --data-range=0,1, got '",
+                 data_range.getValue(), "'");
+  // Of numbers that are spread evenly.
+  inputs.typical = std::sqrt((inputs.low * inputs.low + inputs.low * inputs.high + inputs.high * inputs.high) / 3);
+  assumptions.inputs = inputs;
+  return assumptions;
+}
+
 static absl::Status CheckStage(Output output) {
   static constexpr StringLiteral kStages[] = {"traced", "amp", "grad", "final", "scheduled", "program"};
   if (Given(stage_name) && !is_contained(kStages, stage_name.getValue()))
     return Error("unknown stage '", stage_name.getValue(), "'; choose traced, amp, grad, final, scheduled or program");
   if (output == Output::kLock && Given(stage_name))
     return Error("a lock holds the precision of the stage final; leave out --stage");
+  if (output == Output::kRanges && Given(stage_name) && stage_name != "grad" && stage_name != "final")
+    return Error("--ranges follows a step at the stage grad or final; got '", stage_name.getValue(), "'");
   if (stage_name != "program") return absl::OkStatus();
   if (output == Output::kDot) return Error("a program has no graph; choose another --stage for --emit=dot");
   if (output == Output::kExplanation || output == Output::kDifference)
@@ -233,6 +263,10 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   options.output = *output;
   options.function = function_name;
   options.explain = explain;
+  if (absl::StatusOr<compiler::RangeAssumptions> assumptions = ReadRanges(); assumptions.ok())
+    options.ranges = *std::move(assumptions);
+  else
+    return assumptions.status();
   options.has_model = Given(model_name);
   if (options.output == Output::kOperations && (options.has_model || input != "-"))
     return Error("--list-operations prints what holds in every graph; leave out ",
@@ -252,6 +286,13 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   if (absl::Status status = device_flags.Read(options.model.device); !status.ok()) return status;
   options.model.amp.verbosity = 0;
   if (absl::Status status = amp_flags.Read(options.model.amp); !status.ok()) return status;
+  if (*output == Output::kRanges) {
+    const absl::StatusOr<amp::Precision> precision = amp::ResolveOptions(options.model.amp, amp::Front::kModel);
+    if (!precision.ok()) return precision.status();
+    if (precision->loss_scale.mode != LossScaleConfig::Mode::kNone)
+      options.ranges.loss_scale = precision->loss_scale.init;
+    options.derives_scale = options.model.amp.loss_scale.text() == "derived";
+  }
   if (Given(diff)) {
     absl::StatusOr<std::vector<std::string>> levels = ReadLevels();
     if (!levels.ok()) return levels.status();

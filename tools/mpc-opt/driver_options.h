@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "compiler/report/range_table.h"
 #include "llvm/ADT/StringRef.h"
 #include "tools/mpc-opt/model_lock.h"
 #include "tools/mpc-opt/model_source.h"
@@ -12,7 +13,7 @@
 namespace mpc::opt {
 
 /// What mpc-opt prints in place of the IR.
-enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations, kLock };
+enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations, kLock, kRanges };
 
 struct DriverOptions {
   bool has_model = false;
@@ -20,10 +21,12 @@ struct DriverOptions {
   bool has_level = false;  ///< --amp-level was given
   std::string stage;       ///< empty: not given
   Output output = Output::kIr;
-  std::string function;             ///< --function; empty: the step of a model, or the first of a file
-  std::string explain;              ///< --explain
-  std::vector<std::string> levels;  ///< --diff, two of them
-  LockRequest lock;                 ///< --lock, --check, --update
+  std::string function;               ///< --function; empty: the step of a model, or the first of a file
+  std::string explain;                ///< --explain
+  std::vector<std::string> levels;    ///< --diff, two of them
+  LockRequest lock;                   ///< --lock, --check, --update
+  compiler::RangeAssumptions ranges;  ///< --ranges: the inputs of --data-range, the first loss scale of a model
+  bool derives_scale = false;         ///< --loss-scale=derived
 };
 
 /// Leaves mpc-opt's own options in the text of --help, with those of help and output. All others, which MLIR and LLVM
