@@ -28,6 +28,7 @@ export SLURM_CONF="$folder/slurm.conf"
 daemons=()
 finish() {
   local status=$?
+  [[ $status -eq 0 ]] || scancel --user=root 2> /dev/null || true # of this Slurm alone
   for ((i = ${#daemons[@]} - 1; i >= 0; --i)); do
     kill "${daemons[i]}" 2> /dev/null || true
     wait "${daemons[i]}" || true

@@ -109,7 +109,8 @@ absl::StatusOr<std::unique_ptr<Communicator>> Connect(Transport transport, const
                                    .rank = control->rank(),
                                    .size = control->size(),
                                    .timeout = options.timeout,
-                                   .on_wait = HeartbeatsHook(control)});
+                                   .on_wait = HeartbeatsHook(control),
+                                   .share_processors = runtime::RanksShareProcessors(control->ranks())});
 }
 
 /// Starts heartbeats. A silent rank is noticed in half of the limit, and the others may run for the other half.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -88,6 +89,19 @@ int ThreadsOfEachRank(absl::Span<const RankInfo> ranks) {
     if (rank.quota > 0) least = std::min(least, rank.quota / (kThousand * of_machine));
   }
   return ranks.empty() ? 1 : static_cast<int>(std::max<std::int64_t>(least, 1));
+}
+
+bool RanksShareProcessors(absl::Span<const RankInfo> ranks) {
+  return std::ranges::any_of(ranks, [&](const RankInfo& rank) {
+    std::set<int> processors;
+    std::size_t of_machine = 0;
+    for (const RankInfo& other : ranks) {
+      if (!OnOneMachine(rank, other)) continue;
+      ++of_machine;
+      processors.insert(other.processors.begin(), other.processors.end());
+    }
+    return processors.size() < of_machine;
+  });
 }
 
 }  // namespace mpc::runtime

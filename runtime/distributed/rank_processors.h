@@ -16,4 +16,8 @@ int ProcessorQuota(const std::string& root = "");
 /// quota by all ranks of a host. All ranks get the number of the rank that has the least, 1 at least.
 int ThreadsOfEachRank(absl::Span<const RankInfo> ranks);
 
+/// Whether ranks of some machine have fewer processors together than they are. One whose processors are not known has
+/// none of its own.
+bool RanksShareProcessors(absl::Span<const RankInfo> ranks);
+
 }  // namespace mpc::runtime

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -26,6 +27,9 @@ struct SharedGroup {
   /// The bytes that travel at a time: a multiple of 64, and at least 64 a rank. The same in all processes.
   std::size_t slot_bytes = kDefaultSlotBytes;
   WaitHook on_wait;  ///< asked by functions that wait, and while the group joins
+  /// Ranks take turns on processors, so that who waits gives its own up sooner. Left out: there are more ranks than
+  /// processors that this process may run on. Where ranks are bound to processors of their own that is wrong.
+  std::optional<bool> share_processors;
 };
 
 /// Joins the group, and waits until all of its ranks have. Every process calls this once, with its rank.

@@ -44,8 +44,9 @@ void FutexWakeAll(std::atomic<std::uint32_t>& word) {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, 0x7fffffff, nullptr, nullptr, 0);
 }
 
-int Spins(int ranks) {
-  return ranks <= static_cast<int>(std::thread::hardware_concurrency()) ? kSpins : kSpinsWithSharedCores;
+int Spins(const SharedGroup& group) {
+  const bool more_ranks = group.size > static_cast<int>(std::thread::hardware_concurrency());
+  return group.share_processors.value_or(more_ranks) ? kSpinsWithSharedCores : kSpins;
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ SharedMeeting::SharedMeeting(std::unique_ptr<SharedMapping> mapping, const Share
       name_(group.name),
       on_wait_(group.on_wait),
       self_(ThisProcess()),
-      spins_(Spins(group.size)) {}
+      spins_(Spins(group)) {}
 
 SharedMeeting::~SharedMeeting() {
   // A child of fork has a copy of this object, and is not the rank.

@@ -43,6 +43,16 @@ TEST(ThreadsOfEachRank, KeepsToTheQuotaOfAHost) {
 
 TEST(ThreadsOfEachRank, TakesTheSystemsNumberWhereNoProcessorsAreKnown) { EXPECT_GE(ThreadsOfEachRank({Rank({})}), 1); }
 
+TEST(RanksShareProcessors, WhereThereAreFewerThanRanks) {
+  EXPECT_FALSE(RanksShareProcessors({Rank({0, 1}), Rank({0, 1})}));
+  EXPECT_TRUE(RanksShareProcessors({Rank({0, 1}), Rank({0, 1}), Rank({0, 1})}));
+  // Bound to one each, and to the same one.
+  EXPECT_FALSE(RanksShareProcessors({Rank({0}), Rank({1})}));
+  EXPECT_TRUE(RanksShareProcessors({Rank({0}), Rank({0})}));
+  EXPECT_FALSE(RanksShareProcessors({Rank({0}), Rank({0}, 0, "b")}));
+  EXPECT_TRUE(RanksShareProcessors({Rank({})}));
+}
+
 /// A root with files of control groups.
 class ControlGroups : public testing::Test {
  protected:

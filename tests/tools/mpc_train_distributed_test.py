@@ -23,6 +23,26 @@ ARGUMENTS = ["lenet5", "--epochs=1", "--drop-remainder", "--amp-level=O2", "--th
 LIMIT = 120
 
 
+def own_address():
+    """The address with which this machine reaches others; "" where it reaches none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        try:
+            sender.connect(("203.0.113.1", 9))  # nothing is sent
+        except OSError:
+            return ""
+        return sender.getsockname()[0]
+
+
+def names_hosts():
+    """Whether a process may have a host name of its own, as root may as a rule."""
+    return subprocess.run(["unshare", "--uts", "hostname", "nodea"], capture_output=True).returncode == 0
+
+
+def version_4():
+    """Whether mpirun is of Open MPI 4. Version 5 has another option for what stands for ssh."""
+    return "(Open MPI) 4." in subprocess.run([MPIRUN, "--version"], capture_output=True, text=True).stdout
+
+
 def start(rank, size, port, *arguments):
     return ranks.start_rank([TRAIN, *ARGUMENTS, "--distributed", *arguments], rank, size, port, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True)
@@ -83,6 +103,41 @@ class Distributed(unittest.TestCase):
                                  timeout=LIMIT)
             self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
             self.assertEqual(ranks.tensors(saved), self.alone(2), transport)
+
+    def two_hosts(self, transport, address):
+        """Two processes of one machine that have other names of it, so that mpirun and mpc take it for two."""
+        # It stands for ssh: agent HOST COMMAND...
+        agent = pathlib.Path(self.path("agent"))
+        agent.write_text("#!/bin/sh\nhost=$1; shift\nexec unshare --uts sh -c 'hostname \"$0\"; exec sh -c \"$1\"' \"$host\" \"$*\"\n")
+        agent.chmod(0o755)
+        command = [TRAIN, *ARGUMENTS, "--distributed", "--quiet", f"--save={self.path('hosts.safetensors')}"]
+        if transport:
+            command.append(f"--transport={transport}")
+        flags = ["-H", "nodea:1,nodeb:1", "--mca", "plm_rsh_agent", str(agent)]
+        if address:
+            flags += ["-x", f"MASTER_ADDR={address}"]
+        job = ranks.mpirun_command(MPIRUN, 2, command)
+        return subprocess.run([*job[:1], *flags, *job[1:]], capture_output=True, text=True, timeout=LIMIT)
+
+    def test_two_host_names_are_two_machines(self):
+        address = own_address()
+        for missing, what in ((not MPIRUN or not version_4(), "Open MPI 4 is not installed"),
+                              (not names_hosts(), "a process may not give itself a host name here"),
+                              (not address, "this machine has loopback alone")):
+            if missing:
+                print(f"skipped: {what}", flush=True)
+                return
+        job = self.two_hosts("", address)
+        self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
+        self.assertEqual(ranks.tensors(self.path("hosts.safetensors")), self.alone(2))
+        for transport, other, error in (
+                ("shared", address, r"transport shared is for one machine, but rank 0 \(host nodea, process \d+\) and rank 1 "
+                                    r"\(host nodeb, process \d+\) are on two; accepted is mpi"),
+                ("", "", "MASTER_ADDR is not set, and 1 of 2 ranks are on this machine: say where rank 0 listens"),
+                ("", "127.0.0.1", 'MASTER_ADDR is "127.0.0.1", which is loopback on the machine of rank 0, and 1 ranks are')):
+            job = self.two_hosts(transport, other)
+            self.assertEqual(job.returncode, 1, job.stdout + job.stderr)
+            self.assertRegex(job.stderr, error)
 
     def test_text_has_the_schedule_of_one_process(self):
         arguments = ["gpt2-tiny", "--data=text", "--steps=16", "--sample=0", "--threads=1", "--quiet"]

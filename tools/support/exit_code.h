@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iostream>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -18,8 +19,9 @@ inline int StoppedBy(int signal) { return 128 + signal; }
 
 /// Prints "program: message" to std::cerr and returns `exit_code`.
 inline int Fail(std::string_view program, const absl::Status& status, int exit_code) {
-  std::cerr << program << ": " << status.message() << "\n";
-  if (exit_code == kBadUsage) std::cerr << "try '" << program << " --help'\n";
+  std::string text = std::string(program) + ": " + std::string(status.message()) + "\n";
+  if (exit_code == kBadUsage) text += "try '" + std::string(program) + " --help'\n";
+  std::cerr << text;  // one piece, since other processes of a group write there too
   return exit_code;
 }
 
