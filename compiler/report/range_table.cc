@@ -129,12 +129,11 @@ absl::StatusOr<RangeTable> TabulateRanges(const Module &module, const std::strin
 
   assumptions.lossScale = ranges::Range::exactly(1);
   ranges::RangeAnalysis unscaled(*function, assumptions);
-  if (std::optional<ranges::DerivedScale> derived = ranges::deriveLossScale(unscaled)) {
-    table.derived_scale = derived->scale;
-    table.derived_from = describe(derived->largest.getDefiningOp());
-    table.derived_peak = derived->peak;
-    table.unknown = derived->unknown;
-  }
+  ranges::DerivedScale derived = ranges::deriveLossScale(unscaled);
+  table.derived_scale = derived.scale;
+  table.derived_from = derived.largest ? describe(derived.largest.getDefiningOp()) : "";
+  table.derived_peak = derived.peak;
+  table.unknown = derived.unknown;
   return table;
 }
 

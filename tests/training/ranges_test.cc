@@ -119,7 +119,8 @@ TEST_P(RangesOfModel, HoldInRandomSteps) {
 
 INSTANTIATE_TEST_SUITE_P(Small, RangesOfModel,
                          ::testing::Values(Case{"lenet5", 4}, Case{"bnnet", 4}, Case{"mlp", 4}, Case{"gpt2-tiny", 2},
-                                           Case{"bert-tiny", 2}, Case{"vit-tiny", 2}),
+                                           Case{"bert-tiny", 2}, Case{"vit-tiny", 2}, Case{"faint", 4},
+                                           Case{"dcgan-generator", 4}, Case{"dcgan-discriminator", 4}),
                          [](const auto& info) {
                            std::string name = info.param.model;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -170,6 +171,21 @@ TEST(DerivedLossScale, IsDerivedOnce) {
   }
   MPC_ASSERT_OK(derived.Train(2));
   EXPECT_EQ(derived.model.loss_scale(), scale);
+}
+
+// Smaller weights make smaller gradients.
+TEST(DerivedLossScale, FollowsTheParametersAsTheyAre) {
+  SetSeed(2);
+  DerivedTraining derived("derived");
+  MPC_ASSERT_OK(derived.Train(1));
+  DerivedTraining smaller("derived");
+  for (const auto& [name, parameter] : smaller.workload->network().ParametersAndNames()) {
+    const bool is_last = name.find("fc3") != std::string::npos;
+    MPC_ASSERT_OK(smaller.workload->network().SetParameter(
+        name, Tensor::Full(parameter.Value()->shape(), is_last ? 1e-3 : 100.0)));
+  }
+  MPC_ASSERT_OK(smaller.Train(1));
+  EXPECT_NE(derived.model.loss_scale(), smaller.model.loss_scale());
 }
 
 TEST(DerivedLossScale, KeepsWithinTheLimitsOfTheScale) {
