@@ -50,7 +50,7 @@ std::optional<KnownRange> KnownRangeOf(const Tensor& tensor) {
   return range;
 }
 
-absl::StatusOr<std::map<std::string, KnownRange>> KnownState(const nn::Cell& cell) {
+absl::StatusOr<std::map<std::string, KnownRange>> KnownState(nn::Cell& cell) {
   std::map<std::string, KnownRange> state;
   for (const auto& [name, parameter] : cell.ParametersAndNames()) {
     const absl::StatusOr<Tensor> value = parameter.Value();

@@ -17,6 +17,6 @@ namespace mpc::internal {
 std::optional<compiler::KnownRange> KnownRangeOf(const Tensor& tensor);
 
 /// The ranges of the Parameters of `cell` as they are, by name. Errors: those of Parameter::Value.
-absl::StatusOr<std::map<std::string, compiler::KnownRange>> KnownState(const nn::Cell& cell);
+absl::StatusOr<std::map<std::string, compiler::KnownRange>> KnownState(nn::Cell& cell);
 
 }  // namespace mpc::internal
