@@ -82,8 +82,10 @@ static RangeRow rowOf(const ranges::RangeAnalysis &analysis, const ranges::LowTe
   RangeRow row;
   row.op = mnemonicOf(op);
   row.path = pathOf(op).str();
-  if (isa<CastOp>(op))
-    row.of = mpc::nameOf(op->getOperand(0)).str();
+  if (isa<CastOp>(op)) {
+    Operation *source = op->getOperand(0).getDefiningOp();
+    row.of = (source ? pathOf(source) : mpc::nameOf(op->getOperand(0))).str();
+  }
   row.type = elementName(tensor.value);
   row.result = cast<OpResult>(tensor.value).getResultNumber();
   row.backward = isMarkedBackward(op);

@@ -44,7 +44,7 @@ enum class RangeVerdict { kCannot, kMay, kWill };
 struct RangeRow {
   std::string op;          ///< "conv2d"
   std::string path;        ///< Cell path; empty outside Cells
-  std::string of;          ///< the argument that a cast reads: "conv1.weight"; empty for another operation
+  std::string of;          ///< the argument that a cast reads, "conv1.weight", or the Cell of what it reads
   std::string type;        ///< "f16"
   std::int64_t result = 0; ///< which of its results
   bool backward = false;   ///< it is a cotangent

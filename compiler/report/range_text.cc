@@ -21,7 +21,7 @@ static const char *wordOf(RangeVerdict verdict) {
   return "may";
 }
 
-/// The Cell, or the argument that is cast outside of Cells.
+/// The Cell, or what is cast outside of Cells.
 static std::string placeOf(const RangeRow &row) {
   if (!row.path.empty())
     return row.path;
