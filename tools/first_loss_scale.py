@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Counts the steps that training skips at first, with the default loss scale and with the derived one.
 
 first_loss_scale.py MPC_TRAIN [--steps=100]: trains each model twice from the same bits, on the same random batches, and

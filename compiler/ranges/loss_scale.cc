@@ -13,7 +13,7 @@ namespace mpc::ranges {
 static constexpr double kMargin = 4;
 static constexpr double kLargestScale = 0x1p24;
 
-std::optional<DerivedScale> deriveLossScale(const RangeAnalysis &analysis) {
+DerivedScale deriveLossScale(const RangeAnalysis &analysis) {
   DerivedScale derived;
   double room = kLargestScale;
   for (const LowTensor &tensor : analysis.lowTensors()) {
@@ -33,7 +33,7 @@ std::optional<DerivedScale> deriveLossScale(const RangeAnalysis &analysis) {
     }
   }
   if (!derived.largest)
-    return std::nullopt;
+    return derived;
   derived.scale = std::clamp(std::exp2(std::floor(std::log2(room))), 1.0, kLargestScale);
   return derived;
 }

@@ -29,6 +29,10 @@ Range RangeAnalysis::ofArgument(BlockArgument argument) const {
   auto known = assumptions.state.find(name);
   if (known != assumptions.state.end())
     return known->second;
+  // A low copy is the parameter, which store() rounds.
+  if (role == Role::kDerived)
+    if (auto source = assumptions.state.find(stateOf(argument).getOf()); source != assumptions.state.end())
+      return source->second;
   if (role == Role::kScaler && ScalerFieldOf(name.str()) == ScalerField::kScale) {
     Range scale = assumptions.lossScale;
     scale.isScaled = true;

@@ -82,8 +82,10 @@ static RangeRow rowOf(const ranges::RangeAnalysis &analysis, const ranges::LowTe
   RangeRow row;
   row.op = mnemonicOf(op);
   row.path = pathOf(op).str();
-  if (isa<CastOp>(op))
-    row.of = mpc::nameOf(op->getOperand(0)).str();
+  if (isa<CastOp>(op)) {
+    Operation *source = op->getOperand(0).getDefiningOp();
+    row.of = (source ? pathOf(source) : mpc::nameOf(op->getOperand(0))).str();
+  }
   row.type = elementName(tensor.value);
   row.result = cast<OpResult>(tensor.value).getResultNumber();
   row.backward = isMarkedBackward(op);
@@ -129,12 +131,11 @@ absl::StatusOr<RangeTable> TabulateRanges(const Module &module, const std::strin
 
   assumptions.lossScale = ranges::Range::exactly(1);
   ranges::RangeAnalysis unscaled(*function, assumptions);
-  if (std::optional<ranges::DerivedScale> derived = ranges::deriveLossScale(unscaled)) {
-    table.derived_scale = derived->scale;
-    table.derived_from = describe(derived->largest.getDefiningOp());
-    table.derived_peak = derived->peak;
-    table.unknown = derived->unknown;
-  }
+  ranges::DerivedScale derived = ranges::deriveLossScale(unscaled);
+  table.derived_scale = derived.scale;
+  table.derived_from = derived.largest ? describe(derived.largest.getDefiningOp()) : "";
+  table.derived_peak = derived.peak;
+  table.unknown = derived.unknown;
   return table;
 }
 

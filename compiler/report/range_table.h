@@ -44,7 +44,7 @@ enum class RangeVerdict { kCannot, kMay, kWill };
 struct RangeRow {
   std::string op;          ///< "conv2d"
   std::string path;        ///< Cell path; empty outside Cells
-  std::string of;          ///< the argument that a cast reads: "conv1.weight"; empty for another operation
+  std::string of;          ///< the argument that a cast reads, "conv1.weight", or the Cell of what it reads
   std::string type;        ///< "f16"
   std::int64_t result = 0; ///< which of its results
   bool backward = false;   ///< it is a cotangent
@@ -63,7 +63,7 @@ struct RangeTable {
   std::string function;
   double loss_scale = 0;      ///< RangeAssumptions::loss_scale
   std::vector<RangeRow> rows; ///< in program order
-  double derived_scale = 0;   ///< 0: no f16 tensor grows with a loss scale
+  double derived_scale = 0;   ///< 0: none follows
   std::string derived_from;   ///< the operation whose result is expected to reach furthest: "conv2d in lenet5/conv1"
   double derived_peak = 0;    ///< the largest size that is expected of it at scale 1
   std::int64_t unknown = 0;   ///< low tensors that grow with the scale, of which nothing is expected

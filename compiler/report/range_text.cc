@@ -21,7 +21,7 @@ static const char *wordOf(RangeVerdict verdict) {
   return "may";
 }
 
-/// The Cell, or the argument that is cast outside of Cells.
+/// The Cell, or what is cast outside of Cells.
 static std::string placeOf(const RangeRow &row) {
   if (!row.path.empty())
     return row.path;
@@ -35,8 +35,8 @@ static std::string assumedText(const RangeTable &table, const RangeAssumptions &
                                       : "unbounded, and expected to be about 1 (--data-range says more)";
   std::string scale = assumed.loss_scale > 0 ? absl::StrFormat("%.10g", assumed.loss_scale) : "any in [1, 2^126]";
   return absl::StrCat("ranges of @", table.function, "\nassumed: parameters ",
-                      assumed.state.empty() ? "as their initialisers make them" : "as they are", "; floating inputs ",
-                      inputs, "; loss scale ", scale, "\n\n");
+                      assumed.state.empty() ? "as their initialisers make them" : "as the file has them",
+                      "; floating inputs ", inputs, "; loss scale ", scale, "\n\n");
 }
 
 /// "overflow: 40 cannot, 12 may, 0 will".
@@ -49,7 +49,9 @@ static std::string countsText(const RangeTable &table, const char *what, RangeVe
 
 static std::string derivedText(const RangeTable &table) {
   if (table.derived_scale == 0)
-    return "derived loss scale: none, no f16 tensor grows with a scale\n";
+    return table.unknown == 0 ? "derived loss scale: none, no f16 tensor grows with a scale\n"
+                              : absl::StrCat("derived loss scale: none, nothing is expected of ",
+                                             FormatCounted(table.unknown, "tensor"), " that grow with it\n");
   std::string text = absl::StrFormat("derived loss scale: %.10g, where %s is expected to reach %.3g\n",
                                      table.derived_scale, table.derived_from, table.derived_peak * table.derived_scale);
   if (table.unknown > 0)

@@ -273,7 +273,8 @@ void Announce(const Options& options, const Precision& precision, Front front) {
   }
   const DType by_default = DefaultLowType(precision.level);
   std::cerr << "amp: defaults of " << Describe(LevelDefaults(precision.level, by_default, front))
-            << "\namp: in effect at " << Describe(precision) << "\n";
+            << "\namp: in effect at " << Describe(precision)
+            << (options.loss_scale.text() == kDerivedScale ? "; training derives its first loss scale" : "") << "\n";
 }
 
 }  // namespace mpc::amp

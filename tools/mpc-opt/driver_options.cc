@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "tools/mpc-opt/model_ranges.h"
 #include "tools/support/amp_flags.h"
 #include "tools/support/device_flags.h"
 
@@ -54,6 +55,9 @@ static cl::opt<bool> ranges("ranges",
                             cl::cat(category));
 static cl::opt<std::string> data_range("data-range", cl::desc("With --ranges: the interval of floating inputs, as 0,1"),
                                        cl::value_desc("low,high"), cl::cat(category));
+static cl::opt<std::string> weights_path(
+    "weights", cl::desc("With --ranges: the checkpoint or safetensors file that a model's parameters are taken from"),
+    cl::value_desc("file"), cl::cat(category));
 static cl::opt<bool> list_operations("list-operations",
                                      cl::desc("Print what is known of every operation of the dialect: its precision "
                                               "class, traits, interfaces, and the lists of the passes"),
@@ -108,7 +112,8 @@ static SharedFlags<tools::DeviceOptions> device_flags(tools::DeviceFlags(),
                                                       [](const auto& flag) { return !tools::IsOfRunning(flag.name); });
 
 // Options that say something about a model.
-static cl::Option* const kModelOptions[] = {&train, &batch, &stage_name, &diff, &lock_path, &check_path, &update};
+static cl::Option* const kModelOptions[] = {&train,     &batch,      &stage_name, &diff,
+                                            &lock_path, &check_path, &update,     &weights_path};
 // Flags of the device that only a later stage shows, with the reason.
 struct StagedFlag {
   const char* name;
@@ -173,7 +178,8 @@ static absl::StatusOr<Output> ReadOutput() {
                         output == Output::kRanges;
   if (Given(function_name) && !takes_function)
     return Error("--function needs --emit=dot, --explain, --diff or --ranges");
-  if (Given(data_range) && output != Output::kRanges) return Error("--data-range needs --ranges");
+  for (const auto* option : {&data_range, &weights_path})
+    if (Given(*option) && output != Output::kRanges) return Error("--", option->ArgStr.str(), " needs --ranges");
   return output;
 }
 
@@ -256,6 +262,20 @@ static absl::Status CheckFile() {
   return Error("--", unused, " needs --model; for a file, choose passes");
 }
 
+// The first loss scale of the model, and the parameters of --weights.
+static absl::Status ReadRangesOfModel(DriverOptions& options) {
+  const absl::StatusOr<amp::Precision> precision = amp::ResolveOptions(options.model.amp, amp::Front::kModel);
+  if (!precision.ok()) return precision.status();
+  if (precision->loss_scale.mode != LossScaleConfig::Mode::kNone)
+    options.ranges.loss_scale = precision->loss_scale.init;
+  options.derives_scale = options.model.amp.loss_scale.text() == "derived";
+  if (!Given(weights_path)) return absl::OkStatus();
+  absl::StatusOr<std::map<std::string, compiler::KnownRange>> state = RangesOfWeights(model_name, weights_path);
+  if (!state.ok()) return state.status();
+  options.ranges.state = *std::move(state);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   DriverOptions options;
   absl::StatusOr<Output> output = ReadOutput();
@@ -287,11 +307,7 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   options.model.amp.verbosity = 0;
   if (absl::Status status = amp_flags.Read(options.model.amp); !status.ok()) return status;
   if (*output == Output::kRanges) {
-    const absl::StatusOr<amp::Precision> precision = amp::ResolveOptions(options.model.amp, amp::Front::kModel);
-    if (!precision.ok()) return precision.status();
-    if (precision->loss_scale.mode != LossScaleConfig::Mode::kNone)
-      options.ranges.loss_scale = precision->loss_scale.init;
-    options.derives_scale = options.model.amp.loss_scale.text() == "derived";
+    if (absl::Status status = ReadRangesOfModel(options); !status.ok()) return status;
   }
   if (Given(diff)) {
     absl::StatusOr<std::vector<std::string>> levels = ReadLevels();

@@ -70,15 +70,18 @@ static void expOf(const Operands &in, Results results) {
 }
 static void logOf(const Operands &in, Results results) {
   if (in[0].low > 0)
-    results[0] = increasing(std::log(in[0].low), std::log(in[0].high), std::abs(std::log(in[0].typical)) + 1);
+    results[0] = Range::between(std::log(in[0].low), std::log(in[0].high));
+  results[0].typical = std::abs(std::log(in[0].typical)) + 1;
 }
 static void log1pOf(const Operands &in, Results results) {
   if (in[0].low > -1)
-    results[0] = increasing(std::log1p(in[0].low), std::log1p(in[0].high), std::log1p(in[0].typical));
+    results[0] = Range::between(std::log1p(in[0].low), std::log1p(in[0].high));
+  results[0].typical = std::log1p(in[0].typical);
 }
 static void sqrtOf(const Operands &in, Results results) {
   if (in[0].low >= 0)
-    results[0] = increasing(std::sqrt(in[0].low), std::sqrt(in[0].high), std::sqrt(in[0].typical));
+    results[0] = Range::between(std::sqrt(in[0].low), std::sqrt(in[0].high));
+  results[0].typical = std::sqrt(in[0].typical);
 }
 static void floorOf(const Operands &in, Results results) {
   results[0] = increasing(std::floor(in[0].low), std::floor(in[0].high), in[0].typical + 0.5);
@@ -185,17 +188,17 @@ static Range reciprocal(const Range &b) {
 }
 static bool excludesZero(const Range &b) { return b.low > 0 || b.high < 0; }
 
+// What is to be expected does not wait for a proof that no divisor is zero.
 static void divOf(const Operands &in, Results results) {
-  if (!excludesZero(in[1]))
-    return;
-  results[0] = product(in[0], reciprocal(in[1]));
+  if (excludesZero(in[1]))
+    results[0] = product(in[0], reciprocal(in[1]));
   results[0].typical = in[0].typical / in[1].typical;
 }
 static void divGrad(const Operands &in, Results results) {
-  if (!excludesZero(in[2]))
-    return;
-  Range db = product(product(in[0], in[1]), reciprocal(in[2]));
-  results[0] = Range::between(-db.high, -db.low);
+  if (excludesZero(in[2])) {
+    Range db = product(product(in[0], in[1]), reciprocal(in[2]));
+    results[0] = Range::between(-db.high, -db.low);
+  }
   results[0].typical = in[0].typical * in[1].typical / in[2].typical;
 }
 

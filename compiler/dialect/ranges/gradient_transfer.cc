@@ -35,15 +35,19 @@ static void tanhGrad(const Operands &in, Results results) {
   double high = y.low <= 0 && y.high >= 0 ? 1 : std::max(slope(y.low), slope(y.high));
   results[0] = multiplied(in[0], low, high, 1);
 }
+/// The cotangent times factors of which nothing is known but how large they are expected to be.
+static Range unbounded(const Range &dy, double typical) {
+  Range dx;
+  dx.typical = dy.typical * typical;
+  return dx;
+}
 static void sqrtGrad(const Operands &in, Results results) {
-  if (in[1].low <= 0)
-    return;
-  results[0] = multiplied(in[0], 0.5 / in[1].high, 0.5 / in[1].low, 0.5 / in[1].typical);
+  double typical = 0.5 / in[1].typical;
+  results[0] =
+      in[1].low > 0 ? multiplied(in[0], 0.5 / in[1].high, 0.5 / in[1].low, typical) : unbounded(in[0], typical);
 }
 static void log1pGrad(const Operands &in, Results results) {
-  if (in[1].low <= -1)
-    return;
-  results[0] = multiplied(in[0], 1 / (1 + in[1].high), 1 / (1 + in[1].low), 1);
+  results[0] = in[1].low > -1 ? multiplied(in[0], 1 / (1 + in[1].high), 1 / (1 + in[1].low), 1) : unbounded(in[0], 1);
 }
 static void squareGrad(const Operands &in, Results results) {
   results[0] = multiplied(in[0], 2 * in[1].low, 2 * in[1].high, 2 * in[1].typical);
@@ -51,11 +55,14 @@ static void squareGrad(const Operands &in, Results results) {
 static void powGrad(const Operands &in, Results results) {
   double exponent = in.attributes.GetDouble("exponent");
   bool isWhole = exponent >= 1 && std::floor(exponent) == exponent;
-  if (!isWhole && in[1].low <= 0)
+  double typical = std::abs(exponent) * std::pow(in[1].typical, exponent - 1);
+  if (!isWhole && in[1].low <= 0) {
+    results[0] = unbounded(in[0], typical);
     return;
+  }
   double largest = std::abs(exponent) *
                    std::max(std::pow(in[1].magnitude(), exponent - 1), isWhole ? 0 : std::pow(in[1].low, exponent - 1));
-  results[0] = multiplied(in[0], -largest, largest, std::abs(exponent) * std::pow(in[1].typical, exponent - 1));
+  results[0] = multiplied(in[0], -largest, largest, typical);
 }
 static void leakyReluGrad(const Operands &in, Results results) {
   double slope = in.attributes.Get(attribute::kSlope);
