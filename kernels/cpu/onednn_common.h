@@ -101,6 +101,16 @@ struct Attempt {
   std::vector<StagedPart> parts = {};  ///< used in place of `staged` unless empty
 };
 
+/// The attempt for a primitive of `description`, without its operands.
+template <typename Primitive>
+Attempt AttemptOf(const typename Primitive::primitive_desc& description) {
+  Attempt attempt;
+  attempt.implementation = description.impl_info_str();
+  attempt.staged.primitive = Primitive(description);
+  attempt.staged.scratchpad = description.scratchpad_desc();
+  return attempt;
+}
+
 using MakeAttempt = std::function<Attempt(const Candidate&)>;
 
 /// What a primitive does with its sums before it rounds and stores them, and what our own code does behind it.
@@ -111,7 +121,8 @@ struct Epilogue {
 };
 
 /// The attempt that `make` makes with `activation`. gelu is computed in the primitive where a fast implementation takes
-/// it. NaN and infinities come through there. Its error is at most 6 units of 2^-24 of its argument, which is below
+/// it. NaN and infinities come through there. They do not in the form with erf of oneDNN 3 with AVX-512, which is not
+/// used. Its error is at most 6 units of 2^-24 of its argument, which is below
 /// that of a sum. Elsewhere our own code computes it, as it computes all other activations. oneDNN's relu is not used:
 /// it turns NaN into 0, which would hide an overflow. `computed` is the type of the primitive's operands.
 Attempt AttemptWithActivation(dnnl::memory::data_type computed, DType storage, Activation activation,

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_common.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/known_attributes.h"
@@ -107,11 +108,7 @@ Attempt TransposedAttempt(const KernelSpec& spec, const MatmulShape& shape, memo
   const memory::desc y({shape.n, shape.m}, epilogue.result, memory::format_tag::ab);
   dnnl::primitive_attr attributes = StrictAttributes();
   attributes.set_post_ops(epilogue.in_primitive);
-  const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(b, a, y), attributes, OnednnEngine());
-  Attempt attempt;
-  attempt.implementation = description.impl_info_str();
-  attempt.staged.primitive = dnnl::matmul(description);
-  attempt.staged.scratchpad = description.scratchpad_desc();
+  Attempt attempt = AttemptOf<dnnl::matmul>(Describe<dnnl::matmul>(OnednnEngine(), attributes, b, a, y));
   attempt.staged.inputs = {{DNNL_ARG_WEIGHTS, spec.inputs[0].dtype, a, a}, {DNNL_ARG_SRC, spec.inputs[1].dtype, b, b}};
   attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, flip(shape.Y(epilogue.result)), y};
   attempt.staged.activation = epilogue.behind;
@@ -126,23 +123,20 @@ Attempt WholeAttempt(const KernelSpec& spec, const MatmulShape& shape, const Can
                                           : memory::data_type::f32;
   const auto layout = [&](const memory::desc& stored) {
     return candidate.layout == memory::format_tag::any
-               ? memory::desc(stored.dims(), stored.data_type(), memory::format_tag::any)
+               ? memory::desc(ExtentsOf(stored), DataTypeOf(stored), memory::format_tag::any)
                : stored;
   };
   const memory::desc a = layout(shape.A(candidate.type));
   const memory::desc b = layout(shape.B(candidate.type));
   const memory::desc y = shape.adds ? shape.Y(epilogue.result) : layout(shape.Y(epilogue.result));
-  const dnnl::matmul::desc operation =
-      shape.has_bias ? dnnl::matmul::desc(a, b, shape.Bias(bias_type), y) : dnnl::matmul::desc(a, b, y);
   dnnl::post_ops sum;
   sum.append_sum(1.0f);
   dnnl::primitive_attr attributes = StrictAttributes();
   attributes.set_post_ops(shape.adds ? sum : epilogue.in_primitive);
-  const dnnl::matmul::primitive_desc description(operation, attributes, OnednnEngine());
-  Attempt attempt;
-  attempt.implementation = description.impl_info_str();
-  attempt.staged.primitive = dnnl::matmul(description);
-  attempt.staged.scratchpad = description.scratchpad_desc();
+  const auto description = shape.has_bias
+                               ? Describe<dnnl::matmul>(OnednnEngine(), attributes, a, b, shape.Bias(bias_type), y)
+                               : Describe<dnnl::matmul>(OnednnEngine(), attributes, a, b, y);
+  Attempt attempt = AttemptOf<dnnl::matmul>(description);
   attempt.staged.adds_to_input = shape.adds;
   if (shape.adds) attempt.staged.added = spec.inputs[2].dtype;
   attempt.staged.inputs = {
