@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dnnl.hpp>
+#include <optional>
 #include <vector>
 
 #if DNNL_VERSION_MAJOR != 2 && DNNL_VERSION_MAJOR != 3
@@ -54,6 +55,9 @@ inline std::vector<LayoutBlock> BlocksOf(const dnnl::memory::desc& layout) {
   return blocks;
 }
 
+/// The level of processors for which the library multiplies f16; none in version 2.
+inline std::optional<dnnl::cpu_isa> LevelOfF16() { return std::nullopt; }
+
 /// Lets a primitive apply `function` to its sums.
 inline void AppendFunction(dnnl::post_ops& post_ops, dnnl::algorithm function) {
   post_ops.append_eltwise(1.0f, function, 0.0f, 0.0f);
@@ -88,6 +92,7 @@ inline std::vector<LayoutBlock> BlocksOf(const dnnl::memory::desc& layout) {
   }
   return blocks;
 }
+inline std::optional<dnnl::cpu_isa> LevelOfF16() { return dnnl::cpu_isa::avx512_core_fp16; }
 inline void AppendFunction(dnnl::post_ops& post_ops, dnnl::algorithm function) {
   post_ops.append_eltwise(function, 0.0f, 0.0f);
 }

@@ -29,9 +29,12 @@ bool UsesInstructionsOf(dnnl::cpu_isa level) {
 
 }  // namespace
 
-bool HasNativeBf16() {
-  static const bool native = UsesInstructionsOf(dnnl::cpu_isa::avx512_core_bf16);
-  return native;
+bool IsNative(DType dtype) {
+  static const bool has_bf16 = UsesInstructionsOf(dnnl::cpu_isa::avx512_core_bf16);
+  static const bool has_f16 = LevelOfF16() && UsesInstructionsOf(*LevelOfF16());
+  if (dtype == DType::kBF16) return has_bf16;
+  if (dtype == DType::kF16) return has_f16;
+  return dtype == DType::kF32;
 }
 
 dnnl::primitive_attr StrictAttributes() {
@@ -42,28 +45,34 @@ dnnl::primitive_attr StrictAttributes() {
 }
 
 dnnl::memory::data_type OnednnType(DType dtype) {
-  return dtype == DType::kBF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+  if (dtype == DType::kBF16) return dnnl::memory::data_type::bf16;
+  return dtype == DType::kF16 && IsNative(dtype) ? dnnl::memory::data_type::f16 : dnnl::memory::data_type::f32;
 }
 
-DType TypeOf(const dnnl::memory::desc& layout) {
-  return DataTypeOf(layout) == dnnl::memory::data_type::bf16 ? DType::kBF16 : DType::kF32;
+DType StorageOf(dnnl::memory::data_type type) {
+  if (type == dnnl::memory::data_type::bf16) return DType::kBF16;
+  return type == dnnl::memory::data_type::f16 ? DType::kF16 : DType::kF32;
 }
+
+DType TypeOf(const dnnl::memory::desc& layout) { return StorageOf(DataTypeOf(layout)); }
 
 dnnl::memory::data_type ResultType(dnnl::memory::data_type computed, DType storage, Activation activation) {
   const bool commutes = activation == Activation::kNone || activation == Activation::kRelu;
   return commutes && computed == OnednnType(storage) ? computed : dnnl::memory::data_type::f32;
 }
 
-std::vector<dnnl::memory::data_type> OperandTypes(const std::vector<DType>& operands) {
-  const bool all_bf16 =
-      std::all_of(operands.begin(), operands.end(), [](DType dtype) { return dtype == DType::kBF16; });
-  if (all_bf16 && HasNativeBf16()) return {dnnl::memory::data_type::bf16, dnnl::memory::data_type::f32};
-  return {dnnl::memory::data_type::f32};
+dnnl::memory::data_type BiasType(dnnl::memory::data_type computed, DType storage) {
+  return storage == StorageOf(computed) ? computed : dnnl::memory::data_type::f32;
 }
 
-std::string Candidate::choice() const {
-  return absl::StrCat(type == dnnl::memory::data_type::bf16 ? "bf16" : "f32", " ", way);
+std::vector<dnnl::memory::data_type> OperandTypes(const std::vector<DType>& operands) {
+  const DType first = operands.front();
+  const bool are_equal = std::all_of(operands.begin(), operands.end(), [first](DType dtype) { return dtype == first; });
+  if (first == DType::kF32 || !are_equal || !IsNative(first)) return {dnnl::memory::data_type::f32};
+  return {OnednnType(first), dnnl::memory::data_type::f32};
 }
+
+std::string Candidate::choice() const { return absl::StrCat(std::string(DTypeName(StorageOf(type))), " ", way); }
 
 namespace {
 

@@ -162,8 +162,7 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, bool a
   ConvolutionProblem problem{
       shape, ConvolutionCandidates(shape, spec.inputs[0].dtype, spec.inputs[1].dtype, true, allow_winograd), {}};
   problem.attempt = [&spec, shape, has_bias, activation](const Candidate& candidate) {
-    const DataType bias_type =
-        has_bias && candidate.type == DataType::bf16 ? OnednnType(spec.inputs[2].dtype) : DataType::f32;
+    const DataType bias_type = has_bias ? BiasType(candidate.type, spec.inputs[2].dtype) : DataType::f32;
     return AttemptWithActivation(candidate.type, spec.outputs[0].dtype, activation, [&](const Epilogue& epilogue) {
       return candidate.way == kProduct ? ForwardProduct(spec, shape, candidate.type, bias_type, epilogue)
                                        : ForwardConvolution(spec, shape, candidate, bias_type, epilogue);

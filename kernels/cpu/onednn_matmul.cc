@@ -85,9 +85,7 @@ constexpr std::int64_t kMaxParts = 4;
 /// take them, and b must not be converted by each part.
 std::int64_t RowsOfParts(const KernelSpec& spec, const MatmulShape& shape, memory::data_type type) {
   if (shape.multiply_adds() < kSerialProduct) return shape.m;
-  const auto is_taken = [type](const TensorSpec& tensor) {
-    return tensor.dtype != DType::kF16 && OnednnType(tensor.dtype) == type;
-  };
+  const auto is_taken = [type](const TensorSpec& tensor) { return tensor.dtype == StorageOf(type); };
   const bool is_plain = !shape.transpose_a && !shape.adds && is_taken(spec.outputs[0]) &&
                         std::all_of(spec.inputs.begin(), spec.inputs.end(), is_taken);
   const std::int64_t parts = std::min(kMaxParts, shape.m / kPartRows);
@@ -118,9 +116,8 @@ Attempt TransposedAttempt(const KernelSpec& spec, const MatmulShape& shape, memo
 /// The product, or a part of it, as one primitive.
 Attempt WholeAttempt(const KernelSpec& spec, const MatmulShape& shape, const Candidate& candidate,
                      const Epilogue& epilogue) {
-  const memory::data_type bias_type = shape.has_bias && candidate.type == memory::data_type::bf16
-                                          ? OnednnType(spec.inputs[2].dtype)
-                                          : memory::data_type::f32;
+  const memory::data_type bias_type =
+      shape.has_bias ? BiasType(candidate.type, spec.inputs[2].dtype) : memory::data_type::f32;
   const auto layout = [&](const memory::desc& stored) {
     return candidate.layout == memory::format_tag::any
                ? memory::desc(ExtentsOf(stored), DataTypeOf(stored), memory::format_tag::any)
