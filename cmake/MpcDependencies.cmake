@@ -1,12 +1,7 @@
 # Third-party packages. tools/setup.sh lists the Debian packages that provide them.
 
 find_package(absl REQUIRED)
-# Debian's dnnl-config.cmake asks for OpenCL's headers, which the CPU engine does not need: find the library itself.
-find_path(MPC_DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
-find_library(MPC_DNNL_LIBRARY dnnl REQUIRED)
-add_library(DNNL::dnnl UNKNOWN IMPORTED GLOBAL)
-set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION "${MPC_DNNL_LIBRARY}"
-                      INTERFACE_INCLUDE_DIRECTORIES "${MPC_DNNL_INCLUDE_DIR}")
+include(MpcOnednn)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(ZLIB REQUIRED)
 find_package(JPEG REQUIRED)

@@ -15,7 +15,7 @@ set(mpc_package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/mpc)
 install(EXPORT mpcTargets NAMESPACE mpc:: DESTINATION ${mpc_package_folder})
 get_filename_component(MPC_LLVM_LIBRARY_FOLDER "${LLVM_LIBRARY_DIR}" REALPATH)
 configure_package_config_file(cmake/mpcConfig.cmake.in "${PROJECT_BINARY_DIR}/cmake/mpcConfig.cmake"
-  INSTALL_DESTINATION ${mpc_package_folder} PATH_VARS CMAKE_INSTALL_DATADIR)
+  INSTALL_DESTINATION ${mpc_package_folder} PATH_VARS CMAKE_INSTALL_DATADIR mpc_library_folder)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/mpcConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/cmake/mpcConfig.cmake" "${PROJECT_BINARY_DIR}/cmake/mpcConfigVersion.cmake"
   DESTINATION ${mpc_package_folder})

@@ -16,30 +16,18 @@ if [[ -f "$target/VERSION" && "$(cat "$target/VERSION")" == "$version" ]]; then
   exit 0
 fi
 
-for program in python3 unzip sha256sum; do
-  if ! command -v "$program" > /dev/null; then
-    echo "fetch_cudnn_frontend: needs $program" >&2
-    exit 1
-  fi
-done
+if ! command -v unzip > /dev/null; then
+  echo "fetch_cudnn_frontend: needs unzip" >&2
+  exit 1
+fi
 
 mkdir -p "$(dirname "$target")"
 scratch="$(mktemp -d "$target.XXXXXX")"
 trap 'rm -rf "$scratch"' EXIT
 
 # One build of the package for everyone: only its headers are used, so the Python that runs here does not matter.
-python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --python-version 3.11 \
-  --implementation cp --abi cp311 --platform manylinux_2_28_x86_64 --dest "$scratch" \
-  "nvidia-cudnn-frontend==$version" < /dev/null
-if [[ ! -f "$scratch/$wheel" ]]; then
-  echo "fetch_cudnn_frontend: expected $wheel, got: $(ls "$scratch")" >&2
-  exit 1
-fi
-if ! echo "$sha256  $scratch/$wheel" | sha256sum --check --status; then
-  echo "fetch_cudnn_frontend: $wheel is not the file that was expected: its SHA-256 is" \
-    "$(sha256sum "$scratch/$wheel" | cut -d' ' -f1), not $sha256" >&2
-  exit 1
-fi
+"$root/tools/fetch_wheel.sh" "nvidia-cudnn-frontend==$version" "$wheel" "$sha256" "$scratch" --python-version 3.11 \
+  --implementation cp --abi cp311 --platform manylinux_2_28_x86_64
 unzip -q "$scratch/$wheel" 'include/*' -d "$scratch/package"
 echo "$version" > "$scratch/package/VERSION"
 rm -rf "$target"

@@ -17,7 +17,7 @@ namespace {
 /// one pass widened.
 constexpr std::int64_t kWidenedBytes = 3 << 20;
 
-bool IsWidened(DType dtype) { return dtype == DType::kF16 || (dtype == DType::kBF16 && !HasNativeBf16()); }
+bool IsWidened(DType dtype) { return (dtype == DType::kF16 || dtype == DType::kBF16) && !IsNative(dtype); }
 
 std::int64_t WidenedBytes(const TensorSpec& tensor) {
   return IsWidened(tensor.dtype) ? tensor.num_elements() * static_cast<std::int64_t>(sizeof(float)) : 0;

@@ -1,5 +1,6 @@
 // batch_matmul on oneDNN: the leading axes are one batch axis. Transposed operands are the same memory with swapped
 // strides.
+#include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_common.h"
 #include "kernels/cpu/registry.h"
 
@@ -36,15 +37,12 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateBatchMatmul(const KernelSpec& spec
     const memory::desc y = Matrices(batch, m, n, false, result_type);
     const auto wanted = [&](const memory::desc& stored) {
       return candidate.layout == memory::format_tag::any
-                 ? memory::desc(stored.dims(), stored.data_type(), memory::format_tag::any)
+                 ? memory::desc(ExtentsOf(stored), DataTypeOf(stored), memory::format_tag::any)
                  : stored;
     };
-    const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(wanted(a), wanted(b), wanted(y)),
-                                                   StrictAttributes(), OnednnEngine());
-    Attempt attempt;
-    attempt.implementation = description.impl_info_str();
-    attempt.staged.primitive = dnnl::matmul(description);
-    attempt.staged.scratchpad = description.scratchpad_desc();
+    const auto description =
+        Describe<dnnl::matmul>(OnednnEngine(), StrictAttributes(), wanted(a), wanted(b), wanted(y));
+    Attempt attempt = AttemptOf<dnnl::matmul>(description);
     attempt.staged.inputs = {{DNNL_ARG_SRC, spec.inputs[0].dtype, a, description.src_desc()},
                              {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, b, description.weights_desc()}};
     attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, y, description.dst_desc()};

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_layout.h"
 #include "kernels/cpu/registry.h"
 
@@ -18,10 +19,22 @@ const dnnl::engine& OnednnEngine() {
   return engine;
 }
 
-bool HasNativeBf16() {
-  constexpr auto kBf16 = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  static const bool native = (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kBf16) == kBf16;
-  return native;
+namespace {
+
+/// Whether the library uses all instructions of `level`.
+bool UsesInstructionsOf(dnnl::cpu_isa level) {
+  const auto wanted = static_cast<unsigned>(level);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
+
+}  // namespace
+
+bool IsNative(DType dtype) {
+  static const bool has_bf16 = UsesInstructionsOf(dnnl::cpu_isa::avx512_core_bf16);
+  static const bool has_f16 = LevelOfF16() && UsesInstructionsOf(*LevelOfF16());
+  if (dtype == DType::kBF16) return has_bf16;
+  if (dtype == DType::kF16) return has_f16;
+  return dtype == DType::kF32;
 }
 
 dnnl::primitive_attr StrictAttributes() {
@@ -32,28 +45,34 @@ dnnl::primitive_attr StrictAttributes() {
 }
 
 dnnl::memory::data_type OnednnType(DType dtype) {
-  return dtype == DType::kBF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+  if (dtype == DType::kBF16) return dnnl::memory::data_type::bf16;
+  return dtype == DType::kF16 && IsNative(dtype) ? dnnl::memory::data_type::f16 : dnnl::memory::data_type::f32;
 }
 
-DType TypeOf(const dnnl::memory::desc& layout) {
-  return layout.data_type() == dnnl::memory::data_type::bf16 ? DType::kBF16 : DType::kF32;
+DType StorageOf(dnnl::memory::data_type type) {
+  if (type == dnnl::memory::data_type::bf16) return DType::kBF16;
+  return type == dnnl::memory::data_type::f16 ? DType::kF16 : DType::kF32;
 }
+
+DType TypeOf(const dnnl::memory::desc& layout) { return StorageOf(DataTypeOf(layout)); }
 
 dnnl::memory::data_type ResultType(dnnl::memory::data_type computed, DType storage, Activation activation) {
   const bool commutes = activation == Activation::kNone || activation == Activation::kRelu;
   return commutes && computed == OnednnType(storage) ? computed : dnnl::memory::data_type::f32;
 }
 
-std::vector<dnnl::memory::data_type> OperandTypes(const std::vector<DType>& operands) {
-  const bool all_bf16 =
-      std::all_of(operands.begin(), operands.end(), [](DType dtype) { return dtype == DType::kBF16; });
-  if (all_bf16 && HasNativeBf16()) return {dnnl::memory::data_type::bf16, dnnl::memory::data_type::f32};
-  return {dnnl::memory::data_type::f32};
+dnnl::memory::data_type BiasType(dnnl::memory::data_type computed, DType storage) {
+  return storage == StorageOf(computed) ? computed : dnnl::memory::data_type::f32;
 }
 
-std::string Candidate::choice() const {
-  return absl::StrCat(type == dnnl::memory::data_type::bf16 ? "bf16" : "f32", " ", way);
+std::vector<dnnl::memory::data_type> OperandTypes(const std::vector<DType>& operands) {
+  const DType first = operands.front();
+  const bool are_equal = std::all_of(operands.begin(), operands.end(), [first](DType dtype) { return dtype == first; });
+  if (first == DType::kF32 || !are_equal || !IsNative(first)) return {dnnl::memory::data_type::f32};
+  return {OnednnType(first), dnnl::memory::data_type::f32};
 }
+
+std::string Candidate::choice() const { return absl::StrCat(std::string(DTypeName(StorageOf(type))), " ", way); }
 
 namespace {
 
@@ -61,17 +80,23 @@ bool IsFast(const Attempt& attempt) {
   return !absl::StrContains(attempt.implementation, "ref") && attempt.defect.empty();
 }
 
-bool IsGelu(Activation activation) { return activation == Activation::kGelu || activation == Activation::kGeluTanh; }
+/// Whether the library computes `activation` for all numbers. With AVX-512 oneDNN 3 computes gelu's form with erf by
+/// polynomials: infinity becomes NaN, and the greatest numbers become infinity.
+bool LibraryComputes(Activation activation) {
+  if (activation == Activation::kGeluTanh) return true;
+  if (activation != Activation::kGelu) return false;
+  static const bool has_erf = DNNL_VERSION_MAJOR == 2 || !UsesInstructionsOf(dnnl::cpu_isa::avx512_core);
+  return has_erf;
+}
 
 }  // namespace
 
 Attempt AttemptWithActivation(dnnl::memory::data_type computed, DType storage, Activation activation,
                               const std::function<Attempt(const Epilogue&)>& make) {
-  if (IsGelu(activation)) {
+  if (LibraryComputes(activation)) {
     Epilogue epilogue{{}, ResultType(computed, storage, Activation::kNone)};
-    epilogue.in_primitive.append_eltwise(
-        1.0f, activation == Activation::kGelu ? dnnl::algorithm::eltwise_gelu_erf : dnnl::algorithm::eltwise_gelu_tanh,
-        0.0f, 0.0f);
+    AppendFunction(epilogue.in_primitive, activation == Activation::kGelu ? dnnl::algorithm::eltwise_gelu_erf
+                                                                          : dnnl::algorithm::eltwise_gelu_tanh);
     try {
       Attempt attempt = make(epilogue);
       if (IsFast(attempt)) return attempt;
@@ -116,16 +141,17 @@ std::optional<WeightPacking> PackingOf(const Attempt& attempt, std::string choic
   if (layout.empty()) return std::nullopt;
   const DType type = TypeOf(weight->wanted);
   const auto elements = static_cast<std::int64_t>(weight->wanted.get_size() / ElementSize(type));
-  const dnnl_memory_desc_t& stored = weight->stored.data;
-  const dnnl_dim_t* strides = stored.format_desc.blocking.strides;
   return WeightPacking{
-      {type, {elements}}, layout, std::move(choice), weight->stored.dims(), {strides, strides + stored.ndims}};
+      {type, {elements}}, layout, std::move(choice), ExtentsOf(weight->stored), StridesOf(weight->stored)};
 }
 
 /// Makes `attempt` take the weight as `layout` has it; false where it wants another layout.
 bool TakePacked(const std::string& layout, Attempt& attempt) {
   for (Port& port : attempt.staged.inputs) {
-    if (!port.is_weight || LayoutName(port.wanted) != layout) continue;
+    if (!port.is_weight) continue;
+    // Names are not compared: where a dimension has one element, several name the same layout.
+    const auto named = NamedLayout(ExtentsOf(port.wanted), DataTypeOf(port.wanted), layout);
+    if (!named.ok() || *named != port.wanted) continue;
     port.stored = port.wanted;
     port.storage = TypeOf(port.wanted);
     return true;

@@ -19,20 +19,25 @@ namespace mpc::cpu {
 /// The one engine of the process.
 const dnnl::engine& OnednnEngine();
 
-/// True if oneDNN multiplies bf16 with the processor's own instructions (AVX512_BF16 or AMX), not by emulation.
-bool HasNativeBf16();
+/// Whether oneDNN multiplies `dtype` with the processor's own instructions, not by emulation: f32; bf16 with
+/// AVX512_BF16 or AMX; f16 with AVX512_FP16, from oneDNN 3 on.
+bool IsNative(DType dtype);
 
 /// Strict f32 arithmetic whatever the environment says, and scratch memory given by the caller.
 dnnl::primitive_attr StrictAttributes();
 
-/// f32 or bf16; f16 has no oneDNN arithmetic and is widened to f32.
+/// f32, bf16 or, where it is native, f16. Elsewhere f16 is widened to f32.
 dnnl::memory::data_type OnednnType(DType dtype);
 
 /// The type of a primitive's result that `activation` is applied to by our own code. relu commutes with rounding,
 /// others do not: they need the f32 result. `computed` is the type of the primitive's operands.
 dnnl::memory::data_type ResultType(dnnl::memory::data_type computed, DType storage, Activation activation);
 
-/// The inverse of OnednnType, for f32 and bf16.
+/// The type of a bias of a product of `computed` operands: theirs where it is stored so, or f32.
+dnnl::memory::data_type BiasType(dnnl::memory::data_type computed, DType storage);
+
+/// The type that is stored as `type`: the inverse of OnednnType.
+DType StorageOf(dnnl::memory::data_type type);
 DType TypeOf(const dnnl::memory::desc& layout);
 
 /// One operand or result on its way between storage and primitive.
@@ -101,6 +106,16 @@ struct Attempt {
   std::vector<StagedPart> parts = {};  ///< used in place of `staged` unless empty
 };
 
+/// The attempt for a primitive of `description`, without its operands.
+template <typename Primitive>
+Attempt AttemptOf(const typename Primitive::primitive_desc& description) {
+  Attempt attempt;
+  attempt.implementation = description.impl_info_str();
+  attempt.staged.primitive = Primitive(description);
+  attempt.staged.scratchpad = description.scratchpad_desc();
+  return attempt;
+}
+
 using MakeAttempt = std::function<Attempt(const Candidate&)>;
 
 /// What a primitive does with its sums before it rounds and stores them, and what our own code does behind it.
@@ -111,7 +126,8 @@ struct Epilogue {
 };
 
 /// The attempt that `make` makes with `activation`. gelu is computed in the primitive where a fast implementation takes
-/// it. NaN and infinities come through there. Its error is at most 6 units of 2^-24 of its argument, which is below
+/// it. NaN and infinities come through there. They do not in the form with erf of oneDNN 3 with AVX-512, which is not
+/// used. Its error is at most 6 units of 2^-24 of its argument, which is below
 /// that of a sum. Elsewhere our own code computes it, as it computes all other activations. oneDNN's relu is not used:
 /// it turns NaN into 0, which would hide an overflow. `computed` is the type of the primitive's operands.
 Attempt AttemptWithActivation(dnnl::memory::data_type computed, DType storage, Activation activation,
@@ -129,7 +145,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spe
 /// choice changes how numbers are added, not what is rounded.
 std::vector<std::string> FastCandidates(const std::vector<Candidate>& candidates, const MakeAttempt& attempt);
 
-/// The operand types to try, best first: bf16 where every operand is stored so and the processor has it, then f32.
+/// The operand types to try, best first: bf16 or f16 where every operand is stored so and it is native, then f32.
 std::vector<dnnl::memory::data_type> OperandTypes(const std::vector<DType>& operands);
 
 }  // namespace mpc::cpu

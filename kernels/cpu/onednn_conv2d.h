@@ -59,14 +59,4 @@ inline dnnl::memory::desc Transposed(std::int64_t rows, std::int64_t columns, dn
   return {{rows, columns}, type, dnnl::memory::format_tag::ba};
 }
 
-/// The attempt for a primitive of `description`, without its operands.
-template <typename Primitive>
-Attempt AttemptOf(const typename Primitive::primitive_desc& description) {
-  Attempt attempt;
-  attempt.implementation = description.impl_info_str();
-  attempt.staged.primitive = Primitive(description);
-  attempt.staged.scratchpad = description.scratchpad_desc();
-  return attempt;
-}
-
 }  // namespace mpc::cpu

@@ -4,6 +4,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/narrow_conv2d.h"
+#include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_conv2d.h"
 
 namespace mpc::cpu {
@@ -22,11 +23,10 @@ dnnl::convolution_forward::primitive_desc Hint(const ConvolutionShape& shape, co
 Attempt GradInputConvolution(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate) {
   const DataType type = candidate.type;
   const DataType result_type = ResultType(type, spec.outputs[0].dtype, Activation::kNone);
-  const dnnl::convolution_backward_data::desc operation(AlgorithmOf(candidate), shape.X(result_type, candidate.layout),
-                                                        shape.AnyWeight(type), shape.Y(type, candidate.layout),
-                                                        shape.strides, shape.dilations, shape.pad_begin, shape.pad_end);
-  const dnnl::convolution_backward_data::primitive_desc description(operation, StrictAttributes(), OnednnEngine(),
-                                                                    Hint(shape, candidate));
+  const auto description = DescribeBackward<dnnl::convolution_backward_data>(
+      OnednnEngine(), StrictAttributes(), Hint(shape, candidate), AlgorithmOf(candidate),
+      shape.X(result_type, candidate.layout), shape.AnyWeight(type), shape.Y(type, candidate.layout), shape.strides,
+      shape.dilations, shape.pad_begin, shape.pad_end);
   Attempt attempt = AttemptOf<dnnl::convolution_backward_data>(description);
   attempt.defect = DefectOf(attempt.implementation, shape, candidate.layout);
   attempt.staged.inputs = {
@@ -54,11 +54,10 @@ constexpr DataType kSum = DataType::f32;
 
 Attempt GradWeightConvolution(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate) {
   const DataType type = candidate.type;
-  const dnnl::convolution_backward_weights::desc operation(
-      AlgorithmOf(candidate), shape.X(type, candidate.layout), shape.AnyWeight(kSum), shape.Y(type, candidate.layout),
-      shape.strides, shape.dilations, shape.pad_begin, shape.pad_end);
-  const dnnl::convolution_backward_weights::primitive_desc description(operation, StrictAttributes(), OnednnEngine(),
-                                                                       Hint(shape, candidate));
+  const auto description = DescribeBackward<dnnl::convolution_backward_weights>(
+      OnednnEngine(), StrictAttributes(), Hint(shape, candidate), AlgorithmOf(candidate),
+      shape.X(type, candidate.layout), shape.AnyWeight(kSum), shape.Y(type, candidate.layout), shape.strides,
+      shape.dilations, shape.pad_begin, shape.pad_end);
   Attempt attempt = AttemptOf<dnnl::convolution_backward_weights>(description);
   attempt.defect = DefectOf(attempt.implementation, shape, candidate.layout);
   attempt.staged.inputs = {

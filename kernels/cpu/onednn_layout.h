@@ -10,7 +10,8 @@
 
 namespace mpc::cpu {
 
-/// Empty for layouts that a name and extents do not determine (gaps, Winograd's transformed weights).
+/// Empty for layouts that a name and extents do not determine (gaps, Winograd's transformed weights), and for those
+/// that the library has no tag for.
 std::string LayoutName(const dnnl::memory::desc& layout);
 
 /// The layout called `name` of a tensor of `extents`, each dimension padded to whole blocks. Errors (INVALID_ARGUMENT):

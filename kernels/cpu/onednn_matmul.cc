@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_common.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/known_attributes.h"
@@ -84,9 +85,7 @@ constexpr std::int64_t kMaxParts = 4;
 /// take them, and b must not be converted by each part.
 std::int64_t RowsOfParts(const KernelSpec& spec, const MatmulShape& shape, memory::data_type type) {
   if (shape.multiply_adds() < kSerialProduct) return shape.m;
-  const auto is_taken = [type](const TensorSpec& tensor) {
-    return tensor.dtype != DType::kF16 && OnednnType(tensor.dtype) == type;
-  };
+  const auto is_taken = [type](const TensorSpec& tensor) { return tensor.dtype == StorageOf(type); };
   const bool is_plain = !shape.transpose_a && !shape.adds && is_taken(spec.outputs[0]) &&
                         std::all_of(spec.inputs.begin(), spec.inputs.end(), is_taken);
   const std::int64_t parts = std::min(kMaxParts, shape.m / kPartRows);
@@ -107,11 +106,7 @@ Attempt TransposedAttempt(const KernelSpec& spec, const MatmulShape& shape, memo
   const memory::desc y({shape.n, shape.m}, epilogue.result, memory::format_tag::ab);
   dnnl::primitive_attr attributes = StrictAttributes();
   attributes.set_post_ops(epilogue.in_primitive);
-  const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(b, a, y), attributes, OnednnEngine());
-  Attempt attempt;
-  attempt.implementation = description.impl_info_str();
-  attempt.staged.primitive = dnnl::matmul(description);
-  attempt.staged.scratchpad = description.scratchpad_desc();
+  Attempt attempt = AttemptOf<dnnl::matmul>(Describe<dnnl::matmul>(OnednnEngine(), attributes, b, a, y));
   attempt.staged.inputs = {{DNNL_ARG_WEIGHTS, spec.inputs[0].dtype, a, a}, {DNNL_ARG_SRC, spec.inputs[1].dtype, b, b}};
   attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, flip(shape.Y(epilogue.result)), y};
   attempt.staged.activation = epilogue.behind;
@@ -121,28 +116,24 @@ Attempt TransposedAttempt(const KernelSpec& spec, const MatmulShape& shape, memo
 /// The product, or a part of it, as one primitive.
 Attempt WholeAttempt(const KernelSpec& spec, const MatmulShape& shape, const Candidate& candidate,
                      const Epilogue& epilogue) {
-  const memory::data_type bias_type = shape.has_bias && candidate.type == memory::data_type::bf16
-                                          ? OnednnType(spec.inputs[2].dtype)
-                                          : memory::data_type::f32;
+  const memory::data_type bias_type =
+      shape.has_bias ? BiasType(candidate.type, spec.inputs[2].dtype) : memory::data_type::f32;
   const auto layout = [&](const memory::desc& stored) {
     return candidate.layout == memory::format_tag::any
-               ? memory::desc(stored.dims(), stored.data_type(), memory::format_tag::any)
+               ? memory::desc(ExtentsOf(stored), DataTypeOf(stored), memory::format_tag::any)
                : stored;
   };
   const memory::desc a = layout(shape.A(candidate.type));
   const memory::desc b = layout(shape.B(candidate.type));
   const memory::desc y = shape.adds ? shape.Y(epilogue.result) : layout(shape.Y(epilogue.result));
-  const dnnl::matmul::desc operation =
-      shape.has_bias ? dnnl::matmul::desc(a, b, shape.Bias(bias_type), y) : dnnl::matmul::desc(a, b, y);
   dnnl::post_ops sum;
   sum.append_sum(1.0f);
   dnnl::primitive_attr attributes = StrictAttributes();
   attributes.set_post_ops(shape.adds ? sum : epilogue.in_primitive);
-  const dnnl::matmul::primitive_desc description(operation, attributes, OnednnEngine());
-  Attempt attempt;
-  attempt.implementation = description.impl_info_str();
-  attempt.staged.primitive = dnnl::matmul(description);
-  attempt.staged.scratchpad = description.scratchpad_desc();
+  const auto description = shape.has_bias
+                               ? Describe<dnnl::matmul>(OnednnEngine(), attributes, a, b, shape.Bias(bias_type), y)
+                               : Describe<dnnl::matmul>(OnednnEngine(), attributes, a, b, y);
+  Attempt attempt = AttemptOf<dnnl::matmul>(description);
   attempt.staged.adds_to_input = shape.adds;
   if (shape.adds) attempt.staged.added = spec.inputs[2].dtype;
   attempt.staged.inputs = {

@@ -61,7 +61,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreatePackWeight(const KernelSpec& spec)
   if (spec.inputs.size() != 1 || spec.outputs.size() != 1) return invalid("one weight to one packed weight");
   const TensorSpec &weight = spec.inputs[0], &packed = spec.outputs[0];
   if (!IsFloating(weight.dtype)) return UnsupportedTypes(spec);
-  const bool is_low = packed.dtype == DType::kBF16 && weight.dtype == DType::kBF16;
+  const bool is_bf16 = packed.dtype == DType::kBF16;
+  const bool is_low =
+      packed.dtype == weight.dtype && (is_bf16 || (packed.dtype == DType::kF16 && IsNative(DType::kF16)));
   if (packed.dtype != DType::kF32 && !is_low) return UnsupportedTypes(spec);
   if (extents.size() != strides.size() || !IsPermutation(extents, strides, weight.num_elements())) {
     return invalid("extents and strides of all elements of the weight, one of each for a dimension");

@@ -20,6 +20,14 @@ file(REMOVE_RECURSE "${WORK_FOLDER}")
 run("${CMAKE_COMMAND}" --install "${BUILD_FOLDER}" --prefix "${WORK_FOLDER}/installed")
 file(RENAME "${WORK_FOLDER}/installed" "${prefix}")
 
+# Installed programs find a oneDNN that was fetched, with no variable of the environment.
+file(GLOB onednn "${prefix}/lib*/mpc/libdnnl.so.*")
+if(onednn)
+  run(ldd "${prefix}/bin/mpc-run")
+  string(REPLACE "${prefix}/bin/../" "${prefix}/" output "${output}")
+  require("=> ${onednn} ")
+endif()
+
 # The include folder is the include path: nothing is included but from mpc/, Abseil, and where others are installed.
 file(GLOB_RECURSE headers "${prefix}/include/mpc/*.h")
 foreach(header ${headers})

@@ -28,7 +28,7 @@ using op_cases::OpCase;
 using op_cases::Variable;
 using Ints = std::vector<std::int64_t>;
 
-/// Cases for one level. Six levels make about 300, which the default suite has time for.
+/// Cases for one level. Seven levels make 350, which the default suite has time for.
 constexpr int kCases = 50;
 
 /// Multiply-adds of a case at most: the reference computes each of them three times.

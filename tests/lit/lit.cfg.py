@@ -21,11 +21,11 @@ if "MPC_PLANTED_FAULT" in os.environ:
 # A target of a GPU needs the CUDA backend, no GPU.
 if config.mpc_has_cuda in ("ON", "TRUE", "1"):
     config.available_features.add("cuda")
-# oneDNN has Winograd's algorithm for processors with AVX-512 alone.
+# oneDNN 2 has Winograd's algorithm, for processors with AVX-512 alone.
 try:
     with open("/proc/cpuinfo", encoding="utf-8") as cpuinfo:
-        if " avx512bw " in cpuinfo.read():
-            config.available_features.add("avx512")
+        if config.mpc_onednn_major == "2" and " avx512bw " in cpuinfo.read():
+            config.available_features.add("winograd")
 except OSError:
     pass
 # Its assembler, where mpc looks for it.

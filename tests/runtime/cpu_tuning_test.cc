@@ -303,7 +303,7 @@ TEST_F(CpuTuning, TakesWinogradOnlyWhereItIsAllowed) {
   const auto has_winograd = Contains(HasSubstr("winograd"));
   EXPECT_THAT(cpu::CandidateChoices(ConvolutionSpec()), Not(has_winograd));
   if (!testing::Value(cpu::CandidateChoices(ConvolutionSpec(), {.allow_winograd = true}), has_winograd)) {
-    GTEST_SKIP() << "oneDNN has it for AVX-512 alone";
+    GTEST_SKIP() << "oneDNN 2 alone has it, with AVX-512";
   }
   const CpuDevice device;
   const Program program = Convolutions();
