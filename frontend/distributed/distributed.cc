@@ -8,7 +8,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/distributed/join_group.h"
+#include "runtime/distributed/any_order_communicator.h"
 
 namespace mpc::distributed {
 namespace {
@@ -45,6 +47,7 @@ void Finalize(const absl::Status& error) {
   if (!error.ok()) internal::TellOthers(error).IgnoreError();
   const std::unique_ptr<internal::JoinedGroup> group = std::move(Group());
   if (group == nullptr) return;
+  group->any_order = nullptr;
   group->communicator = nullptr;
   if (group->control == nullptr) return;
   group->deadline->Cancel();
@@ -64,6 +67,14 @@ int GetLocalRankSize() { return IsInitialized() ? Group()->place.local_size : 1;
 int GetRankThreads() { return IsInitialized() ? Group()->threads : internal::ThreadsOfOneProcess(); }
 
 std::shared_ptr<Communicator> internal::GetCommunicator() { return IsInitialized() ? Group()->communicator : nullptr; }
+
+std::shared_ptr<Communicator> internal::GetTrainingCommunicator() {
+  std::shared_ptr<Communicator> group = GetCommunicator();
+  if (group == nullptr || GetAutoParallelContext().reduction == GradientReduction::kOrdered) return group;
+  std::shared_ptr<Communicator>& any_order = Group()->any_order;
+  if (any_order == nullptr) any_order = std::make_shared<AnyOrderCommunicator>(std::move(group));
+  return any_order;
+}
 
 void internal::NotePlace(std::int64_t step, std::string_view what) {
   if (runtime::ProcessGroup* control = Control()) control->SetPlace(step, what);

@@ -78,6 +78,8 @@ int GetRankThreads();
 namespace internal {
 /// Null without Init and where there is one process.
 std::shared_ptr<Communicator> GetCommunicator();
+/// The same group with the order of additions that SetAutoParallelContext asks for. It is one object for each order.
+std::shared_ptr<Communicator> GetTrainingCommunicator();
 
 // These do nothing without Init and where there is one process.
 

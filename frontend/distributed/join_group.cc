@@ -153,7 +153,11 @@ absl::StatusOr<LaunchEnvironment> PlaceOf(const Options& options, const std::fun
 absl::StatusOr<JoinedGroup> JoinGroup(const Options& options, const std::function<const char*(const char*)>& get) {
   absl::StatusOr<LaunchEnvironment> place = PlaceOf(options, get);
   if (!place.ok()) return place.status();
-  JoinedGroup group{.place = *std::move(place), .control = nullptr, .deadline = nullptr, .communicator = nullptr};
+  JoinedGroup group{.place = *std::move(place),
+                    .control = nullptr,
+                    .deadline = nullptr,
+                    .communicator = nullptr,
+                    .any_order = nullptr};
   if (group.place.size == 1) {
     group.threads = ThreadsOfOneProcess();
     return group;

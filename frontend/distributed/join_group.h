@@ -20,6 +20,7 @@ struct JoinedGroup {
   std::shared_ptr<runtime::ProcessGroup> control;  ///< null where there is one process
   std::unique_ptr<LossDeadline> deadline;          ///< as above; cancelled before `control` ends
   std::shared_ptr<Communicator> communicator;      ///< as above; Models that train hold it too
+  std::shared_ptr<Communicator> any_order;         ///< `communicator` in its own order, once it was asked for
 };
 
 /// The environment with what `options` say in place of it. `get` reads a variable. Errors (INVALID_ARGUMENT): options

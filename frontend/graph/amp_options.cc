@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "frontend/distributed/auto_parallel_context.h"
+#include "frontend/distributed/distributed.h"
 #include "frontend/graph/context.h"
 #include "frontend/graph/device_rates.h"
 
@@ -266,7 +268,8 @@ std::string Describe(const Precision& precision) {
 }
 
 void Announce(const Options& options, const Precision& precision, Front front) {
-  if (options.verbosity < 1) return;
+  const bool together = GetAutoParallelContext().parallel_mode == ParallelMode::kDataParallel;
+  if (options.verbosity < 1 || (together && distributed::GetRank() > 0)) return;
   if (!options.enabled) {
     std::cerr << "amp: disabled, f32 throughout\n";
     return;

@@ -137,7 +137,8 @@ absl::StatusOr<LossScaleConfig> ParseLossScale(std::string_view text);
 /// from 16777216, ...".
 std::string Describe(const Precision& precision);
 
-/// Prints to std::cerr, at verbosity 1 and above, the level's defaults and what is in effect. Call it once a front.
+/// Prints to std::cerr, at verbosity 1 and above, the level's defaults and what is in effect. Call it once a front. Of
+/// processes that train together rank 0 prints.
 void Announce(const Options& options, const Precision& precision, Front front);
 
 }  // namespace mpc::amp

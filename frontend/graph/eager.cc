@@ -36,12 +36,13 @@ absl::Status CheckConcrete(const std::vector<Tensor>& inputs) {
   return absl::OkStatus();
 }
 
-/// Runs `cell` with the other processes of the group, if there is one. They add in the order of kOrdered.
+/// Runs `cell` with the other processes of the group, if there is one.
 void UseGroup(const nn::Cell& cell, StepOptions& options) {
-  options.load.communicator = distributed::internal::GetCommunicator();
-  const bool is_parallel = GetAutoParallelContext().parallel_mode == ParallelMode::kDataParallel;
-  if (options.load.communicator == nullptr || !is_parallel || !cell.is_training_step()) return;
-  ShareGradients(GetAutoParallelContext(), options.load.communicator->size(), options);
+  const AutoParallelOptions& parallel = GetAutoParallelContext();
+  const bool trains = parallel.parallel_mode == ParallelMode::kDataParallel && cell.is_training_step();
+  std::shared_ptr<Communicator>& group = options.load.communicator;
+  group = trains ? distributed::internal::GetTrainingCommunicator() : distributed::internal::GetCommunicator();
+  if (trains) ShareGradients(parallel, group == nullptr ? 1 : group->size(), options);
 }
 
 std::vector<Tensor> OutputsOf(const CompiledStep& step) {

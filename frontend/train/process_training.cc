@@ -9,7 +9,6 @@
 #include "absl/strings/str_split.h"
 #include "frontend/distributed/distributed.h"
 #include "frontend/distributed/exchange.h"
-#include "runtime/distributed/any_order_communicator.h"
 
 namespace mpc::internal {
 namespace {
@@ -27,11 +26,7 @@ std::int64_t ProcessTraining::runs() { return runs_begun; }
 ProcessTraining ProcessTraining::FromContext() {
   const AutoParallelOptions& options = GetAutoParallelContext();
   if (options.parallel_mode != ParallelMode::kDataParallel) return ProcessTraining(nullptr);
-  std::shared_ptr<Communicator> group = distributed::internal::GetCommunicator();
-  if (group != nullptr && options.reduction == GradientReduction::kFast) {
-    group = std::make_shared<distributed::AnyOrderCommunicator>(std::move(group));
-  }
-  return ProcessTraining(std::move(group), options);
+  return ProcessTraining(distributed::internal::GetTrainingCommunicator(), options);
 }
 
 std::vector<std::string> ProcessTraining::Settings() const {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "tests/tools/tool_runner.h"
 
@@ -50,9 +51,10 @@ std::string MakeRankInterpreter(const TemporaryFolder& folder, const std::string
   return folder.File("python");
 }
 
+/// A peer whose losses begin with that of step 1, the second one.
 std::string Printed(const std::string& seconds, const std::string& loss) {
   return "echo '{\"step_seconds\": [" + seconds + "], \"version\": \"PyTorch 0\", \"first_loss\": " + loss +
-         ", \"final_loss\": " + loss + ", \"losses\": [" + loss + "]}'";
+         ", \"final_loss\": " + loss + ", \"losses\": [" + loss + "], \"steps_before\": 1}'";
 }
 
 TEST(MpcBenchRanks, OfDdpAreOneRunWithTheSlowestRanksTimesAndTheMeanLoss) {
@@ -74,6 +76,25 @@ TEST(MpcBenchRanks, OfDdpAreOneRunWithTheSlowestRanksTimesAndTheMeanLoss) {
   EXPECT_GT(rows[2]["loss_difference"]["largest"], 0);
   EXPECT_FALSE(rows[1].contains("loss_difference"));
   EXPECT_THAT(result.output, ContainsRegex("losses of mpc and torch-ddp are at most [0-9.e-]+ apart over 1 steps"));
+}
+
+/// mpc measures steps 1 to 4. A peer that has warmed up for longer measures others with the same places.
+TEST(MpcBenchRanks, LossesAreThoseOfStepsWithEqualNumbers) {
+  for (const auto& [before, compared] : {std::pair(0, 2), std::pair(1, 3), std::pair(3, 2), std::pair(5, 0)}) {
+    const TemporaryFolder folder;
+    const std::string python = MakeRankInterpreter(
+        folder,
+        absl::StrCat("echo '{\"step_seconds\": [1], \"version\": \"PyTorch 0\", \"losses\": [2, 2, 2], "
+                     "\"steps_before\": ",
+                     before, "}'"),
+        "exit 1");
+    const ToolResult result =
+        RunTool(MPC_BENCH, {"lenet5:8", "--peer=torch", "--python=" + python, "--steps=4", "--warmup=0", "--seconds=0",
+                            "--runs=1", "--peer-layout=nchw", "--json=" + folder.File("bench.json")});
+    ASSERT_EQ(result.exit_code, 0) << result.error;
+    const nlohmann::json row = ReadJson(folder.File("bench.json"))["rows"][0];
+    EXPECT_EQ(row.contains("loss_difference") ? row["loss_difference"]["steps"].get<int>() : 0, compared) << before;
+  }
 }
 
 TEST(MpcBenchRanks, ThatWaitForOneThatFailsAreEnded) {

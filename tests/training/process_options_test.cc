@@ -73,6 +73,41 @@ TEST(ProcessOptions, TheSharedTransportHasOneOrder) {
             std::vector<std::string>{});
 }
 
+class DirectStep : public nn::TrainingStep {
+ public:
+  MPC_CELL(DirectStep, network)
+  DirectStep(Probe& network, nn::Optimizer& optimizer) : network(network), optimizer(optimizer) {}
+  Tensor Construct(Tensor x) {
+    const Tensor loss = reduce_sum(network(x));
+    return ops::Depend(loss, optimizer(ops::Backward(loss, optimizer.parameters())));
+  }
+  Probe& network;
+  nn::Optimizer& optimizer;
+};
+
+/// The transport's own order is asked for by the object that adds, which the Programs of a step keep.
+TEST(ProcessOptions, AStepThatIsCalledDirectlyAddsInTheOrderThatIsAskedFor) {
+  for (const GradientReduction reduction : {GradientReduction::kOrdered, GradientReduction::kFast}) {
+    EXPECT_TRUE(RunGroup(2,
+                         [&](int rank) {
+                           const auto ordered = distributed::internal::GetCommunicator();
+                           const auto adds = distributed::internal::GetTrainingCommunicator();
+                           EXPECT_EQ(adds == ordered, reduction == GradientReduction::kOrdered);
+                           EXPECT_EQ(adds, distributed::internal::GetTrainingCommunicator());
+                           const auto kept = adds.use_count();
+                           Probe network;
+                           nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 1.0});
+                           DirectStep step(network, optimizer);
+                           for (int i = 0; i < 2; ++i) {
+                             MPC_EXPECT_OK(step(Tensor::From({1.0f + static_cast<float>(rank)}, {1})).status());
+                           }
+                           EXPECT_EQ(network.weight.Value()->ToFloats(), std::vector<float>{-3.0f});
+                           EXPECT_GT(adds.use_count(), kept);
+                         },
+                         /*killed=*/{}, {.reduction = reduction}));
+  }
+}
+
 /// The numbers round differently in every other order, and where they are rounded once.
 TEST(ProcessOptions, ALowTypeRoundsScaledGradientsAtEveryAddition) {
   constexpr float kScale = 8;
@@ -190,6 +225,24 @@ TEST(ProcessOptions, RefusesByNameWhatCannotBeAddedLow) {
             << message;
       },
       /*killed=*/{}, {.communication_dtype = DType::kF16}));
+}
+
+/// Whatever several processes agree on is said once.
+TEST(ProcessOptions, TheFirstProcessAloneSaysWhichPrecisionIsInEffect) {
+  for (const int micro_batches : {2, 4}) {
+    EXPECT_TRUE(RunGroup(2, [&](int rank) {
+      ::testing::internal::CaptureStderr();
+      ConvNorm network;
+      nn::SoftmaxCrossEntropyWithLogits loss;
+      nn::Momentum momentum(network.TrainableParams(), {.learning_rate = 0.05, .momentum = 0.9});
+      Model model(network, loss, momentum, {.amp = {.level = "O2"}, .accumulation_steps = micro_batches / 2});
+      MPC_EXPECT_OK(model.Train(1, GoodBatches({2, 6, 6}, 4)));
+      const std::string said = ::testing::internal::GetCapturedStderr();
+      const std::size_t first = said.find("amp: in effect");
+      EXPECT_EQ(first != std::string::npos, rank == 0) << said;
+      EXPECT_EQ(said.rfind("amp: in effect"), first) << said;
+    }));
+  }
 }
 
 }  // namespace

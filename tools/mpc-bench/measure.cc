@@ -43,9 +43,10 @@ absl::StatusOr<double> LossOfLastStep(const runtime::Executable& step) {
   return Tensor::FromBytes(spec, bytes->data(), bytes->size()).ToFloats().at(0);
 }
 
-/// Runs steps on the batches in turn.
+/// Runs steps on the batches in turn: each step of the run takes the batch of its number.
 absl::StatusOr<TimedSteps> TimeSteps(runtime::Executable& step, const std::vector<Bytes>& batches,
                                      const StepLimit& limit) {
+  const auto first = static_cast<std::int64_t>(step.steps_started());
   const std::int64_t most = step.steps_per_launch();
   const bool runs_ahead = step.steps_kept() >= 2 * static_cast<std::uint64_t>(most);
   TimedSteps timed;
@@ -67,7 +68,7 @@ absl::StatusOr<TimedSteps> TimeSteps(runtime::Executable& step, const std::vecto
     const std::int64_t count = std::min(most, limit.most - done);
     std::vector<runtime::StepInputs> inputs;
     for (std::int64_t i = 0; i < count; ++i) {
-      inputs.emplace_back(batches[static_cast<std::size_t>(done + i) % batches.size()]);
+      inputs.emplace_back(batches[static_cast<std::size_t>(first + done + i) % batches.size()]);
     }
     const std::uint64_t before = step.steps_started();
     if (!runs_ahead) last_end = Clock::now();
@@ -126,6 +127,7 @@ absl::Status MeasureTimes(runtime::Executable& step, const std::vector<Bytes>& b
   const absl::StatusOr<StepLimit> measured =
       AgreedLimit(group, {.most = options.steps, .least = 3, .seconds = seconds}, step_seconds);
   if (!measured.ok()) return measured.status();
+  result.steps_before = step.steps_started();
   absl::StatusOr<TimedSteps> samples = TimeSteps(step, batches, *measured);
   if (!samples.ok()) return samples.status();
   result.step_seconds = std::move(samples->seconds);

@@ -95,10 +95,10 @@ std::string Ranks(const BenchOptions& row, const std::vector<Contestant>& contes
 }
 
 std::string Losses(const Contestant& mpc, const Contestant& peer) {
-  const std::optional<double> difference = IsTorch(peer.name) ? LossDifference(mpc, peer) : std::nullopt;
-  if (!difference.has_value()) return "";
-  return absl::StrFormat("losses of mpc and %s are at most %.3g apart over %d steps\n", peer.name, *difference,
-                         mpc.runs.back().losses.size());
+  const std::optional<LossDistance> distance = IsTorch(peer.name) ? LossDifference(mpc, peer) : std::nullopt;
+  if (!distance.has_value()) return "";
+  return absl::StrFormat("losses of mpc and %s are at most %.3g apart over %d steps\n", peer.name, distance->largest,
+                         distance->steps);
 }
 
 }  // namespace
@@ -164,15 +164,18 @@ std::vector<double> OverheadsByRun(const BenchOptions& row, const std::vector<Co
   return overheads;
 }
 
-std::optional<double> LossDifference(const Contestant& mpc, const Contestant& peer) {
-  const std::vector<double>& own = mpc.runs.back().losses;
-  const std::vector<double>& other = peer.runs.back().losses;
-  if (own.empty() || other.empty()) return std::nullopt;
-  double largest = 0;
-  for (std::size_t step = 0; step < std::min(own.size(), other.size()); ++step) {
-    largest = std::max(largest, std::abs(own[step] - other[step]));
+std::optional<LossDistance> LossDifference(const Contestant& mpc, const Contestant& peer) {
+  const RunResult& own = mpc.runs.back();
+  const RunResult& other = peer.runs.back();
+  const std::size_t first = std::max(own.steps_before, other.steps_before);
+  const std::size_t end = std::min(own.steps_before + own.losses.size(), other.steps_before + other.losses.size());
+  if (first >= end) return std::nullopt;
+  LossDistance distance{.largest = 0, .steps = end - first};
+  for (std::size_t step = first; step < end; ++step) {
+    const double apart = std::abs(own.losses[step - own.steps_before] - other.losses[step - other.steps_before]);
+    distance.largest = std::max(distance.largest, apart);
   }
-  return largest;
+  return distance;
 }
 
 FirstStep FirstStepOf(const Contestant& contestant) {

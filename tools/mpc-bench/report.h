@@ -39,8 +39,14 @@ std::string ProcessorName();
 /// where the row has one rank, or "mpc-rank-alone" is not among `contestants`.
 std::vector<double> OverheadsByRun(const BenchOptions& row, const std::vector<Contestant>& contestants);
 
-/// The largest distance of the losses of a measured step of both in their last runs; empty where one has none.
-std::optional<double> LossDifference(const Contestant& mpc, const Contestant& peer);
+struct LossDistance {
+  double largest = 0;
+  std::size_t steps = 0;  ///< that were compared, at least one
+};
+
+/// How far the losses of the same step are apart in the last runs of both, of steps that both measured. A step counts
+/// from the first of its run, since runs may warm up for other numbers of steps. Empty where there is none.
+std::optional<LossDistance> LossDifference(const Contestant& mpc, const Contestant& peer);
 
 /// A table in milliseconds, a row for each run and one over all steps. Behind it stand rates, memory and compile time
 /// of each program, and the ratios. Of ranks there is what they send each other, and the overhead.

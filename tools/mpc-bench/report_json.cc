@@ -62,11 +62,9 @@ std::vector<Json> RowsToJson(const BenchOptions& row, const std::vector<Contesta
     json["peer"] = ToJson(row, contestants[i]);
     json["ratio"] = ToJson(PercentilesOf(ratios));
     json["ratio"]["runs"] = ratios;
-    const std::optional<double> difference =
+    const std::optional<LossDistance> distance =
         IsTorch(contestants[i].name) ? LossDifference(contestants[0], contestants[i]) : std::nullopt;
-    if (difference.has_value()) {
-      json["loss_difference"] = {{"largest", *difference}, {"steps", contestants[0].runs.back().losses.size()}};
-    }
+    if (distance.has_value()) json["loss_difference"] = {{"largest", distance->largest}, {"steps", distance->steps}};
   }
   return rows;
 }

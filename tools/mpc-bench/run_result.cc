@@ -14,6 +14,7 @@ Json RunToJson(const RunResult& result) {
                {"first_loss", result.first_loss},
                {"final_loss", result.final_loss},
                {"losses", result.losses},
+               {"steps_before", result.steps_before},
                {"reduction_seconds", result.reduction_seconds},
                {"reduction_bytes", result.reduction_bytes},
                {"peak_bytes", result.peak_bytes},
@@ -46,7 +47,7 @@ absl::StatusOr<RunResult> RunFromJson(const std::string& text) {
     }
     return found;
   };
-  const auto bytes = [&](const char* key) {
+  const auto count = [&](const char* key) {
     return has(key, &Json::is_number_unsigned) ? json[key].get<std::size_t>() : std::size_t{0};
   };
   RunResult result;
@@ -57,11 +58,12 @@ absl::StatusOr<RunResult> RunFromJson(const std::string& text) {
   result.first_loss = number("first_loss", std::nan(""));
   result.final_loss = number("final_loss", std::nan(""));
   result.losses = numbers("losses");
+  result.steps_before = count("steps_before");
   result.reduction_seconds = numbers("reduction_seconds");
-  result.reduction_bytes = bytes("reduction_bytes");
-  result.peak_bytes = bytes("peak_bytes");
+  result.reduction_bytes = count("reduction_bytes");
+  result.peak_bytes = count("peak_bytes");
   if (has("steps_resident_bytes", &Json::is_number_unsigned)) {
-    result.resident = ResidentGrowth{.steps = bytes("steps_resident_bytes"), .process = bytes("resident_bytes")};
+    result.resident = ResidentGrowth{.steps = count("steps_resident_bytes"), .process = count("resident_bytes")};
   }
   result.first_step_seconds = number("first_step_seconds", 0);
   if (has("compile_seconds", &Json::is_object)) {

@@ -19,6 +19,7 @@ struct RunResult {
   double first_loss = 0;             ///< loss of the first step: shows that two programs compute the same
   double final_loss = 0;             ///< loss of the last step: shows that the step trains
   std::vector<double> losses;        ///< on the CPU: one a measured step
+  std::size_t steps_before = 0;      ///< steps before the measured ones, the first step and those that warm up
   /// mpc: arena, state, staging as planned before the first step; a peer on a GPU: its allocator's maximum; 0: not
   /// known.
   std::size_t peak_bytes = 0;

@@ -4,9 +4,9 @@ A peer gives a network, its batches and an optimizer; `run` times whole training
 batch from pinned host memory, and prints one JSON object: step_seconds (one a measured step), first_step_seconds
 (compiling and capturing included), peak_bytes (CUDA: the allocator's maximum), resident_bytes and
 steps_resident_bytes (CPU: see Resident), version, settings, threads, first_loss, final_loss, losses (CPU: one a measured
-step). With --ranks=N it is one of N processes, as torchrun's variables say: torch_ranks.py. With --json the object goes
-to a file and a line of percentiles is printed. PyTorch is needed for these scripts only; nothing in mpc's build or tests
-uses it.
+step), steps_before (CPU: steps before the measured ones). With --ranks=N it is one of N processes, as torchrun's
+variables say: torch_ranks.py. With --json the object goes to a file and a line of percentiles is printed. PyTorch is
+needed for these scripts only; nothing in mpc's build or tests uses it.
 """
 
 import argparse
@@ -100,11 +100,12 @@ class Resident:
 
 
 def time_on_cpu(arguments, step, batches, first):
-    """Seconds and losses, one a measured step. `first` is what the first step took."""
+    """Seconds and losses, one a measured step, and the steps before those. `first` is what the first step took."""
     limit = arguments.seconds if arguments.seconds > 0 else float("inf")
 
-    def run(count, limit, least, each):
-        """At most `count` steps. Ranks, which must run equally many, agree on what fits if a step takes `each`."""
+    def run(before, count, limit, least, each):
+        """At most `count` steps behind the first `before` ones; each takes the batch of its number. Ranks, which must
+        run equally many, agree on what fits if a step takes `each`."""
         if arguments.ranks > 1:
             count = torch_ranks.from_first(min(count, max(least, int(min(limit / each, count)))))
             limit = float("inf")
@@ -114,14 +115,15 @@ def time_on_cpu(arguments, step, batches, first):
             if index >= least and time.perf_counter() - start > limit:
                 break
             begin = time.perf_counter()
-            step.run(batches[index % len(batches)])
+            step.run(batches[(before + index) % len(batches)])
             seconds.append(time.perf_counter() - begin)
             losses.append(float(step.loss))
         return seconds, losses
 
     # A third of the time is for warming up, as in mpc-bench.
-    warm, _ = run(arguments.warmup, limit / 3, 1, first)
-    return run(arguments.steps, limit, 3, sorted(warm)[len(warm) // 2] if warm else first)
+    warm, _ = run(1, arguments.warmup, limit / 3, 1, first)
+    before = 1 + len(warm)
+    return *run(before, arguments.steps, limit, 3, sorted(warm)[len(warm) // 2] if warm else first), before
 
 
 def time_on_cuda(arguments, step, batches, _):
@@ -134,7 +136,7 @@ def time_on_cuda(arguments, step, batches, _):
         step.run(batches[index % len(batches)])
         events[index + 1].record()
     torch.cuda.synchronize()
-    return [1e-3 * events[i].elapsed_time(events[i + 1]) for i in range(arguments.steps)], []
+    return [1e-3 * events[i].elapsed_time(events[i + 1]) for i in range(arguments.steps)], [], 0
 
 
 def run(arguments, make_network, make_batch, loss_of, make_optimizer, settings, place_batch=None):
@@ -170,13 +172,13 @@ def run(arguments, make_network, make_batch, loss_of, make_optimizer, settings, 
     first_loss = float(step.loss)
     first = time.perf_counter() - begin
     resident.end_first_step()
-    seconds, losses = (time_on_cuda if on_cuda else time_on_cpu)(arguments, step, batches, first)
+    seconds, losses, before = (time_on_cuda if on_cuda else time_on_cpu)(arguments, step, batches, first)
     report(arguments, {"step_seconds": seconds, "first_step_seconds": first,
                        "peak_bytes": torch.cuda.max_memory_allocated() if on_cuda else 0,
                        **({} if on_cuda else resident.result()),
                        "version": "PyTorch " + torch.__version__, "settings": ", ".join(step.settings),
                        "threads": torch.get_num_threads(), "first_loss": first_loss,
-                       "final_loss": float(step.loss), "losses": losses})
+                       "final_loss": float(step.loss), "losses": losses, "steps_before": before})
     torch_ranks.leave(arguments)
 
 
