@@ -55,9 +55,9 @@ absl::StatusOr<CapsuleSizes> SizesOf(const StepCapsule& capsule);
 /// The version of the format that this mpc writes and reads. It is in the metadata entry "mpc_capsule".
 inline constexpr char kStepCapsuleVersion[] = "1";
 
-/// Errors (INVALID_ARGUMENT), which list everything: a Program that runtime::CheckProgram refuses, or one of several
-/// processes; state, inputs or outputs of the Program that are missing or of another type; tensors that it does not
-/// have; a state entry that it writes and that has no checksum.
+/// Errors (INVALID_ARGUMENT) list everything. The Program is one that runtime::CheckProgram refuses. State, an input or
+/// an output of the Program is missing or of another type, or there are tensors that it does not have. A state entry
+/// that it writes has no checksum.
 absl::Status CheckStepCapsule(const StepCapsule& capsule);
 
 /// Writes a safetensors file that is guarded by a checksum. It is written beside `path`, synced and renamed: a full

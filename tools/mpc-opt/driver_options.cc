@@ -47,6 +47,17 @@ static cl::opt<std::string> check_path("check", cl::desc("Compare the precision 
 static cl::opt<bool> update("update",
                             cl::desc("With --lock or --check: write the file anew where it says something else"),
                             cl::cat(category));
+static cl::opt<std::string> replay_path(
+    "replay",
+    cl::desc("Compile the step of a capsule anew, run it, and print whether it is finite and where it is not"),
+    cl::value_desc("file"), cl::cat(category));
+static cl::list<std::string> what_if(
+    "what-if", cl::desc("With --replay: O0 to O3, auto, f16, bf16, scale=1024 or deny=CELL in place of what it was"),
+    cl::value_desc("change"), cl::CommaSeparated, cl::cat(category));
+static cl::opt<bool> trace("trace",
+                           cl::desc("With --replay: the ranges of the values that lead to the first one that is not "
+                                    "finite"),
+                           cl::cat(category));
 static cl::opt<bool> list_operations("list-operations",
                                      cl::desc("Print what is known of every operation of the dialect: its precision "
                                               "class, traits, interfaces, and the lists of the passes"),
@@ -117,7 +128,10 @@ static const StagedFlag kFinalFlags[] = {
     {"fusion", "regions are made of the finished graph"},
     {"head-chunks", "the head is cut behind the backward graph"},
     {"memory-budget", "what it recomputes is chosen for the finished graph"}};
-static cl::Option* const kOtherOptions[] = {&model_name, &report, &explain, &list_operations, &emit, &function_name};
+static cl::Option* const kOtherOptions[] = {
+    &model_name, &report,        &explain,     &list_operations,
+    &emit,       &function_name, &replay_path, static_cast<cl::Option*>(std::addressof(what_if)),
+    &trace};
 
 static bool Given(const cl::Option& option) { return option.getNumOccurrences() > 0; }
 
@@ -149,6 +163,7 @@ static SmallVector<std::pair<const char*, Output>> GivenOutputs() {
   if (Given(diff)) chosen.push_back({"--diff", Output::kDifference});
   if (Given(lock_path)) chosen.push_back({"--lock", Output::kLock});
   if (Given(check_path)) chosen.push_back({"--check", Output::kLock});
+  if (Given(replay_path)) chosen.push_back({"--replay", Output::kReplay});
   if (list_operations) chosen.push_back({"--list-operations", Output::kOperations});
   return chosen;
 }
@@ -170,6 +185,21 @@ static absl::StatusOr<LockRequest> ReadLock() {
   for (const auto* path : {&lock_path, &check_path})
     if (Given(*path) && path->empty()) return Error("--", path->ArgStr.str(), " needs a file: precision.lock");
   return LockRequest{Given(lock_path) ? lock_path : check_path, Given(lock_path), update};
+}
+
+static absl::StatusOr<ReplayRequest> ReadReplay(StringRef input) {
+  const char* unread = Given(what_if) ? "--what-if" : Given(trace) ? "--trace" : nullptr;
+  if (!Given(replay_path))
+    return unread ? Error(unread, " needs --replay") : absl::StatusOr<ReplayRequest>(ReplayRequest{});
+  if (replay_path.empty()) return Error("--replay needs a file: capsule.mpcap");
+  std::string other = amp_flags.first().empty() ? device_flags.first() : amp_flags.first();
+  for (cl::Option* option : kModelOptions)
+    if (Given(*option)) other = option->ArgStr.str();
+  if (Given(model_name)) other = "model";
+  if (!other.empty())
+    return Error("--replay and --", other, " exclude each other: a capsule holds its step; --what-if changes it");
+  if (input != "-") return Error("--replay and the file '", input.str(), "' exclude each other");
+  return ReplayRequest{replay_path, what_if, trace};
 }
 
 static absl::Status CheckStage(Output output) {
@@ -234,6 +264,9 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   options.function = function_name;
   options.explain = explain;
   options.has_model = Given(model_name);
+  absl::StatusOr<ReplayRequest> replay = ReadReplay(input);
+  if (!replay.ok()) return replay.status();
+  options.replay = *std::move(replay);
   if (options.output == Output::kOperations && (options.has_model || input != "-"))
     return Error("--list-operations prints what holds in every graph; leave out ",
                  options.has_model ? "--model" : "the file");

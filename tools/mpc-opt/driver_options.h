@@ -8,11 +8,12 @@
 #include "llvm/ADT/StringRef.h"
 #include "tools/mpc-opt/model_lock.h"
 #include "tools/mpc-opt/model_source.h"
+#include "tools/mpc-opt/what_if.h"
 
 namespace mpc::opt {
 
 /// What mpc-opt prints in place of the IR.
-enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations, kLock };
+enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations, kLock, kReplay };
 
 struct DriverOptions {
   bool has_model = false;
@@ -24,6 +25,7 @@ struct DriverOptions {
   std::string explain;              ///< --explain
   std::vector<std::string> levels;  ///< --diff, two of them
   LockRequest lock;                 ///< --lock, --check, --update
+  ReplayRequest replay;             ///< --replay, --what-if, --trace
 };
 
 /// Leaves mpc-opt's own options in the text of --help, with those of help and output. All others, which MLIR and LLVM

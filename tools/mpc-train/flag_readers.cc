@@ -101,6 +101,8 @@ void LimitFlags(FlagSet& flags) {
                "load",
                "max-consecutive-skips",
                "diagnose-overflow",
+               "capsule",
+               "capsule-at",
                "profile-precision",
                "check-precision",
                "lock-precision",
@@ -110,8 +112,8 @@ void LimitFlags(FlagSet& flags) {
                "transport"});
   flags.Limit(kActions, kTrains,
               {"accumulation", "augment", "distributed", "transport", "plot", "shift", "drop-remainder",
-               "validate-every", "save-every", "keep", "max-consecutive-skips", "diagnose-overflow",
-               "profile-precision", "trace", "trace-steps"});
+               "validate-every", "save-every", "keep", "max-consecutive-skips", "diagnose-overflow", "capsule",
+               "capsule-at", "profile-precision", "trace", "trace-steps"});
   flags.Limit(kActions, kTrains | kTests,
               {"data-dir", "normalize", "skip-damaged", "workers", "sample", "temperature", "prompt", "graph",
                "steps-per-launch", "init", "load", "save", "resume", "summary", "check-precision", "lock-precision",
