@@ -126,7 +126,7 @@ struct Model::Impl {
   std::vector<Parameter> traced_state;   ///< state of a step of the user's own that was traced but not compiled
   bool in_overflow_run = false;          ///< the last step had a gradient that is not finite
   bool warned_about_nan = false;
-  internal::CapsuleWriter capsule_writer{"", 0};  ///< of ModelOptions::capsule_path
+  internal::CapsuleWriter capsule_writer{"", 0};  ///< the writer of ModelOptions::capsule_path
   /// The histories of the active scalers, while Train runs a device that is ahead of the host.
   std::map<const LossScaler*, std::unique_ptr<amp::internal::ScalerHistory>> scaler_histories;
 

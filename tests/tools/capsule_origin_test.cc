@@ -56,7 +56,70 @@ class OverflowOrigin : public ::testing::TestWithParam<Injection> {
     return row;
   }
 
-  std::size_t Draw(std::size_t count) { return random_() % count; }
+  int Draw(std::size_t count) { return static_cast<int>(random_() % count); }
+
+  // Each injects an overflow, or foresees one, and returns how the capsule has to describe its origin.
+
+  /// No number is left of one trained parameter: of a row of an embedding alone, no token might read it.
+  std::string SpoilWeight(nn::Cell& network) {
+    const std::vector<std::pair<std::string, Parameter>> trained = Trained(network);
+    auto [name, parameter] = trained[static_cast<std::size_t>(Draw(trained.size()))];
+    const std::vector<float> values(static_cast<std::size_t>(NumElements(parameter.shape())),
+                                    std::numeric_limits<float>::quiet_NaN());
+    EXPECT_TRUE(parameter.SetData(Tensor::From(values, parameter.shape())).ok());
+    return absl::StrCat(": parameter '", name, "', ");
+  }
+
+  /// One pixel is infinite, or a number that overflows where the network casts its input.
+  std::string SpoilInput(data::Row& batch) {
+    const bool infinite = GetParam().seed % 2 == 0;
+    std::vector<float> values = batch[0].ToFloats();
+    values[static_cast<std::size_t>(Draw(values.size()))] = infinite ? std::numeric_limits<float>::infinity() : 1e6f;
+    batch[0] = Tensor::From(values, batch[0].shape());
+    return infinite ? ": input 'data', 1 of " : ": forward pass: cast in ";
+  }
+
+  /// The first value that a step at `scale` cannot hold, from the magnitudes of a step at a good scale.
+  std::string FirstBeyond(models::Workload& workload, nn::Optimizer& optimizer, const data::Row& batch, float scale) {
+    const FixedLossScaleManager fixed({.loss_scale = kGoodScale});
+    Model model = workload.MakeModel(optimizer, {.amp_level = "O2", .loss_scale_manager = fixed});
+    const absl::StatusOr<std::vector<ValueStatistics>> values = model.Measure(batch);
+    EXPECT_TRUE(values.ok()) << values.status();
+    for (const ValueStatistics& value : *values) {
+      // From here on a f16 rounds to infinity.
+      if (value.backward && value.dtype == DType::kF16 && value.largest * (scale / kGoodScale) >= 65520) {
+        return absl::StrCat(": ", value.Describe(), ", ");
+      }
+    }
+    ADD_FAILURE() << "nothing overflows at scale " << scale;
+    return "";
+  }
+
+  /// A weight of a product becomes so large that the product, and nothing before it, is beyond f16.
+  std::string EnlargeOperand(nn::Cell& network) {
+    std::vector<std::pair<std::string, Parameter>> products;
+    for (const auto& [name, parameter] : Trained(network)) {
+      if (absl::EndsWith(name, ".weight") && parameter.shape().size() >= 2) products.emplace_back(name, parameter);
+    }
+    auto [name, parameter] = products[static_cast<std::size_t>(Draw(products.size()))];
+    std::vector<float> values(static_cast<std::size_t>(NumElements(parameter.shape())));
+    for (float& value : values) value = Draw(2) == 0 ? kNearlyTooLarge : -kNearlyTooLarge;
+    EXPECT_TRUE(parameter.SetData(Tensor::From(values, parameter.shape())).ok());
+    const std::string cell = absl::StrReplaceAll(name.substr(0, name.rfind('.')), {{".", "/"}});
+    const bool convolves = parameter.shape().size() == 4;
+    return absl::StrCat(": forward pass: ", convolves ? "conv2d" : "matmul", " in '", NetworkName(), "/", cell, "' ");
+  }
+
+  static std::vector<std::pair<std::string, Parameter>> Trained(nn::Cell& network) {
+    std::vector<std::pair<std::string, Parameter>> trained = network.ParametersAndNames();
+    std::erase_if(trained, [](const auto& each) { return !each.second.requires_grad(); });
+    return trained;
+  }
+
+  static std::string NetworkName() {
+    const std::string name = GetParam().model;
+    return name.substr(0, name.find('-'));
+  }
 
   std::mt19937 random_{GetParam().seed};
 };
@@ -67,47 +130,26 @@ TEST_P(OverflowOrigin, IsNamedByTheCapsule) {
   SetSeed(injection.seed);
   const auto workload = models::MakeWorkload(injection.model).value();
   nn::Momentum optimizer(workload->network().TrainableParams(), {.learning_rate = 0.01});
-  const float scale = injection.into == Injected::kScale ? std::ldexp(1.0f, 40) : kGoodScale;
+  data::Row batch = DrawBatch(*workload);
+  const float scale = injection.into == Injected::kScale ? std::ldexp(kGoodScale, 14 + Draw(12)) : kGoodScale;
+  std::string expected;
+  switch (injection.into) {
+    case Injected::kWeight:
+      expected = SpoilWeight(workload->network());
+      break;
+    case Injected::kInput:
+      expected = SpoilInput(batch);
+      break;
+    case Injected::kScale:
+      expected = FirstBeyond(*workload, optimizer, batch, scale);
+      break;
+    case Injected::kOperand:
+      expected = EnlargeOperand(workload->network());
+      break;
+  }
   const FixedLossScaleManager fixed({.loss_scale = scale});
   Model model =
       workload->MakeModel(optimizer, {.amp_level = "O2", .loss_scale_manager = fixed, .capsule_path = folder / "x"});
-  data::Row batch = DrawBatch(*workload);
-  std::string expected = "backward pass: ";
-
-  const auto named = workload->network().ParametersAndNames();
-  if (injection.into == Injected::kWeight) {
-    const auto& [name, parameter] = named[Draw(named.size())];
-    // All of it: a row of an embedding that no token reads would harm nothing.
-    const std::vector<float> values(static_cast<std::size_t>(NumElements(parameter.shape())),
-                                    std::numeric_limits<float>::quiet_NaN());
-    Parameter injected = parameter;
-    ASSERT_TRUE(injected.SetData(Tensor::From(values, parameter.shape())).ok());
-    expected = absl::StrCat("parameter '", name, "'");
-  } else if (injection.into == Injected::kInput) {
-    std::vector<float> values = batch[0].ToFloats();
-    const bool infinite = Draw(2) == 0;
-    values[Draw(values.size())] = infinite ? std::numeric_limits<float>::infinity() : 1e6f;
-    batch[0] = Tensor::From(values, batch[0].shape());
-    // A number that f16 does not hold overflows where the network casts its input.
-    expected = infinite ? "input '" : "forward pass: cast ";
-  } else if (injection.into == Injected::kOperand) {
-    std::vector<std::pair<std::string, Parameter>> products;
-    for (const auto& [name, parameter] : named) {
-      const bool is_table = absl::StrContains(name, "embedding") || absl::StrContains(name, "wte") ||
-                            absl::StrContains(name, "wpe") || absl::StrContains(name, "position");
-      if (absl::EndsWith(name, ".weight") && parameter.shape().size() >= 2 && !is_table) {
-        products.emplace_back(name, parameter);
-      }
-    }
-    ASSERT_FALSE(products.empty());
-    auto& [name, parameter] = products[Draw(products.size())];
-    std::vector<float> values(static_cast<std::size_t>(NumElements(parameter.shape())));
-    for (float& value : values) value = Draw(2) == 0 ? kNearlyTooLarge : -kNearlyTooLarge;
-    ASSERT_TRUE(parameter.SetData(Tensor::From(values, parameter.shape())).ok());
-    const std::string cell = absl::StrReplaceAll(name.substr(0, name.rfind('.')), {{".", "/"}});
-    expected = absl::StrCat("/", cell, "' ");
-  }
-
   ::testing::internal::CaptureStderr();
   const absl::Status trained = model.Train(1, data::GeneratorDataset({batch}, {"data", "label"}));
   const std::string said = ::testing::internal::GetCapturedStderr();
@@ -116,11 +158,9 @@ TEST_P(OverflowOrigin, IsNamedByTheCapsule) {
   const absl::StatusOr<std::string> text = ReplayWhatIf({.path = folder / "x"});
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_THAT(*text, HasSubstr("as it was: not finite\n"));
-  std::printf("%s\n", text->c_str());
   const std::size_t begin = text->find("first value that is not finite");
   ASSERT_NE(begin, std::string::npos) << *text;
-  const std::string line = text->substr(begin, text->find('\n', begin) - begin) + " ";
-  EXPECT_THAT(line, HasSubstr(expected)) << *text;
+  EXPECT_THAT(text->substr(begin, text->find('\n', begin) - begin), HasSubstr(expected)) << *text;
 }
 
 std::vector<Injection> Injections() {
@@ -146,7 +186,17 @@ std::vector<Injection> Injections() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Injected, OverflowOrigin, ::testing::ValuesIn(Injections()));
+/// Every fourth one: continuous integration has no time for more.
+std::vector<Injection> SomeInjections() {
+  std::vector<Injection> some;
+  for (const Injection& each : Injections()) {
+    if (each.seed % 4 == 0) some.push_back(each);
+  }
+  return some;
+}
+
+INSTANTIATE_TEST_SUITE_P(Some, OverflowOrigin, ::testing::ValuesIn(SomeInjections()));
+INSTANTIATE_TEST_SUITE_P(All, OverflowOrigin, ::testing::ValuesIn(Injections()));
 
 }  // namespace
 }  // namespace mpc::opt
