@@ -11,8 +11,8 @@ namespace mpc::opt {
 
 /// A table of the values that `values[last]` is computed from. It goes from there back to parameters and inputs, along
 /// the operand with the largest magnitude each time. The other operands stand beside it. `values` are those that
-/// ReadStatistics gives of `program`, in its order. A line has the range of a value: largest magnitude, smallest and largest exponent,
-/// zeros, elements that are not finite.
+/// ReadStatistics gives of `program`, in its order. A line has the range of a value: largest magnitude, smallest and
+/// largest exponent, zeros, elements that are not finite.
 std::string DescribeChain(const runtime::Program& program, const std::vector<ValueStatistics>& values,
                           std::size_t last);
 

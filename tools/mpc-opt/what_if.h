@@ -16,8 +16,8 @@ struct ReplayRequest {
 
 /// Compiles the step of a capsule with these changes and runs it from the capsule's state and batch. Says whether it is
 /// finite, and where it is not: the first value that is not, with what may have caused it. Nothing is written. Errors:
-/// a capsule that cannot be read or compiled anew; a change that is not known, with those that are; a scale for a step
-/// without a scaler; state that the changed step wants and the capsule does not have.
+/// a capsule that cannot be read or compiled anew; a change that is not known, with those that are. Errors also: a
+/// scale for a step without a scaler; state that the changed step wants and the capsule does not have.
 absl::StatusOr<std::string> ReplayWhatIf(const ReplayRequest& request);
 
 }  // namespace mpc::opt
