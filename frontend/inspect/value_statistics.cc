@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "frontend/graph/compiled_step.h"
+#include "frontend/graph/tensor.h"
 #include "kernels/dtype.h"
 
 namespace mpc {
@@ -48,14 +48,16 @@ std::string ValueStatistics::Describe() const {
 
 namespace internal {
 
-absl::StatusOr<std::vector<ValueStatistics>> ReadStatistics(const CompiledStep& step) {
+absl::StatusOr<std::vector<ValueStatistics>> ReadStatistics(const runtime::Executable& step) {
   std::vector<ValueStatistics> values;
   const auto& outputs = step.program().outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::optional<std::vector<std::string>> parts = SplitName(outputs[i].name);
     if (!parts.has_value()) continue;
     const std::string& field = parts->back();
-    const Tensor output = step.Output(i);
+    const absl::Span<const std::uint8_t> content = step.output(i);
+    const Tensor output =
+        Tensor::FromBytes(step.program().values[outputs[i].value].spec, content.data(), content.size());
     if (field == "exponents") {
       values.push_back(Named(*parts));
       const absl::Span<const std::uint8_t> bytes = output.bytes();

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/dtype.h"
+#include "runtime/executable.h"
 
 namespace mpc {
 
@@ -32,11 +33,9 @@ struct ValueStatistics {
 
 namespace internal {
 
-class CompiledStep;
-
 /// The measurements of the last run of a step compiled with CompileOptions::instrument, in program order. Errors
 /// (FAILED_PRECONDITION): the step was not instrumented.
-absl::StatusOr<std::vector<ValueStatistics>> ReadStatistics(const CompiledStep& step);
+absl::StatusOr<std::vector<ValueStatistics>> ReadStatistics(const runtime::Executable& step);
 
 }  // namespace internal
 }  // namespace mpc

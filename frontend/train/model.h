@@ -47,6 +47,13 @@ struct ModelOptions {
   /// Replays the first step of each run of overflows, measured, and names the first value that is not finite on
   /// std::cerr. A run of overflows that ends training is always diagnosed.
   bool diagnose_overflow = false;
+  /// Writes one step to this file, to be repeated elsewhere: `mpc-run --replay=FILE`. It is the first bad step, one
+  /// with a gradient that is not finite, or without a scaler a loss. The file holds the batch and all state, so that it
+  /// is as secret as the data. A file that cannot be written ends no run. Empty: none. See docs/precision.md.
+  std::string capsule_path;
+  /// Writes this step to `capsule_path` in place of the first bad one, bad or not: Model::global_step after it. 0: the
+  /// first bad one.
+  std::int64_t capsule_at = 0;
   // What the Model's own step does to unscaled gradients before the optimizer; a step of your own clips its own.
   std::optional<double> clip_global_norm;  ///< > 0; see ops::ClipByGlobalNorm
   std::optional<double> clip_value;        ///< > 0; see ops::ClipByValue. Both given: values first

@@ -14,6 +14,7 @@
 #include "frontend/graph/context.h"
 #include "frontend/state/checkpoint_fit.h"
 #include "frontend/state/checkpoint_metadata.h"
+#include "frontend/train/capsule_writer.h"
 #include "frontend/train/model.h"
 #include "frontend/train/process_training.h"
 #include "frontend/train/update_batches.h"
@@ -126,6 +127,7 @@ struct Model::Impl {
   std::vector<Parameter> traced_state;   ///< state of a step of the user's own that was traced but not compiled
   bool in_overflow_run = false;          ///< the last step had a gradient that is not finite
   bool warned_about_nan = false;
+  internal::CapsuleWriter capsule_writer{"", 0};  ///< the writer of ModelOptions::capsule_path
   /// The histories of the active scalers, while Train runs a device that is ahead of the host.
   std::map<const LossScaler*, std::unique_ptr<amp::internal::ScalerHistory>> scaler_histories;
 
@@ -259,6 +261,14 @@ struct Model::Impl {
   /// Tells callbacks of a step and reports overflow; `completes`: it is no micro-step before the last. Errors: too many
   /// skips in a row.
   absl::Status AfterStep(const internal::StepResults& results, bool completes, RunContext& context);
+  /// Errors: a capsule that cannot be written, or would be of a step that is not one run of one Program.
+  absl::Status CheckCapsule() const;
+  /// The training step that has left `results`, as it was traced, and what it is compiled with.
+  absl::StatusOr<internal::CapsuleSource> SourceOf(const internal::StepResults& results,
+                                                   const std::vector<Tensor>& columns) const;
+  /// Writes the capsule of the step that `context` tells of, if it is the one that is asked for. Errors are said.
+  void WriteCapsule(const internal::StepResults& results, const std::vector<Tensor>& columns,
+                    const RunContext& context);
   /// Model::Measure.
   absl::StatusOr<std::vector<ValueStatistics>> Measure(const std::vector<Tensor>& columns,
                                                        const MeasureOptions& options);

@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<ValueStatistics>> Model::Impl::Measure(const std::vec
     program = *std::move(fresh);
   }
   if (absl::Status status = program->Run(columns); !status.ok()) return status;
-  return internal::ReadStatistics(*program);
+  return internal::ReadStatistics(program->executable());
 }
 
 absl::Status Model::Impl::DiagnoseOverflow(const internal::StepResults& results, const std::vector<Tensor>& columns,

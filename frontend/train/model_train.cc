@@ -210,6 +210,8 @@ bool Model::Impl::TrainingRun::MayRunAhead(const CompiledStep& program) const {
   // What a step prints must appear in order with what the host prints. An overflow is diagnosed from the state that it
   // met.
   if (!program.can_run_ahead() || program.prints() || model_.options.diagnose_overflow) return false;
+  // So is the step that a capsule holds.
+  if (!model_.options.capsule_path.empty()) return false;
   // A scaler that moves several times in a step cannot be followed by its records.
   const std::vector<internal::StepFacts::Scaler>& scalers = program.facts().scalers;
   return std::all_of(scalers.begin(), scalers.end(), [](const auto& scaler) { return scaler.updates <= 1; });
@@ -271,6 +273,9 @@ absl::Status Model::Impl::TrainingRun::Launch() {
   if (absl::Status status = TakeWrites(gathered_.front()); !status.ok()) return OfTheStepThatFailed(status);
   std::vector<const data::Row*> rows;
   for (const Step& step : gathered_) rows.push_back(&step.columns);
+  // A run that writes a capsule never gathers two steps.
+  absl::Status kept = model_.capsule_writer.Before(program, gathered_.front().global_step);
+  if (!kept.ok()) return OfTheStepThatFailed(kept);
   if (absl::Status status = program.Start(rows); !status.ok()) return OfTheStepThatFailed(status);
   NoteLaunch(gathered_.back());
   std::uint64_t number = program.executable().steps_started() - count;
@@ -287,6 +292,9 @@ absl::Status Model::Impl::TrainingRun::Launch() {
 absl::Status Model::Impl::TrainingRun::RunTimed(Step step) {
   if (absl::Status status = Flush(); !status.ok()) return status;
   if (absl::Status status = TakeWrites(step); !status.ok()) return status;
+  if (absl::Status status = model_.capsule_writer.Before(*step.program, step.global_step); !status.ok()) {
+    return StepFailed(step, status);
+  }
   step.timing.global_step = step.global_step;
   step.timing.program = &step.program->program();
   step.timing.run_begin = std::chrono::steady_clock::now();
@@ -331,6 +339,7 @@ absl::Status Model::Impl::TrainingRun::Finish(Step& step) {
   }
   const bool first_of_run = !model_.in_overflow_run;
   absl::Status status = model_.AfterStep(results, step.completes, context_);
+  model_.WriteCapsule(results, step.columns, context_);
   const bool diagnose = !status.ok() || (first_of_run && model_.options.diagnose_overflow);
   if (context_.overflow && diagnose) status = model_.DiagnoseOverflow(results, step.columns, status);
   if (status.ok()) callbacks_.OnStepEnd(context_);
@@ -363,6 +372,7 @@ absl::Status Model::Impl::CheckTraining(std::int64_t epochs, const data::Dataset
         "Train needs an optimizer (and a loss), or a training step derived from nn::TrainingStep");
   }
   if (epochs < 1) return absl::InvalidArgumentError(absl::StrCat("epochs must be at least 1, got ", epochs));
+  if (absl::Status checked = CheckCapsule(); !checked.ok()) return checked;
   const bool own = own_step != nullptr;
   if (own) {
     // Freezing and unfreezing may have changed what is trainable.

@@ -99,7 +99,7 @@ const std::vector<Tool>& Tools() {
          const absl::StatusOr<RunCommandLine> line = ParseRunCommandLine(argc, argv);
          return line.ok() ? absl::StatusOr<std::string>(line->help) : line.status();
        },
-       {"steps", "predict", "dump-state", "describe", "load-only", "data", "text-file"},
+       {"steps", "predict", "dump-state", "describe", "load-only", "data", "text-file", "replay"},
        {{"steps on images",
          {"f", "--steps=9"},
          {"session.cc#Open", "session.cc#CheckDevice", "session.cc#Load", "session.cc#Start", "session.cc#Train",
@@ -122,7 +122,8 @@ const std::vector<Tool>& Tools() {
         {"a load",
          {"f", "--load-only"},
          {"session.cc#Open", "session.cc#CheckDevice", "session.cc#Load", "main.cc#Run"}},
-        {"a description", {"f", "--describe"}, {"describe.cc"}}}},
+        {"a description", {"f", "--describe"}, {"describe.cc"}},
+        {"the step of a capsule", {"--replay=f"}, {"replay.cc", "main.cc#Main"}}}},
       {"mpc-bench",
        [](int argc, const char* const* argv) -> absl::
                                                  StatusOr<std::string> {
@@ -193,6 +194,7 @@ const std::map<std::string, std::pair<std::string, Words>>& Values() {
       {"resume", {"f", {}}},
       {"profile-precision", {"f.txt", {}}},
       {"amp-profile", {"f", {}}},
+      {"capsule-at", {"1", {"--capsule=f"}}},
       {"trace-steps", {"1-2", {"--trace=f"}}},
       {"temperature", {"1", {"--sample=1"}}},
       {"prompt", {"a", {"--sample=1"}}},
@@ -229,6 +231,7 @@ std::string NameInCode(const Tool& tool, const std::string& option) {
                                                            {"emit", "emit_path"},
                                                            {"summary", "summary_path"},
                                                            {"trace", "trace_path"},
+                                                           {"capsule", "capsule_path"},
                                                            {"trace-steps", "trace_first"},
                                                            {"amp-profile", "amp"},
                                                            {"json", "json_path"},

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_format.h"
+#include "frontend/state/step_capsule.h"
 #include "kernels/cpu/kernel.h"
 #include "models/dcgan.h"
 #include "runtime/step_groups.h"
@@ -428,6 +429,33 @@ TEST(AsynchronousTraining, ARunOfOverflowsThatEndsTrainingIsDiagnosed) {
   const absl::Status status = model.Train(1, Batches(batches));
   EXPECT_THAT(std::string(status.message()), HasSubstr("step 6: 6 steps in a row were not finite at loss scale 64"));
   EXPECT_EQ(model.global_step(), 6);
+}
+
+// The state before a step is that of the device, and a step that may be written is not started ahead.
+TEST(AsynchronousTraining, ACapsuleIsOfOneStepAndIsRepeatedOnTheDevice) {
+  AsynchronousDeviceControl& control = UseAsynchronousDevice();
+  const TemporaryFolder folder;
+  const OnDevice device({.device = "cuda", .steps_per_launch = 2});
+  SetSeed(7);
+  ConvNorm network;
+  nn::SoftmaxCrossEntropyWithLogits loss({.reduction = "mean"});
+  nn::Momentum optimizer(network.TrainableParams(), {.learning_rate = 0.05});
+  Model model(network, loss, optimizer,
+              {.amp_level = "O2",
+               .loss_scale_manager = FixedLossScaleManager({.loss_scale = 64}),
+               .capsule_path = folder / "x"});
+  std::vector<data::Row> batches;
+  for (std::int64_t i = 0; i < 6; ++i) batches.push_back(MakeBatch({2, 6, 6}, 8, i));
+  batches[3] = WithBadValue(batches[3], kInfinity);
+  MPC_ASSERT_OK(model.Train(1, Batches(batches)));
+  EXPECT_THAT(control.launches, ::testing::Each(1u));
+  const absl::StatusOr<StepCapsule> capsule = ReadStepCapsule(folder / "x");
+  MPC_ASSERT_OK(capsule.status());
+  EXPECT_EQ(capsule->step, 4);
+  EXPECT_EQ(capsule->program.device, "cuda");
+  const absl::StatusOr<StepReplay> replay = ReplayStep(*capsule);
+  MPC_ASSERT_OK(replay.status());
+  EXPECT_THAT(replay->differences, ::testing::IsEmpty());
 }
 
 TEST(AsynchronousTraining, WhatTheContextAsksForReachesTheDevice) {

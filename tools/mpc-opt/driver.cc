@@ -119,6 +119,10 @@ static absl::StatusOr<std::string> Produce(StringRef input, const DriverOptions&
     if (HasPasses()) return absl::InvalidArgumentError("--list-operations has no IR for passes");
     return OperationTable();
   }
+  if (options.output == Output::kReplay) {
+    if (HasPasses()) return absl::InvalidArgumentError("--replay compiles with mpc's own passes; leave out passes");
+    return ReplayWhatIf(options.replay);
+  }
   absl::StatusOr<std::string> text;
   if (options.has_model) {
     bool has_passes = HasPasses();

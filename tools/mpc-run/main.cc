@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/state/safetensors.h"
 #include "tools/mpc-run/describe.h"
+#include "tools/mpc-run/replay.h"
 #include "tools/mpc-run/results.h"
 #include "tools/support/exit_code.h"
 
@@ -68,6 +69,12 @@ int Main(int argc, char** argv) {
     return kSuccess;
   }
   const RunOptions& options = line->options;
+  if (!options.replay_path.empty()) {
+    const absl::StatusOr<ReplayReport> replay = ReplayCapsule(options);
+    if (!replay.ok()) return Fail(kProgram, replay.status(), kFailure);
+    std::cout << replay->text;
+    return replay->is_equal ? kSuccess : kFailure;
+  }
   const absl::Status status = Run(options);
   if (status.ok() && !options.runs() && !options.describe) {
     return Fail(kProgram,

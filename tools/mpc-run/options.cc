@@ -25,8 +25,9 @@ enum Reader : unsigned {
   kPredicts = 16,
   kDumps = 32,  // the state, without a step
   kDescribes = 64,
-  kLoads = 128,  // the training step, without a step
-  kActions = kTrains | kPredicts | kDumps | kDescribes | kLoads,
+  kLoads = 128,    // the training step, without a step
+  kReplays = 256,  // the step of a capsule
+  kActions = kTrains | kPredicts | kDumps | kDescribes | kLoads | kReplays,
 };
 
 void LimitFlags(FlagSet& flags) {
@@ -36,7 +37,8 @@ void LimitFlags(FlagSet& flags) {
   flags.Limit(kActions, kTrains | kLoads, {"steps-per-launch"});
   flags.Limit(kActions, kTrains | kPredicts, {"data", "data-dir", "text-file"});
   flags.Limit(kActions, kTrains | kPredicts | kLoads, {"graph", "tune", "choice-cache", "allow-winograd"});
-  flags.Limit(kActions, kTrains | kPredicts | kDumps | kLoads, {"device", "seed", "threads", "load-state", "json"});
+  flags.Limit(kActions, kTrains | kPredicts | kDumps | kLoads, {"device", "seed", "load-state", "json"});
+  flags.Limit(kActions, kTrains | kPredicts | kDumps | kLoads | kReplays, {"threads"});
 }
 
 FlagSet MakeFlags(RunOptions& options) {
@@ -96,6 +98,11 @@ FlagSet MakeFlags(RunOptions& options) {
   flags.Text("json", "FILE", "Writes the results as JSON.", &options.json_path);
   flags.Text("times", "FILE", "Runs the timed steps instruction by instruction and writes the median of each as JSON.",
              &options.times_path);
+  flags.Text(
+      "replay", "FILE",
+      "Repeats the step of a capsule that `mpc-train --capsule` wrote, in place of FILE.mpcx. Exit status: 0 where "
+      "every bit is equal, 1 where not.",
+      &options.replay_path);
   flags.Switch("describe", "Prints what the file holds.", &options.describe);
   flags.Switch("load-only",
                "Loads the training step on its device, prints the kernels in force and what loading took, and ends.",
@@ -124,6 +131,20 @@ absl::Status CheckReaders(const FlagSet& flags, const RunOptions& options) {
   return absl::InvalidArgumentError(absl::StrCat(unread, " is of training steps", of_tests ? " and tests" : "",
                                                  ", and nothing here would read it: give --steps=N",
                                                  of_tests ? " or --predict" : ""));
+}
+
+/// Errors: what has no use beside --replay.
+absl::Status CheckReplay(const FlagSet& flags, const RunOptions& options, const std::vector<std::string>& files) {
+  std::string other = files.empty() ? flags.FirstUnread(kReplays) : absl::StrCat("'", files.front(), "'");
+  if (other.empty() && options.steps > 0) other = absl::StrCat("--steps=", options.steps);
+  if (other.empty() && options.predict) other = "--predict";
+  if (other.empty() && !options.dump_state_path.empty()) other = "--dump-state";
+  if (other.empty() && options.describe) other = "--describe";
+  if (other.empty() && options.load_only) other = "--load-only";
+  if (other.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--replay and ", other,
+                   " contradict each other: a capsule holds all of the one step; --threads is all it takes"));
 }
 
 /// Errors: what is run beside --load-only.
@@ -168,6 +189,10 @@ absl::StatusOr<RunCommandLine> ParseRunCommandLine(int argc, const char* const* 
   if (!arguments.ok()) return arguments.status();
   if (flags.help_requested()) {
     line.help = flags.Help();
+    return line;
+  }
+  if (!line.options.replay_path.empty()) {
+    if (absl::Status status = CheckReplay(flags, line.options, *arguments); !status.ok()) return status;
     return line;
   }
   if (arguments->size() != 1) {

@@ -10,7 +10,8 @@
 namespace mpc::tools {
 
 struct RunOptions {
-  std::string path;            ///< the .mpcx file
+  std::string path;            ///< the .mpcx file; empty with `replay_path`
+  std::string replay_path;     ///< the capsule of a step that is repeated, and nothing else is done; empty: none
   std::int64_t steps = 0;      ///< training steps
   std::int64_t warmup = 0;     ///< the first of them, which are not timed
   std::string data;            ///< digits, mnist, synthetic, text

@@ -193,6 +193,11 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
   flags.Switch("diagnose-overflow",
                "Replays the first step of a run of overflows and names the first value that is not finite.",
                &options.diagnose_overflow);
+  flags.Text("capsule", "FILE",
+             "Writes the first bad step with its batch and all state, for `mpc-run --replay` and `mpc-opt --replay`.",
+             &options.capsule_path);
+  flags.Integer("capsule-at", 1, kNoLimit, "Writes this step of the run to --capsule, bad or not; the first is 1.",
+                &options.capsule_at);
   flags.Custom("profile-precision", "FILE",
                "Prints which exponents activations and gradients need and what the low type loses of them; writes\n"
                "FILE too: .txt, .json (for --amp-profile) or .svg.",
@@ -387,6 +392,13 @@ absl::Status CheckTrace(const Given& given, const TrainOptions& options) {
   return absl::OkStatus();
 }
 
+/// Errors: a step without the file that it is written to.
+absl::Status CheckCapsule(const TrainOptions& options) {
+  if (options.capsule_at == 0 || !options.capsule_path.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--capsule-at=", options.capsule_at, " needs --capsule=FILE, which the step is written to"));
+}
+
 }  // namespace
 
 bool SavesToFolder(const TrainOptions& options) {
@@ -445,6 +457,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
   if (status.ok() && !dcgan) status = CheckNetworkTakesData(options);
   if (status.ok()) status = CheckFlagsAreRead(flags, options);
   if (status.ok()) status = CheckCheckpoints(flags, options);
+  if (status.ok()) status = CheckCapsule(options);
   if (status.ok()) status = CheckEmit(options);
   if (status.ok()) status = CheckProcessFlags(flags, options);
   if (status.ok()) status = CheckDeviceFlags(options);

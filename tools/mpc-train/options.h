@@ -88,6 +88,8 @@ struct TrainOptions : DeviceOptions {
   std::string plot_path;           ///< SVG picture of the run, written after each epoch; empty: none
   std::string summary_path;        ///< JSON file of the results; empty: none
   bool diagnose_overflow = false;  ///< replays the first step of a run of overflows and names its first bad value
+  std::string capsule_path;        ///< one step is written there, to be repeated elsewhere; empty: none
+  std::int64_t capsule_at = 0;     ///< the step that is written, from 1; 0: the first bad one
   bool profile_precision = false;  ///< measures which exponents values need and what the low type loses of them
   std::string profile_path;        ///< file of profile_precision: .txt, .json or .svg; empty: the table is printed only
   std::string trace_path;          ///< Chrome trace of the steps below; empty: none

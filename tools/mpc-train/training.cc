@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
   if (!options.summary_path.empty()) {
     if (absl::Status status = CheckWritable(options.summary_path); !status.ok()) return status;
   }
-  for (const std::string& path : {options.profile_path, options.trace_path, options.plot_path}) {
+  for (const std::string& path : {options.profile_path, options.trace_path, options.plot_path, options.capsule_path}) {
     if (path.empty()) continue;
     if (absl::Status status = CheckWritable(path); !status.ok()) return status;
   }
@@ -136,6 +136,8 @@ absl::Status Training::MakeModel() {
                              .accumulation_steps = options_.accumulation,
                              .max_consecutive_skips = options_.max_consecutive_skips,
                              .diagnose_overflow = options_.diagnose_overflow,
+                             .capsule_path = options_.capsule_path,
+                             .capsule_at = options_.capsule_at,
                              .clip_global_norm = ClipNorm(options_),
                              .clip_value = ClipValue(options_),
                              .record_learning_rate = !options_.plot_path.empty()};

@@ -1,0 +1,94 @@
+// One step of a run as a file: what it began from, what it ran, and what came of it. Needs no compiler.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "frontend/graph/tensor.h"
+#include "frontend/state/safetensors.h"
+#include "runtime/program.h"
+#include "runtime/state_store.h"
+
+namespace mpc {
+
+/// Everything that a step needs to be repeated elsewhere, bit for bit. It holds rows of the training data and the whole
+/// state of the training: treat the file as those.
+struct StepCapsule {
+  using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+  std::int64_t step = 0;     ///< number of the step in its run, from 1: Model::global_step after it
+  std::string reason;        ///< why it was written: "not finite", "asked for"
+  runtime::Program program;  ///< with choices, constants and linked code; of one process
+  /// The step before any pass, as IR text. Empty: this capsule cannot be compiled anew.
+  std::string traced;
+  /// What it was compiled with: compiler::OptionTexts. For compiling anew alone.
+  std::map<std::string, std::string> options;
+  NamedTensors state;   ///< before the step: each entry that the Program binds and that is not derived, seeds included
+  NamedTensors batch;   ///< the inputs, in the order of Program::inputs
+  NamedTensors record;  ///< every output of the Program: losses, records of loss scaling, norms, taps
+  /// After the step: CRC-32 in eight hexadecimal digits, of each entry that the Program writes.
+  std::map<std::string, std::string> after;
+  /// Where it was made: "mpc", "processor", "threads", "model", ...; for people alone.
+  std::map<std::string, std::string> origin;
+};
+
+/// Bytes of the parts of the file that WriteStepCapsule would write.
+struct CapsuleSizes {
+  std::size_t state = 0;
+  std::size_t batch = 0;
+  std::size_t program = 0;
+  std::size_t rest = 0;  ///< the record and the traced step
+
+  std::size_t total() const { return state + batch + program + rest; }
+  /// "1.9 MB (state 1.2 MB, batch 98.4 kB, Program 500.1 kB, the rest 100.2 kB)".
+  std::string ToString() const;
+};
+
+/// Errors: those of runtime::SerializePackage.
+absl::StatusOr<CapsuleSizes> SizesOf(const StepCapsule& capsule);
+
+/// The version of the format that this mpc writes and reads. It is in the metadata entry "mpc_capsule".
+inline constexpr char kStepCapsuleVersion[] = "1";
+
+/// Errors (INVALID_ARGUMENT) list everything. The Program is one that runtime::CheckProgram refuses. State, an input or
+/// an output of the Program is missing or of another type, or there are tensors that it does not have. A state entry
+/// that it writes has no checksum.
+absl::Status CheckStepCapsule(const StepCapsule& capsule);
+
+/// Writes a safetensors file that is guarded by a checksum. It is written beside `path`, synced and renamed: a full
+/// disk or a killed process leaves what was there. Tensors are called "state.NAME", "batch.NAME", "record.NAME",
+/// "program" (the bytes of an .mpcx file) and "traced". Errors: those of CheckStepCapsule, SerializePackage and
+/// SaveSafetensors.
+absl::Status WriteStepCapsule(const std::string& path, const StepCapsule& capsule);
+
+/// Reads and checks a whole file. Errors (INVALID_ARGUMENT) name `path` and the reason: no safetensors file, no
+/// capsule, another version, a checksum that differs, or what CheckStepCapsule says. Errors also: NOT_FOUND,
+/// UNAVAILABLE.
+absl::StatusOr<StepCapsule> ReadStepCapsule(const std::string& path);
+
+/// The checksum of a state entry as StepCapsule::after has it. Errors: those of StateEntry::Read.
+absl::StatusOr<std::string> StateChecksum(const runtime::StateEntry& entry);
+
+/// The state that the step begins from: every entry that the Program binds. Derived entries have no value; the step
+/// rebuilds them. `capsule` has been checked.
+absl::StatusOr<runtime::StateStore> MakeCapsuleState(const StepCapsule& capsule);
+
+/// What a replay found.
+struct StepReplay {
+  StepCapsule::NamedTensors record;          ///< as StepCapsule::record, of the replay
+  std::map<std::string, std::string> after;  ///< as StepCapsule::after, of the replay
+  /// One line for each output and each state entry whose bits differ, in the order of the Program. Empty: all are
+  /// equal.
+  std::vector<std::string> differences;
+};
+
+/// Runs the step on the Program's device and compares every bit. Needs neither compiler nor data. Errors: those of
+/// Device::Load (no such device here, a missing processor feature) and of the step.
+absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule);
+
+}  // namespace mpc

@@ -1,0 +1,62 @@
+// A step that mpc-train has written, repeated by mpc-run and compiled anew by mpc-opt, from outside.
+#include "absl/strings/str_cat.h"
+#include "tests/tools/mpc_run_fixture.h"
+
+namespace mpc::tools {
+namespace {
+
+using ::testing::HasSubstr;
+
+ToolResult Opt(const std::vector<std::string>& arguments) { return RunTool(MPC_OPT, arguments); }
+
+TEST_F(MpcRun, RepeatsTheFirstBadStepOnAnyThreads) {
+  const std::string capsule = File("first.capsule");
+  const ToolResult trained = Train({"lenet5", "--amp-level=O2", "--epochs=1", "--capsule=" + capsule});
+  ASSERT_EQ(trained.exit_code, 0) << trained.error;
+  EXPECT_THAT(trained.error, HasSubstr("capsule of step 1 (not finite): writing "));
+  for (const char* threads : {"--threads=1", "--threads=2"}) {
+    const ToolResult replay = RunPackage({"--replay=" + capsule, threads});
+    EXPECT_EQ(replay.exit_code, 0) << replay.error;
+    EXPECT_THAT(replay.output, HasSubstr("step 1 (not finite), model LeNet5"));
+    EXPECT_THAT(replay.output, HasSubstr("  loss_scale: 16777216\n"));
+    EXPECT_THAT(replay.output, HasSubstr("every bit is equal: 4 outputs and 22 state entries after the step"));
+  }
+  const ToolResult was = Opt({"--replay=" + capsule, "--trace"});
+  EXPECT_EQ(was.exit_code, 0) << was.error;
+  EXPECT_THAT(was.output, HasSubstr("as it was: not finite\n"));
+  EXPECT_THAT(was.output, HasSubstr("first value that is not finite at loss scale 16777216: backward pass: cast"));
+  EXPECT_THAT(was.output, HasSubstr("what leads to it:\n"));
+  EXPECT_THAT(was.output, HasSubstr("forward pass: matmul in 'lenet5/fc3' (f16)\n"));
+  for (const char* change : {"scale=1024", "bf16", "O0"}) {
+    const ToolResult otherwise = Opt({"--replay=" + capsule, absl::StrCat("--what-if=", change)});
+    EXPECT_EQ(otherwise.exit_code, 0) << otherwise.error;
+    EXPECT_THAT(otherwise.output, HasSubstr(absl::StrCat(", ", change, ": finite\n")));
+  }
+  const ToolResult denied = Opt({"--replay=" + capsule, "--what-if=deny=lenet5/fc3"});
+  EXPECT_THAT(denied.output, HasSubstr("deny=lenet5/fc3: not finite\n"));
+  EXPECT_THAT(denied.output, HasSubstr("backward pass: reduce_sum for 'lenet5/fc2' (f16)"));
+}
+
+TEST_F(MpcRun, RefusesWhatHasNoUseForACapsule) {
+  WriteFile(File("x"), "no capsule");
+  const ToolResult damaged = RunPackage({"--replay=" + File("x")});
+  EXPECT_EQ(damaged.exit_code, 1);
+  EXPECT_THAT(damaged.error, HasSubstr(File("x")));
+  EXPECT_EQ(Opt({"--replay=" + File("x")}).exit_code, 1);
+  const ToolResult both = RunPackage({"--replay=" + File("x"), "--steps=3"});
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.error, HasSubstr("--replay and --steps=3 contradict each other"));
+  const ToolResult data = RunPackage({"--replay=" + File("x"), "--data-dir=f"});
+  EXPECT_THAT(data.error, HasSubstr("--replay and --data-dir contradict each other"));
+  const ToolResult at = Train({"lenet5", "--capsule-at=3"});
+  EXPECT_EQ(at.exit_code, 2);
+  EXPECT_THAT(at.error, HasSubstr("--capsule-at=3 needs --capsule=FILE"));
+  const ToolResult what = Opt({"--what-if=O1"});
+  EXPECT_EQ(what.exit_code, 1);
+  EXPECT_THAT(what.error, HasSubstr("--what-if needs --replay"));
+  const ToolResult model = Opt({"--replay=" + File("x"), "--model=lenet5"});
+  EXPECT_THAT(model.error, HasSubstr("--replay and --model exclude each other"));
+}
+
+}  // namespace
+}  // namespace mpc::tools
