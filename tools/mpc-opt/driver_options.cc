@@ -49,7 +49,6 @@ static cl::opt<std::string> check_path("check", cl::desc("Compare the precision 
 static cl::opt<bool> update("update",
                             cl::desc("With --lock or --check: write the file anew where it says something else"),
                             cl::cat(category));
-<<<<<<< HEAD
 static cl::opt<bool> ranges("ranges",
                             cl::desc("Print which 16-bit tensors of a step cannot, may or will overflow or vanish, "
                                      "and the loss scale that follows"),
@@ -59,7 +58,6 @@ static cl::opt<std::string> data_range("data-range", cl::desc("With --ranges: th
 static cl::opt<std::string> weights_path(
     "weights", cl::desc("With --ranges: the checkpoint or safetensors file that a model's parameters are taken from"),
     cl::value_desc("file"), cl::cat(category));
-=======
 static cl::opt<std::string> replay_path(
     "replay",
     cl::desc("Compile the step of a capsule anew, run it, and print whether it is finite and where it is not"),
@@ -71,7 +69,6 @@ static cl::opt<bool> trace("trace",
                            cl::desc("With --replay: the ranges of the values that lead to the first one that is not "
                                     "finite"),
                            cl::cat(category));
->>>>>>> 8ef094039205661ebfa2226596d768eb5dec007b
 static cl::opt<bool> list_operations("list-operations",
                                      cl::desc("Print what is known of every operation of the dialect: its precision "
                                               "class, traits, interfaces, and the lists of the passes"),
@@ -143,15 +140,10 @@ static const StagedFlag kFinalFlags[] = {
     {"fusion", "regions are made of the finished graph"},
     {"head-chunks", "the head is cut behind the backward graph"},
     {"memory-budget", "what it recomputes is chosen for the finished graph"}};
-<<<<<<< HEAD
-static cl::Option* const kOtherOptions[] = {&model_name, &report,        &explain, &list_operations,
-                                            &emit,       &function_name, &ranges,  &data_range};
-=======
 static cl::Option* const kOtherOptions[] = {
-    &model_name, &report,        &explain,     &list_operations,
-    &emit,       &function_name, &replay_path, static_cast<cl::Option*>(std::addressof(what_if)),
+    &model_name,    &report, &explain,    &list_operations, &emit,
+    &function_name, &ranges, &data_range, &replay_path,     static_cast<cl::Option*>(std::addressof(what_if)),
     &trace};
->>>>>>> 8ef094039205661ebfa2226596d768eb5dec007b
 
 static bool Given(const cl::Option& option) { return option.getNumOccurrences() > 0; }
 
@@ -183,11 +175,8 @@ static SmallVector<std::pair<const char*, Output>> GivenOutputs() {
   if (Given(diff)) chosen.push_back({"--diff", Output::kDifference});
   if (Given(lock_path)) chosen.push_back({"--lock", Output::kLock});
   if (Given(check_path)) chosen.push_back({"--check", Output::kLock});
-<<<<<<< HEAD
   if (ranges) chosen.push_back({"--ranges", Output::kRanges});
-=======
   if (Given(replay_path)) chosen.push_back({"--replay", Output::kReplay});
->>>>>>> 8ef094039205661ebfa2226596d768eb5dec007b
   if (list_operations) chosen.push_back({"--list-operations", Output::kOperations});
   return chosen;
 }
@@ -215,7 +204,6 @@ static absl::StatusOr<LockRequest> ReadLock() {
   return LockRequest{Given(lock_path) ? lock_path : check_path, Given(lock_path), update};
 }
 
-<<<<<<< HEAD
 // The interval of --data-range; none where it was not given.
 static absl::StatusOr<compiler::RangeAssumptions> ReadRanges() {
   compiler::RangeAssumptions assumptions;
@@ -230,7 +218,8 @@ static absl::StatusOr<compiler::RangeAssumptions> ReadRanges() {
   inputs.typical = std::sqrt((inputs.low * inputs.low + inputs.low * inputs.high + inputs.high * inputs.high) / 3);
   assumptions.inputs = inputs;
   return assumptions;
-=======
+}
+
 static absl::StatusOr<ReplayRequest> ReadReplay(StringRef input) {
   const char* unread = Given(what_if) ? "--what-if" : Given(trace) ? "--trace" : nullptr;
   if (!Given(replay_path))
@@ -244,7 +233,6 @@ static absl::StatusOr<ReplayRequest> ReadReplay(StringRef input) {
     return Error("--replay and --", other, " exclude each other: a capsule holds its step; --what-if changes it");
   if (input != "-") return Error("--replay and the file '", input.str(), "' exclude each other");
   return ReplayRequest{replay_path, what_if, trace};
->>>>>>> 8ef094039205661ebfa2226596d768eb5dec007b
 }
 
 static absl::Status CheckStage(Output output) {

@@ -14,11 +14,7 @@
 namespace mpc::opt {
 
 /// What mpc-opt prints in place of the IR.
-<<<<<<< HEAD
-enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations, kLock, kRanges };
-=======
-enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations, kLock, kReplay };
->>>>>>> 8ef094039205661ebfa2226596d768eb5dec007b
+enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations, kLock, kRanges, kReplay };
 
 struct DriverOptions {
   bool has_model = false;
@@ -26,20 +22,13 @@ struct DriverOptions {
   bool has_level = false;  ///< --amp-level was given
   std::string stage;       ///< empty: not given
   Output output = Output::kIr;
-<<<<<<< HEAD
   std::string function;               ///< --function; empty: the step of a model, or the first of a file
   std::string explain;                ///< --explain
   std::vector<std::string> levels;    ///< --diff, two of them
   LockRequest lock;                   ///< --lock, --check, --update
   compiler::RangeAssumptions ranges;  ///< --ranges: the inputs of --data-range, the first loss scale of a model
   bool derives_scale = false;         ///< --loss-scale=derived
-=======
-  std::string function;             ///< --function; empty: the step of a model, or the first of a file
-  std::string explain;              ///< --explain
-  std::vector<std::string> levels;  ///< --diff, two of them
-  LockRequest lock;                 ///< --lock, --check, --update
-  ReplayRequest replay;             ///< --replay, --what-if, --trace
->>>>>>> 8ef094039205661ebfa2226596d768eb5dec007b
+  ReplayRequest replay;               ///< --replay, --what-if, --trace
 };
 
 /// Leaves mpc-opt's own options in the text of --help, with those of help and output. All others, which MLIR and LLVM

@@ -115,15 +115,27 @@ void LimitFlags(FlagSet& flags) {
                "reduction",
                "bucket-mib"});
   flags.Limit(kActions, kTrains,
-<<<<<<< HEAD
-              {"accumulation", "augment", "distributed", "transport", "loss-weight", "communication-dtype", "reduction",
-               "bucket-mib", "plot", "shift", "drop-remainder", "validate-every", "save-every", "keep",
-               "max-consecutive-skips", "diagnose-overflow", "profile-precision", "trace", "trace-steps"});
-=======
-              {"accumulation", "augment", "distributed", "transport", "plot", "shift", "drop-remainder",
-               "validate-every", "save-every", "keep", "max-consecutive-skips", "diagnose-overflow", "capsule",
-               "capsule-at", "profile-precision", "trace", "trace-steps"});
->>>>>>> 8ef094039205661ebfa2226596d768eb5dec007b
+              {"accumulation",
+               "augment",
+               "distributed",
+               "transport",
+               "loss-weight",
+               "communication-dtype",
+               "reduction",
+               "bucket-mib",
+               "plot",
+               "shift",
+               "drop-remainder",
+               "validate-every",
+               "save-every",
+               "keep",
+               "max-consecutive-skips",
+               "diagnose-overflow",
+               "capsule",
+               "capsule-at",
+               "profile-precision",
+               "trace",
+               "trace-steps"});
   flags.Limit(kActions, kTrains | kTests,
               {"data-dir", "normalize", "skip-damaged", "workers", "sample", "temperature", "prompt", "graph",
                "steps-per-launch", "init", "load", "save", "resume", "summary", "check-precision", "lock-precision",
