@@ -140,10 +140,18 @@ static const StagedFlag kFinalFlags[] = {
     {"fusion", "regions are made of the finished graph"},
     {"head-chunks", "the head is cut behind the backward graph"},
     {"memory-budget", "what it recomputes is chosen for the finished graph"}};
-static cl::Option* const kOtherOptions[] = {
-    &model_name,    &report, &explain,    &list_operations, &emit,
-    &function_name, &ranges, &data_range, &replay_path,     static_cast<cl::Option*>(std::addressof(what_if)),
-    &trace};
+static cl::Option* const kOtherOptions[] = {&model_name,
+                                            &report,
+                                            &explain,
+                                            &list_operations,
+                                            &emit,
+                                            &function_name,
+                                            &ranges,
+                                            &data_range,
+                                            &weights_path,
+                                            &replay_path,
+                                            static_cast<cl::Option*>(std::addressof(what_if)),
+                                            &trace};
 
 static bool Given(const cl::Option& option) { return option.getNumOccurrences() > 0; }
 
