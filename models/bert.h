@@ -102,7 +102,7 @@ class MaskedTokenLoss : public nn::LossBase {
     // A label outside the vocabulary has a loss of NaN and a gradient that is a multiple of its cotangent, here 0.
     const Tensor zero = ops::Fill(DType::kF32, {1}, 0);
     const Tensor losses = where(masked, softmax_cross_entropy(logits, expected, "none"), zero);
-    return reduce_sum(losses) / reduce_sum(where(masked, ops::Fill(DType::kF32, {1}, 1), zero));
+    return nn::MeanOfCounted(losses, where(masked, ops::Fill(DType::kF32, {1}, 1), zero));
   }
 };
 

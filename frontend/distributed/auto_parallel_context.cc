@@ -45,7 +45,9 @@ absl::Status SetAutoParallelContext(const AutoParallelOptions& options) {
     const std::string_view name = DTypeName(wire);
     return Refused("communication_dtype", {name.data(), name.size()}, "are f32, f16 and bf16");
   }
-  if (options.loss_weight != LossWeight::kRows) return Refused("loss_weight", "kElements", "is kRows");
+  if (options.loss_weight == LossWeight::kElements && !options.gradients_mean) {
+    return Refused("loss_weight", "kElements, and gradients_mean is false", "is kRows: a sum has no weights");
+  }
   constexpr std::int64_t kMostMib = std::int64_t{1} << 20;
   if (options.bucket_mib < 0 || options.bucket_mib > kMostMib) {
     return Refused("bucket_mib", absl::StrCat(options.bucket_mib), absl::StrCat("are numbers from 0 to ", kMostMib));

@@ -23,10 +23,16 @@ enum class GradientReduction : std::uint8_t {
   kFast,     ///< the order of the transport's own: the same bits in all ranks, and others with another number of them
 };
 
-/// What the weight of a micro-batch's loss in an update is.
+/// What the weight of a micro-batch's loss in an update is. It acts where parallel_mode is kDataParallel, in one
+/// process that accumulates, too.
+///
+/// kElements is for losses that leave elements out by a mean of their own: CrossEntropyLoss and NLLLoss with the
+/// reduction "mean", and what calls nn::MeanOfCounted. The update is then that of the mean over all elements of all
+/// micro-batches that count. A micro-batch in which none counts adds nothing, and has the loss 0. An update in which
+/// none counts has gradients of zero. Other losses count their rows.
 enum class LossWeight : std::uint8_t {
   kRows,      ///< its share of rows, so that equal batches count the same
-  kElements,  ///< its share of the elements that count, which `ignore_index` leaves out of the mean
+  kElements,  ///< its share of the elements that count: those that `ignore_index` does not leave out
 };
 
 /// MindSpore's names. `gradients_mean` is true by default: the update is that of the mean loss over all ranks. So a
@@ -51,7 +57,7 @@ struct AutoParallelOptions {
 /// Sets how Models and steps that are made from now on train. It may be called before or after distributed::Init. An
 /// error leaves the context as it was. Errors (INVALID_ARGUMENT), with what was given and what is accepted: a mode but
 /// kStandAlone and kDataParallel, and a bucket_mib out of range. So is a communication_dtype but f32, f16 and bf16, and
-/// kElements, which is not followed yet.
+/// kElements where gradients_mean is false.
 absl::Status SetAutoParallelContext(const AutoParallelOptions& options);
 /// The defaults again.
 void ResetAutoParallelContext();

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "compiler/dialect/record_names.h"
 #include "frontend/graph/amp_session.h"
 #include "frontend/graph/class_labels.h"
 #include "frontend/graph/context.h"
@@ -47,7 +48,8 @@ StepProcesses ProcessesOf(const StepOptions& options) {
           .shares_gradients = options.compile.processes > 1,
           .gradients_mean = options.compile.gradients_mean,
           .is_wrapped = options.compile.loss_scale != "none",
-          .accumulation_steps = options.compile.accumulation_steps};
+          .accumulation_steps = options.compile.accumulation_steps,
+          .weighs_elements = options.weighs_elements};
 }
 
 std::string NameAt(const std::vector<std::string>& names, std::size_t index, const char* prefix) {
@@ -299,6 +301,7 @@ void ShareGradients(const AutoParallelOptions& parallel, std::int64_t processes,
   options.compile.bucket_mib = parallel.bucket_mib;
   options.compile.gradients_mean = parallel.gradients_mean;
   options.compile.communication_dtype = std::string(DTypeName(parallel.communication_dtype));
+  options.weighs_elements = parallel.loss_weight == LossWeight::kElements;
 }
 
 std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors) {
@@ -315,6 +318,7 @@ std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const Ste
   // A Program stays with its group, which it keeps: no other one has this address meanwhile.
   if (options.load.communicator != nullptr) absl::StrAppend(&key, "|", absl::Hex(options.load.communicator.get()));
   if (options.network_outputs.has_value()) absl::StrAppend(&key, "|", std::string(DTypeName(*options.network_outputs)));
+  if (options.weighs_elements) absl::StrAppend(&key, "|", std::string(kLossWeight));
   for (const std::string& record : options.records) absl::StrAppend(&key, "|", record);
   if (root != nullptr) StructureWriter(key).Visit("", *root);
   return key;

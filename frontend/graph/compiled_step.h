@@ -36,6 +36,7 @@ struct StepOptions {
   std::vector<std::string> output_names;  ///< "output0", ... where absent
   std::vector<Parameter> optimizers;      ///< step counters, in the order of their prefixes; others follow by first use
   std::optional<double> divided_scale;    ///< loss scale of the wrap that optimizers divide out
+  bool weighs_elements = false;           ///< LossWeight::kElements
   std::vector<std::string> records;       ///< records made on request: "gradient_norm", "learning_rate"
   compiler::CompileOptions compile;       ///< `function` is set to `name`
   runtime::LoadOptions load;

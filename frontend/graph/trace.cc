@@ -1,6 +1,7 @@
 #include "frontend/graph/trace.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/record_names.h"
 #include "frontend/graph/tensor_node.h"
 
 namespace mpc::internal {
@@ -101,5 +102,7 @@ void Trace::Tap(const std::string& name, const Tensor& tensor) {
   if (!tensor.defined()) Fail(absl::StrCat("tap '", name, "' was given an undefined tensor"));
   if (!failed()) state_.DeferTap(name, graph_.Import(tensor));
 }
+
+void Trace::RecordLossWeight(const Tensor& share) { Tap(std::string(kLossWeight), share); }
 
 }  // namespace mpc::internal

@@ -30,6 +30,7 @@ struct StepProcesses {
   bool gradients_mean = true;           ///< by their mean; else by their sum
   bool is_wrapped = false;              ///< the compiler scales the loss, and skips updates
   std::int64_t accumulation_steps = 1;  ///< micro-batches of an update that each process computes
+  bool weighs_elements = false;         ///< losses that leave elements out record how many count
 };
 
 struct TraceOptions {
@@ -86,6 +87,8 @@ class Trace {
   std::vector<Tensor> LeaveCell(std::vector<Tensor> outputs);
   /// Returns `tensor` from the step under `name`, whatever function it is computed in.
   void Tap(const std::string& name, const Tensor& tensor);
+  /// Records the share of its elements that a loss counts, as kLossWeight, from whatever function it is computed in.
+  void RecordLossWeight(const Tensor& share);
 
   // Errors.
   /// Keeps the first error, with the Cell path in front.

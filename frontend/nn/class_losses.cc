@@ -37,11 +37,22 @@ Tensor Ignored(const ClassRows& rows, std::int64_t ignore_index) {
 /// Reduces the losses of positions that are not ignored. `weights` are those of the labels, 0 where it is ignored.
 Tensor ReduceCounted(std::string_view loss, const ClassRows& rows, const Tensor& losses, const Tensor& weights,
                      const std::string& reduction) {
-  if (reduction == "mean") return reduce_sum(losses) / reduce_sum(weights);
+  if (reduction == "mean") return MeanOfCounted(losses, weights);
   return internal::Reduce(loss, reduction == "none" ? reshape(losses, rows.positions) : losses, reduction);
 }
 
 }  // namespace
+
+Tensor MeanOfCounted(const Tensor& losses, const Tensor& weights) {
+  auto* trace = mpc::internal::Trace::Current();
+  const bool weighs = trace != nullptr && trace->processes().weighs_elements;
+  if (!weighs) return reduce_sum(internal::AsF32(losses)) / reduce_sum(internal::AsF32(weights));
+  const auto scalar = [](double value) { return ops::Fill(DType::kF32, {}, value); };
+  const Tensor all = scalar(static_cast<double>(weights.size()));
+  const Tensor counted = reduce_sum(internal::AsF32(weights)) / all;
+  trace->RecordLossWeight(counted);
+  return reduce_sum(internal::AsF32(losses)) / all / where(equal(counted, scalar(0)), scalar(1), counted);
+}
 
 Tensor CrossEntropyLoss::Construct(const Tensor& logits, const Tensor& labels) {
   const double smoothing = options_.label_smoothing;

@@ -15,6 +15,15 @@ class LossBase : public Cell {
   bool is_loss() const override { return true; }
 };
 
+/// sum(losses) / sum(weights), the f32 scalar of a loss that leaves elements out. `losses` and `weights` are floating
+/// and of as many elements. Both are 0 where an element does not count, and a weight is mostly 1 where it does. NaN
+/// where none counts.
+///
+/// Where SetAutoParallelContext asks for LossWeight::kElements, a step weighs its micro-batch by the sum of `weights`.
+/// A loss in which none counts is 0 there, without a gradient. An update takes one such mean for each loss that it
+/// differentiates; more are an error of the compiler.
+Tensor MeanOfCounted(const Tensor& losses, const Tensor& weights);
+
 struct SoftmaxCrossEntropyOptions {
   bool sparse = false;             ///< labels are class indices [N] instead of floating one-hot rows [N, C]
   std::string reduction = "none";  ///< none, mean, sum
@@ -43,7 +52,7 @@ struct CrossEntropyLossOptions {
 /// Labels are class indices, integers [N, d1, ...]. A position with label y has the loss
 /// (1 - s) w[y] n[y] + s / C sum over c of w[c] n[c]. Here n is -log p, s the smoothing, and w are the weights.
 /// "none" gives it the shape of the labels. Positions whose label is `ignore_index` have the loss 0 and no gradient.
-/// "mean" divides by the sum of w[y] over the others, which is NaN where there are none.
+/// "mean" divides by the sum of w[y] over the others, which is NaN where there are none (see MeanOfCounted).
 ///
 /// Or labels are probabilities, floating like the logits. A position with label q has the loss -sum over c of
 /// w[c] t[c] log p[c], where t = (1 - s) q + s / C. Then "mean" divides by the number of positions. `ignore_index` has

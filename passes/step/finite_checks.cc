@@ -11,6 +11,8 @@
 //   %finite_both = mpc.equal %first_bad_of_both, %none : ...
 #include "passes/step/finite_checks.h"
 
+#include "passes/step/checked_norms.h"
+
 using namespace mlir;
 
 namespace mpc {
@@ -32,7 +34,8 @@ void FiniteChecks::addCheck(const GradientRequest &asked, unsigned request) {
   llvm::append_range(checked, asked.gradients);
   auto check = AllFiniteOp::create(builder, asked.op->getLoc(), types, checked);
   checks.push_back(check);
-  findings.push_back(microSteps.soFar(request, {check.getFinite(), check.getFirstBad()}));
+  bool hasNorms = microSteps.updates() && norms.countOf(request) > 0;
+  findings.push_back(microSteps.soFar(request, {check.getFinite(), check.getFirstBad()}, hasNorms));
 }
 
 void FiniteChecks::addCheckOfSums(unsigned request, ArrayRef<Value> sums, bool areScaled) {

@@ -5,11 +5,14 @@
 
 namespace mpc {
 
+class CheckedNorms;
+
 /// The checks of a step, one a request. There are none where losses are not scaled.
 class FiniteChecks {
 public:
-  FiniteChecks(StepEdit &edit, const StepScalers &scalers, MicroSteps &microSteps)
-      : edit(edit), scalers(scalers), microSteps(microSteps) {}
+  /// \p norms will be added to the checks.
+  FiniteChecks(StepEdit &edit, const StepScalers &scalers, MicroSteps &microSteps, const CheckedNorms &norms)
+      : edit(edit), scalers(scalers), microSteps(microSteps), norms(norms) {}
 
   /// Makes the scale of each request its seed, and checks it.
   void addChecks();
@@ -30,6 +33,7 @@ private:
   StepEdit &edit;
   const StepScalers &scalers;
   MicroSteps &microSteps;
+  const CheckedNorms &norms;
   llvm::SmallVector<AllFiniteOp> checks;
   llvm::SmallVector<Finding> findings;
 };

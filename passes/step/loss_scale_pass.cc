@@ -110,9 +110,7 @@ private:
     if (failed(shareState(edit, one)))
       return failure();
     guardTracedScaling(function, flow);
-    if (!sharing.isAlone())
-      shareTracedScaling(function, sharing);
-    return success();
+    return sharing.isAlone() ? success() : shareTracedScaling(function, sharing);
   }
 
   GradientExchange exchange() {

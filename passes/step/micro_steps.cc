@@ -54,35 +54,39 @@ Value MicroSteps::batchNumber(OpBuilder &builder, Location loc) const {
 }
 
 // The finding of a micro-step stays until the last micro-step has acted on it.
-Finding MicroSteps::soFar(unsigned request, Finding found) {
+Finding MicroSteps::soFar(unsigned request, Finding found, bool hasNorms) {
+  if (!takesMeans())
+    return found;
   OpBuilder &builder = edit.builder;
-  if (!accumulates()) {
-    if (processes.isAlone())
-      return found;
-    builder.setInsertionPointAfter(found.firstBad.getDefiningOp());
-    return processes.agree(builder, edit.loc, found.firstBad);
-  }
-  std::string suffix = edit.getRequests().size() == 1 ? "" : std::to_string(request);
-  Type position = scalarType(builder.getI32Type());
-  std::string name = "accumulator.first_bad" + suffix;
-  Value before = edit.addArgument(position, Role::kAccumulator, name);
   builder.setInsertionPointAfter(found.firstBad.getDefiningOp());
-  Value none = edit.constant(-1);
-  Value known = SelectOp::create(builder, edit.loc, position, isFirst, none, before);
-  Value firstBad = MergeChecksOp::create(builder, edit.loc, position, ValueRange{known, found.firstBad});
-  accumulators.push_back({firstBad, name});
+  int64_t gradients = edit.getRequests()[request].gradients.size();
+  FindingBesideNorms own(builder, edit.loc, found.firstBad, gradients, hasNorms);
+  Value firstBad = own.getOfGradients();
+  if (accumulates()) {
+    std::string suffix = edit.getRequests().size() == 1 ? "" : std::to_string(request);
+    Type position = scalarType(builder.getI32Type());
+    std::string name = "accumulator.first_bad" + suffix;
+    Value before = edit.addArgument(position, Role::kAccumulator, name);
+    Value known = SelectOp::create(builder, edit.loc, position, isFirst, edit.constant(-1), before);
+    firstBad = MergeChecksOp::create(builder, edit.loc, position, ValueRange{known, firstBad});
+    accumulators.push_back({firstBad, name});
+  }
   if (reduces && !processes.isAlone())
-    return processes.agree(builder, edit.loc, firstBad);
-  return {EqualOp::create(builder, edit.loc, scalarType(builder.getI1Type()), firstBad, none), firstBad};
+    firstBad = processes.agree(builder, edit.loc, firstBad);
+  return findingOf(builder, edit.loc, own.withNorms(builder, edit.loc, firstBad));
 }
 
 Value MicroSteps::meanSoFar(unsigned request, unsigned position, Value term) {
   if (!accumulates())
     return processes.mean(edit.builder, edit.loc, term);
-  Value sum = sumSoFar(request, position, term);
-  if (reduces && !processes.isAlone())
-    sum = processes.sum(edit.builder, edit.loc, sum);
+  StringRef of = stateName(stateBefore(edit.getRequests()[request].differentiatedBy[position]));
+  Value sum = sumSoFar(processes, accumulatorName(request, position), of, term);
   return sum.getType() == term.getType() ? sum : CastOp::create(edit.builder, edit.loc, term.getType(), sum).getY();
+}
+
+Value MicroSteps::meanOfWeights(StringRef name, Value weight) {
+  ProcessMean wide = processes.inF32();
+  return accumulates() ? sumSoFar(wide, name, /*of=*/"", weight) : wide.mean(edit.builder, edit.loc, weight);
 }
 
 // The share is rounded as where it is exchanged. The divisor is a power of two, so both products are exact.
@@ -97,24 +101,27 @@ Value MicroSteps::withRoundedShare(Value term, int64_t divisor) {
 
 // A chain of levels, each of which holds the sum of twice as many micro-steps as the one below. The micro-steps of a
 // process are a subtree of the update's, so that its own levels are the lowest of them.
-Value MicroSteps::sumSoFar(unsigned request, unsigned position, Value term) {
+Value MicroSteps::sumSoFar(const ProcessMean &by, StringRef name, StringRef of, Value term) {
   auto wide = cast<RankedTensorType>(term.getType()).clone(edit.builder.getF32Type());
-  std::string name = "accumulator." + edit.flow.gradientName(request, position);
-  if (llvm::any_of(accumulators, [&](const Accumulator &other) { return other.name == name; }))
-    name += ".loss" + std::to_string(request);
-  StringRef of = stateName(stateBefore(edit.getRequests()[request].differentiatedBy[position]));
   // Where processes do not divide, each of them adds a mean of its own micro-steps.
-  int64_t divisor = processes.divides() ? batchesOfUpdate() : count;
-  Value sum = addsLow() ? withRoundedShare(term, divisor) : term;
+  int64_t divisor = by.divides() ? batchesOfUpdate() : count;
+  Value sum = by.addsLow() ? withRoundedShare(term, divisor) : term;
   for (int64_t level = 0; level < accumulationLevels(count); ++level) {
-    std::string levelName = level == 0 ? name : name + ".level" + std::to_string(level);
+    std::string levelName = level == 0 ? name.str() : name.str() + ".level" + std::to_string(level);
     Value before = edit.addArgument(wide, Role::kAccumulator, levelName, of);
     sum = AccumulateGradientOp::create(edit.builder, edit.loc, wide, before, sum, number, /*predicate=*/Value(),
                                        uint64_t(divisor), uint64_t(level));
-    sum = processes.rounded(edit.builder, edit.loc, sum);
+    sum = by.rounded(edit.builder, edit.loc, sum);
     accumulators.push_back({sum, levelName});
   }
-  return sum;
+  return reduces && !by.isAlone() ? by.sum(edit.builder, edit.loc, sum) : sum;
+}
+
+std::string MicroSteps::accumulatorName(unsigned request, unsigned position) const {
+  std::string name = "accumulator." + edit.flow.gradientName(request, position);
+  if (llvm::any_of(accumulators, [&](const Accumulator &other) { return other.name == name; }))
+    name += ".loss" + std::to_string(request);
+  return name;
 }
 
 Value MicroSteps::ofAllBatches(OpBuilder &builder, Location loc, Value batch, Value state) {

@@ -51,13 +51,17 @@ public:
   mlir::Value batchNumber(mlir::OpBuilder &builder, mlir::Location loc) const;
 
   /// What the checks of \p request found in the micro-steps so far, in all processes where the function reduces.
-  /// \p found is what this micro-step's check finds. Of several bad gradients the largest position stays, and any
-  /// position goes before -2. New operations stand behind the one that gives `found.firstBad`.
-  Finding soFar(unsigned request, Finding found);
+  /// \p found is what this micro-step's check finds, of norms too where \p hasNorms. Of several bad gradients the
+  /// largest position stays. Any position goes before -2, and a gradient or a loss before a norm. New operations stand
+  /// behind the one that gives `found.firstBad`.
+  Finding soFar(unsigned request, Finding found, bool hasNorms);
   /// In the last micro-step the mean of gradient \p position of \p request over all micro-steps and processes. Before
   /// it, a value that follows from the micro-steps so far. It is built where the builder stands. \p term is the
   /// unscaled gradient, or the scaled one where addsLow. The result has the type of \p term.
   mlir::Value meanSoFar(unsigned request, unsigned position, mlir::Value term);
+  /// The same of \p weight, a scalar of f32 that says what the micro-step counts. f32 adds it. \p name is that of its
+  /// accumulators.
+  mlir::Value meanOfWeights(llvm::StringRef name, mlir::Value weight);
   /// Of several processes: \p batch, a statistic of this micro-step that moves \p state, as those of all micro-batches.
   /// They are in the order of an update, along a first axis of batchesOfUpdate. Null where the function does not
   /// reduce.
@@ -77,7 +81,9 @@ private:
     std::string name;
   };
 
-  mlir::Value sumSoFar(unsigned request, unsigned position, mlir::Value term);
+  std::string accumulatorName(unsigned request, unsigned position) const;
+  /// The sum over micro-steps, and over processes where the function reduces. \p by says what adds.
+  mlir::Value sumSoFar(const ProcessMean &by, llvm::StringRef name, llvm::StringRef of, mlir::Value term);
   /// \p term such that its share of \p divisor micro-steps is rounded to the low type.
   mlir::Value withRoundedShare(mlir::Value term, int64_t divisor);
 

@@ -56,7 +56,7 @@ Value ProcessMean::sum(OpBuilder &builder, Location loc, Value share) const {
   return AllReduceOp::create(builder, loc, term.getType(), term, uint64_t(processes));
 }
 
-Finding ProcessMean::agree(OpBuilder &builder, Location loc, Value firstBad) const {
+Value ProcessMean::agree(OpBuilder &builder, Location loc, Value firstBad) const {
   // The largest code is what stays, so that "finite" is below the codes of what is not.
   constexpr int32_t finiteCode = -3;
   Type position = firstBad.getType();
@@ -66,8 +66,31 @@ Finding ProcessMean::agree(OpBuilder &builder, Location loc, Value firstBad) con
   Value found = SelectOp::create(builder, loc, position, isFinite, finite, firstBad);
   Value largest = AllReduceMaxOp::create(builder, loc, position, found, uint64_t(processes));
   Value areFinite = EqualOp::create(builder, loc, flag, largest, finite);
-  Value agreed = SelectOp::create(builder, loc, position, areFinite, none, largest);
-  return {EqualOp::create(builder, loc, flag, agreed, none), agreed};
+  return SelectOp::create(builder, loc, position, areFinite, none, largest);
+}
+
+Finding findingOf(OpBuilder &builder, Location loc, Value firstBad) {
+  auto flag = RankedTensorType::get({}, builder.getI1Type());
+  return {EqualOp::create(builder, loc, flag, firstBad, code(builder, loc, -1)), firstBad};
+}
+
+FindingBesideNorms::FindingBesideNorms(OpBuilder &builder, Location loc, Value found, int64_t gradients, bool hasNorms)
+    : ofGradients(found) {
+  if (!hasNorms)
+    return;
+  auto flag = RankedTensorType::get({}, builder.getI1Type());
+  Type position = found.getType();
+  Value none = code(builder, loc, -1);
+  Value isNorm = GreaterEqualOp::create(builder, loc, flag, found, code(builder, loc, int32_t(gradients)));
+  ofGradients = SelectOp::create(builder, loc, position, isNorm, none, found);
+  ofNorms = SelectOp::create(builder, loc, position, isNorm, found, none);
+}
+
+Value FindingBesideNorms::withNorms(OpBuilder &builder, Location loc, Value ofAll) const {
+  if (!ofNorms)
+    return ofAll;
+  Value isFinite = findingOf(builder, loc, ofAll).finite;
+  return SelectOp::create(builder, loc, ofAll.getType(), isFinite, ofNorms, ofAll);
 }
 
 } // namespace mpc

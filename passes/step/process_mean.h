@@ -12,12 +12,34 @@ struct Finding {
   mlir::Value firstBad;
 };
 
+/// A position that a check finds, where it looks at norms behind the gradients. A norm of means is bad everywhere
+/// because of one bad gradient. So it counts only where no gradient of any micro-step or process is bad.
+class FindingBesideNorms {
+public:
+  /// \p found by a check of \p gradients, and norms behind them where \p hasNorms. New operations stand where the
+  /// builder does.
+  FindingBesideNorms(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value found, int64_t gradients, bool hasNorms);
+
+  /// What is found of the gradients and the loss.
+  mlir::Value getOfGradients() const { return ofGradients; }
+  /// \p ofAll, which is what is found of all gradients, or the norm where that is nothing. It stands where the builder
+  /// does.
+  mlir::Value withNorms(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value ofAll) const;
+
+private:
+  mlir::Value ofGradients;
+  mlir::Value ofNorms; ///< null: there are none
+};
+
 /// How processes that train together add their gradients.
 struct GradientExchange {
   int64_t processes = 1;
   bool divides = true;      ///< by the number of processes, so that the sum is the mean
   mlir::FloatType low = {}; ///< what gradients are rounded to before they are added, and at each addition; null: f32
 };
+
+/// The finding of \p firstBad, where \p builder stands.
+Finding findingOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value firstBad);
 
 /// Adds to a step what it exchanges with other processes. Of one process alone the means are what they are made of, and
 /// nothing is added. Results have the same bits in all processes.
@@ -29,6 +51,8 @@ public:
   bool isAlone() const { return processes == 1; }
   /// Whether gradients are rounded to a low type where they are added, by one process too.
   bool addsLow() const { return bool(exchange.low); }
+  /// The same processes, where f32 adds.
+  ProcessMean inF32() const { return ProcessMean({exchange.processes, exchange.divides}); }
   /// Whether the sum over processes is divided by their number.
   bool divides() const { return exchange.divides; }
   /// \p v, which is f32, rounded to the low type. It is \p v itself where f32 adds.
@@ -40,7 +64,7 @@ public:
   mlir::Value sum(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value share) const;
   /// What all of several processes found, where the builder stands. Of several bad gradients the largest position
   /// stays, and any position goes before -2.
-  Finding agree(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value firstBad) const;
+  mlir::Value agree(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value firstBad) const;
 
 private:
   GradientExchange exchange;

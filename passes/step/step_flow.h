@@ -53,6 +53,11 @@ public:
   /// Whether the loss of \p request depends on \p op, through state updates too.
   bool lossDependsOn(unsigned request, mlir::Operation *op) const { return fullSlices[request].contains(op); }
 
+  /// Whether the loss of \p request is computed from \p op, or by it, with no state update between them.
+  bool lossReads(unsigned request, mlir::Operation *op) const {
+    return op && (op == requests[request].op || slices[request].contains(op));
+  }
+
   /// Whether a check of \p request may wait for \p op: it follows from no update but those that the loss follows from.
   bool precedesUpdatesOf(mlir::Operation *op, unsigned request) const;
 

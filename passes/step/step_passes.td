@@ -39,7 +39,8 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
 
     * The mean over processes (`mpc.all_reduce` of 1/N of the unscaled gradient) replaces each gradient. Scalers traced by
       hand unscale, so there it is the mean of the scaled gradients.
-    * A check holds where it holds in every process (`mpc.all_reduce_max` of its first bad position).
+    * A check holds where it holds in every process (`mpc.all_reduce_max` of its first bad position). The position is that
+      of a norm where no gradient is bad anywhere.
     * Running statistics move by the batches of all processes in the order of ranks (`mpc.all_gather`). Statistics that a
       collective operation of the network has made equal move once.
     * A random generator's counter moves by N. A process draws by the counter plus its rank (`mpc.process_rank`).
@@ -51,6 +52,11 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
     what gradients are rounded to before they are added, and what each addition rounds to. They are still scaled then,
     and the sum is unscaled. It is checked, too. Without a loss scale nothing is checked, and f16 is an error. Micro-steps
     of one process are added in the same way, so that the bits are those of several processes.
+
+    **Weights.** A loss that leaves elements out may record which share of them it counts, as `loss_weight`. Then each
+    gradient is multiplied by this number before it is added. The mean over micro-steps and processes is divided by the
+    mean of the numbers (`accumulator.loss_weight`), or by 1 where that is 0. f32 adds them. A loss with two such records
+    is an error. A step of one micro-step in one process stays as it is.
 
     The function attribute `mpc.processes` says N.
 

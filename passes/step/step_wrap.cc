@@ -16,6 +16,7 @@
 #include "passes/step/step_wrap.h"
 
 #include "compiler/dialect/operation_attributes.h"
+#include "passes/step/loss_weight.h"
 #include "passes/step/process_state.h"
 #include "passes/step/state_selects.h"
 #include "passes/step/step_records.h"
@@ -33,8 +34,8 @@ public:
   StepWrap(func::FuncOp function, const StepFlow &flow, const WrapOptions &options)
       : options(options), edit(function, flow),
         microSteps(edit, options.accumulationSteps, ProcessMean(options.exchange), options.lastMicroStep),
-        scalers(edit, microSteps, options.unscale), checks(edit, scalers, microSteps),
-        norms(edit, microSteps.takesMeans()), predicates(edit, checks, microSteps, options.scaled && options.skip),
+        scalers(edit, microSteps, options.unscale), norms(edit, microSteps.takesMeans()),
+        checks(edit, scalers, microSteps, norms), predicates(edit, checks, microSteps, options.scaled && options.skip),
         guards(edit, scalers, predicates), selects(edit, predicates), records(edit, scalers, checks, norms) {}
 
   LogicalResult run() {
@@ -49,7 +50,8 @@ public:
     // What is found, and what gradients become.
     checks.addChecks();
     for (auto [request, asked] : llvm::enumerate(edit.getRequests()))
-      passOnGradients(asked, request);
+      if (failed(passOnGradients(asked, request)))
+        return failure();
     // Norms of a part of the sum decide nothing where another function has the whole.
     if (microSteps.updates())
       norms.addTo(checks);
@@ -71,11 +73,14 @@ private:
   // Everything but the guarded updates sees unscaled gradients: the user's own arithmetic, the sum over losses, an
   // unguarded optimizer. With several micro-steps or processes all see the mean so far. Sums that may overflow are
   // checked, where there are checks.
-  void passOnGradients(const GradientRequest &asked, unsigned request) {
+  LogicalResult passOnGradients(const GradientRequest &asked, unsigned request) {
     Operation *check = options.scaled ? checks.getChecks()[request] : AllFiniteOp();
     bool checksSums = options.scaled && microSteps.mayOverflow() && microSteps.updates();
     SmallVector<Value> sums;
     edit.builder.setInsertionPointAfter(checks.endOf(request));
+    FailureOr<WeightedMean> weights = WeightedMean::of(request, edit, microSteps);
+    if (failed(weights))
+      return failure();
     for (auto [position, gradient] : llvm::enumerate(asked.gradients)) {
       SmallVector<OpOperand *> outside;
       for (OpOperand &use : gradient.getUses())
@@ -86,22 +91,24 @@ private:
         continue;
       bool unscalesSum = microSteps.addsLow();
       Value term = unscalesSum ? gradient : scalers.unscale(request, gradient);
+      term = weights->weigh(edit.builder, edit.loc, term);
       Value sum = microSteps.meanSoFar(request, position, term);
       sums.push_back(sum);
-      Value seen = unscalesSum ? scalers.unscale(request, sum) : sum;
+      Value seen = weights->normalize(edit.builder, edit.loc, unscalesSum ? scalers.unscale(request, sum) : sum);
       for (OpOperand *use : outside)
         use->set(seen);
     }
     if (checksSums)
       checks.addCheckOfSums(request, sums, /*areScaled=*/microSteps.addsLow());
+    return success();
   }
 
   WrapOptions options;
   StepEdit edit;
   MicroSteps microSteps;
   StepScalers scalers;
-  FiniteChecks checks;
   CheckedNorms norms;
+  FiniteChecks checks;
   UpdatePredicates predicates;
   UpdateGuards guards;
   StateSelects selects;

@@ -1,7 +1,9 @@
 #include "passes/step/traced_scaling.h"
 
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/tensor_values.h"
 #include "passes/step/checked_norms.h"
+#include "passes/step/loss_weight.h"
 
 using namespace mlir;
 
@@ -135,29 +137,44 @@ bool hasTracedScaling(func::FuncOp function) { return !function.getBody().front(
 
 void guardTracedScaling(func::FuncOp function, const StepFlow &flow) { TracedGuard(function, flow).run(); }
 
-void shareTracedScaling(func::FuncOp function, const ProcessMean &sharing) {
-  OpBuilder builder(function.getContext());
+LogicalResult shareTracedScaling(func::FuncOp function, const ProcessMean &sharing) {
   StepFlow flow(function);
-  for (const GradientRequest &request : flow.getRequests())
+  StepEdit edit(function, flow);
+  MicroSteps one(edit, /*count=*/1, sharing, /*isLast=*/true);
+  OpBuilder &builder = edit.builder;
+  for (auto [number, request] : llvm::enumerate(flow.getRequests())) {
+    builder.setInsertionPointAfter(request.op);
+    FailureOr<WeightedMean> weights = WeightedMean::of(number, edit, one);
+    if (failed(weights))
+      return failure();
+    Operation *last = &*std::prev(builder.getInsertionPoint());
     for (Value gradient : request.gradients) {
-      builder.setInsertionPointAfter(request.op);
+      builder.setInsertionPointAfter(last);
       SmallVector<OpOperand *> readers;
       for (OpOperand &use : gradient.getUses())
         readers.push_back(&use);
-      Value mean = sharing.mean(builder, request.op->getLoc(), gradient);
+      Location loc = request.op->getLoc();
+      Value mean = sharing.mean(builder, loc, weights->weigh(builder, loc, gradient));
+      mean = weights->normalize(builder, loc, mean);
       for (OpOperand *use : readers)
         use->set(mean);
     }
+  }
   for (auto check : llvm::make_early_inc_range(function.getBody().front().getOps<AllFiniteOp>())) {
     builder.setInsertionPointAfter(check);
     SmallVector<OpOperand *> readers;
     for (Value found : check->getResults())
       for (OpOperand &use : found.getUses())
         readers.push_back(&use);
-    Finding agreed = sharing.agree(builder, check.getLoc(), check.getFirstBad());
+    ValueRange gradients = check.getGradients();
+    auto norms = llvm::count_if(gradients, [](Value v) { return elementOf(v).isInteger(1); });
+    FindingBesideNorms own(builder, check.getLoc(), check.getFirstBad(), gradients.size() - norms, norms > 0);
+    Value ofAll = sharing.agree(builder, check.getLoc(), own.getOfGradients());
+    Finding agreed = findingOf(builder, check.getLoc(), own.withNorms(builder, check.getLoc(), ofAll));
     for (OpOperand *use : readers)
       use->set(use->get() == check.getFinite() ? agreed.finite : agreed.firstBad);
   }
+  return success();
 }
 
 } // namespace mpc

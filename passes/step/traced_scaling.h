@@ -15,7 +15,7 @@ bool hasTracedScaling(mlir::func::FuncOp function);
 void guardTracedScaling(mlir::func::FuncOp function, const StepFlow &flow);
 
 /// Lets such a step read the means of its scaled gradients over the processes of \p sharing, of which there are
-/// several. Its checks become those of all processes.
-void shareTracedScaling(mlir::func::FuncOp function, const ProcessMean &sharing);
+/// several. Its checks become those of all processes. Emits an error and fails where WeightedMean does.
+llvm::LogicalResult shareTracedScaling(mlir::func::FuncOp function, const ProcessMean &sharing);
 
 } // namespace mpc

@@ -117,8 +117,10 @@ TEST(AutoParallelContext, RefusesByNameWhatIsNotFollowed) {
             "SetAutoParallelContext: parallel_mode is kSemiAutoParallel; accepted are kStandAlone and kDataParallel");
   EXPECT_EQ(ErrorOf(SetAutoParallelContext({.communication_dtype = DType::kF64})),
             "SetAutoParallelContext: communication_dtype is f64; accepted are f32, f16 and bf16");
-  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.loss_weight = LossWeight::kElements})),
-            "SetAutoParallelContext: loss_weight is kElements; accepted is kRows");
+  EXPECT_EQ(
+      ErrorOf(SetAutoParallelContext({.gradients_mean = false, .loss_weight = LossWeight::kElements})),
+      "SetAutoParallelContext: loss_weight is kElements, and gradients_mean is false; accepted is kRows: a sum has "
+      "no weights");
   EXPECT_EQ(ErrorOf(SetAutoParallelContext({.bucket_mib = -1})),
             "SetAutoParallelContext: bucket_mib is -1; accepted are numbers from 0 to 1048576");
   EXPECT_EQ(GetAutoParallelContext(), AutoParallelOptions{}) << "an error changes nothing";

@@ -57,6 +57,13 @@ TEST(StepKey, DiffersWithEachOptionThatTheProgramFollowsFrom) {
   }
 }
 
+TEST(StepKey, DiffersWithWhatLossesRecord) {
+  StepOptions options;
+  const std::string by_rows = StepKey(nullptr, {}, options);
+  options.weighs_elements = true;
+  EXPECT_NE(StepKey(nullptr, {}, options), by_rows);
+}
+
 TEST(StepKey, TellsNeighbouringValuesApart) {
   CompileOptions one, two;
   one.rates.bytes_per_second = 1e10;

@@ -317,6 +317,22 @@ TEST(ProcessTraining, NamesDataSetsThatDiffer) {
                    "rank 0 has \"batches of an epoch: 24\", rank 1 has \"batches of an epoch: 22\"");
 }
 
+/// The norm of means is bad in all processes where the gradient of one is.
+TEST(ProcessTraining, AnOverflowThatClippingSeesIsThatOfTheGradient) {
+  for (const auto& [micro_batches, processes] : {std::pair(4, 1), std::pair(2, 2), std::pair(4, 2), std::pair(4, 4)}) {
+    Setting setting = kSetting;
+    setting.micro_batches = micro_batches;
+    EXPECT_TRUE(RunGroup(processes, [&](int rank) {
+      Trained trained(setting, processes);
+      ::testing::internal::CaptureStderr();
+      MPC_EXPECT_OK(trained.model.Train(1, Rows()));
+      const std::string said = ::testing::internal::GetCapturedStderr();
+      EXPECT_EQ(said.find(": the gradient of ") != std::string::npos, rank == 0) << said;
+      EXPECT_EQ(said.find("the norm"), std::string::npos) << said;
+    }));
+  }
+}
+
 /// Each process measures how fast it is. All decide by the numbers of one.
 TEST(ProcessTraining, AgreesOnTheRatesThatLevelAutoDecidesBy) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {

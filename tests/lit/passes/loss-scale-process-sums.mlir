@@ -20,9 +20,15 @@ func.func private @f(tensor<4xf32>, tensor<3xf32>, tensor<4xf32>) -> tensor<f32>
 // SUM: %{{.*}}, %[[BAD_SUM:.*]] = mpc.all_finite %[[ONE]], %[[ZERO]], %[[W]], %[[B]] :
 // SUM: mpc.global_norm %[[W]], %[[B]]
 // SUM: mpc.all_finite %[[SCALE]], %[[G]]#0, %[[G]]#1, %[[G]]#2, %{{.*}} :
+// SUM: %[[IS_NORM:.*]] = mpc.greater_equal
+// SUM: %[[OF_GRADIENTS:.*]] = mpc.select %[[IS_NORM]], %{{.*}}, %[[FOUND:.*]] :
+// SUM: %[[OF_NORM:.*]] = mpc.select %[[IS_NORM]], %[[FOUND]],
+// SUM: mpc.equal %[[OF_GRADIENTS]],
 // SUM: mpc.all_reduce_max
 // SUM: %[[AGREED:.*]] = mpc.select
-// SUM: %[[BAD:.*]] = mpc.merge_checks %[[AGREED]], %[[BAD_SUM]]
+// SUM: %[[IS_FINITE:.*]] = mpc.equal %[[AGREED]],
+// SUM: %[[OF_ALL:.*]] = mpc.select %[[IS_FINITE]], %[[OF_NORM]], %[[AGREED]]
+// SUM: %[[BAD:.*]] = mpc.merge_checks %[[OF_ALL]], %[[BAD_SUM]]
 // SUM: %[[FINITE:.*]] = mpc.equal %[[BAD]],
 // SUM: mpc.guarded_update %[[FINITE]] else(
 // SUM: mpc.update_loss_scale %[[BAD]],
