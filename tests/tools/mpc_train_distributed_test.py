@@ -93,6 +93,19 @@ class Distributed(unittest.TestCase):
                        timeout=LIMIT)
         self.assertEqual(ranks.tensors(saved[0]), ranks.tensors(saved[1]))
 
+    def test_the_flags_of_gradients_have_the_bits_of_one_process(self):
+        flags = ["--communication-dtype=bf16", "--loss-weight=elements", "--reduction=fast", "--bucket-mib=1"]
+        saved = [self.path(name) for name in ("two.safetensors", "one.safetensors", "f32.safetensors")]
+        port = ranks.free_port()
+        for status, output, errors in finish([start(rank, 2, port, *flags, f"--save={saved[0]}") for rank in range(2)]):
+            self.assertEqual(status, 0, output + errors)
+        for more, path in ((flags, saved[1]), ([], saved[2])):
+            subprocess.run([TRAIN, *ARGUMENTS, "--distributed", "--accumulation=2", *more, f"--save={path}"], check=True,
+                           capture_output=True, timeout=LIMIT)
+        two, one, wide = (ranks.tensors(path) for path in saved)
+        self.assertEqual(two, one)
+        self.assertNotEqual(two, wide)
+
     def test_accumulation_is_a_power_of_two(self):
         port = ranks.free_port()
         for status, _, errors in finish([start(rank, 2, port, "--accumulation=3") for rank in range(2)]):
@@ -178,10 +191,15 @@ class Refusals(unittest.TestCase):
     def test_a_variable_that_is_out_of_range(self):
         self.refused([start(2, 2, ranks.free_port())], "RANK")
 
-    def test_a_transport_for_one_process(self):
-        result = subprocess.run([TRAIN, *ARGUMENTS, "--transport=shared"], capture_output=True, text=True, timeout=LIMIT)
-        self.assertEqual(result.returncode, 2)
-        self.assertIn("--transport=shared needs --distributed", result.stderr)
+    def test_reductions_that_differ(self):
+        self.refused(start_both(["--reduction=fast"], []), 'rank 0 has "reduction: kFast", rank 1 has "reduction: kOrdered"')
+
+    def test_a_flag_of_processes_for_one_process(self):
+        for flag in ("--transport=shared", "--loss-weight=elements", "--communication-dtype=f16", "--reduction=fast",
+                     "--bucket-mib=0"):
+            result = subprocess.run([TRAIN, *ARGUMENTS, flag], capture_output=True, text=True, timeout=LIMIT)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(f"{flag} needs --distributed", result.stderr)
 
 
 if __name__ == "__main__":

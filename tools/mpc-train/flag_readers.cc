@@ -107,11 +107,15 @@ void LimitFlags(FlagSet& flags) {
                "timing",
                "report",
                "distributed",
-               "transport"});
+               "transport",
+               "loss-weight",
+               "communication-dtype",
+               "reduction",
+               "bucket-mib"});
   flags.Limit(kActions, kTrains,
-              {"accumulation", "augment", "distributed", "transport", "plot", "shift", "drop-remainder",
-               "validate-every", "save-every", "keep", "max-consecutive-skips", "diagnose-overflow",
-               "profile-precision", "trace", "trace-steps"});
+              {"accumulation", "augment", "distributed", "transport", "loss-weight", "communication-dtype", "reduction",
+               "bucket-mib", "plot", "shift", "drop-remainder", "validate-every", "save-every", "keep",
+               "max-consecutive-skips", "diagnose-overflow", "profile-precision", "trace", "trace-steps"});
   flags.Limit(kActions, kTrains | kTests,
               {"data-dir", "normalize", "skip-damaged", "workers", "sample", "temperature", "prompt", "graph",
                "steps-per-launch", "init", "load", "save", "resume", "summary", "check-precision", "lock-precision",

@@ -13,6 +13,7 @@
 #include "mpc/distributed.h"
 #include "tools/mpc-train/dcgan.h"
 #include "tools/mpc-train/emit.h"
+#include "tools/mpc-train/process_options.h"
 #include "tools/mpc-train/sample.h"
 #include "tools/mpc-train/summary.h"
 #include "tools/mpc-train/timing_tree.h"
@@ -99,16 +100,10 @@ int MainOfDcgan(const TrainOptions& options) {
   return EndOf(options, result->signal);
 }
 
-distributed::Transport TransportOf(const TrainOptions& options) {
-  if (options.transport == "shared") return distributed::Transport::kShared;
-  if (options.transport == "nccl") return distributed::Transport::kNccl;
-  return options.transport == "mpi" ? distributed::Transport::kMpi : distributed::Transport::kAuto;
-}
-
 /// Joins the processes that a launcher has started. Rank 0 alone prints and writes files. Threads are shared by the
 /// ranks of a machine.
 absl::Status JoinProcesses(TrainOptions& options) {
-  absl::Status status = SetAutoParallelContext({.parallel_mode = ParallelMode::kDataParallel});
+  absl::Status status = SetAutoParallelContext(ParallelOptionsOf(options));
   if (status.ok()) status = distributed::Init({.transport = TransportOf(options)});
   if (status.ok()) status = SetRanks(distributed::GetRankSize(), options);
   if (!status.ok()) return status;

@@ -17,6 +17,7 @@
 #include "mpc/data.h"
 #include "tools/mpc-train/flag_readers.h"
 #include "tools/mpc-train/picture_options.h"
+#include "tools/mpc-train/process_options.h"
 #include "tools/mpc-train/text_options.h"
 #include "tools/support/amp_flags.h"
 #include "tools/support/digit_data.h"
@@ -226,15 +227,7 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                &options.timing);
   flags.Switch("report", "Prints why each operation of the training step has its precision.", &options.report);
   flags.Switch("quiet", "Prints the results only, no progress.", &options.quiet);
-  flags.Switch(
-      "distributed",
-      "Trains with the other processes that mpirun, torchrun or srun has started: each takes every N-th batch.",
-      &options.distributed);
-  flags.Choice("transport", {"shared", "mpi", "nccl"},
-               "What carries numbers between these processes. shared: memory of one machine; mpi: Open MPI, whose\n"
-               "mpirun has started them; nccl: GPUs, with the default beside it for all else. Default: shared on one\n"
-               "machine, else mpi.",
-               &options.transport);
+  AddProcessFlags(flags, options);
   LimitFlags(flags);
   return flags;
 }
@@ -386,13 +379,6 @@ absl::Status ResolveData(const Given& given, TrainOptions& options) {
   return models::CheckWorkload(options.model, SizesOf(options));
 }
 
-/// Errors: what carries numbers between processes, where there are none.
-absl::Status CheckTransport(const TrainOptions& options) {
-  if (options.transport.empty() || options.distributed) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--transport=", options.transport, " needs --distributed: one process alone sends nothing"));
-}
-
 /// Errors: steps to trace without a file to write them to.
 absl::Status CheckTrace(const Given& given, const TrainOptions& options) {
   if (given.trace_steps && options.trace_path.empty()) {
@@ -460,7 +446,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
   if (status.ok()) status = CheckFlagsAreRead(flags, options);
   if (status.ok()) status = CheckCheckpoints(flags, options);
   if (status.ok()) status = CheckEmit(options);
-  if (status.ok()) status = CheckTransport(options);
+  if (status.ok()) status = CheckProcessFlags(flags, options);
   if (status.ok()) status = CheckDeviceFlags(options);
   if (status.ok() && !dcgan) status = ResolveData(given, options);
   if (status.ok() && !dcgan) status = CheckOptimizer(given, options);

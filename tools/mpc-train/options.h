@@ -97,6 +97,10 @@ struct TrainOptions : DeviceOptions {
   bool quiet = false;                              ///< prints results only, no progress
   bool distributed = false;                        ///< one of the processes that a launcher has started
   std::string transport;                           ///< shared, mpi, nccl; empty: distributed::Transport::kAuto
+  std::string loss_weight = "rows";                ///< rows, elements; as the next ones where `distributed`
+  std::string communication_dtype = "f32";         ///< in which gradients are added: f32, f16, bf16
+  std::string reduction = "ordered";               ///< ordered, fast
+  std::int64_t bucket_mib = 25;                    ///< MiB of gradients that travel as one message
   std::int64_t ranks = 1;                          ///< those processes, this one among them; see SetRanks
   std::string check_precision_path;                ///< a precision lock that the step must hold; empty: none
   std::string lock_precision_path;                 ///< the step's precision lock is written there; empty: nowhere
