@@ -44,14 +44,14 @@ Tensor ReduceCounted(std::string_view loss, const ClassRows& rows, const Tensor&
 }  // namespace
 
 Tensor MeanOfCounted(const Tensor& losses, const Tensor& weights) {
-  const Tensor loss = reduce_sum(internal::AsF32(losses)), weight = reduce_sum(internal::AsF32(weights));
   auto* trace = mpc::internal::Trace::Current();
-  if (trace == nullptr || !trace->processes().weighs_elements) return loss / weight;
+  const bool weighs = trace != nullptr && trace->processes().weighs_elements;
+  if (!weighs) return reduce_sum(internal::AsF32(losses)) / reduce_sum(internal::AsF32(weights));
   const auto scalar = [](double value) { return ops::Fill(DType::kF32, {}, value); };
   const Tensor all = scalar(static_cast<double>(weights.size()));
-  const Tensor counted = weight / all;
+  const Tensor counted = reduce_sum(internal::AsF32(weights)) / all;
   trace->RecordLossWeight(counted);
-  return loss / all / where(equal(counted, scalar(0)), scalar(1), counted);
+  return reduce_sum(internal::AsF32(losses)) / all / where(equal(counted, scalar(0)), scalar(1), counted);
 }
 
 Tensor CrossEntropyLoss::Construct(const Tensor& logits, const Tensor& labels) {

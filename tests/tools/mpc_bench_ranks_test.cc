@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "tests/tools/tool_runner.h"
 
 namespace mpc::tools {
@@ -82,12 +83,9 @@ TEST(MpcBenchRanks, OfDdpAreOneRunWithTheSlowestRanksTimesAndTheMeanLoss) {
 TEST(MpcBenchRanks, LossesAreThoseOfStepsWithEqualNumbers) {
   for (const auto& [before, compared] : {std::pair(0, 2), std::pair(1, 3), std::pair(3, 2), std::pair(5, 0)}) {
     const TemporaryFolder folder;
-    const std::string python = MakeRankInterpreter(
-        folder,
-        absl::StrCat("echo '{\"step_seconds\": [1], \"version\": \"PyTorch 0\", \"losses\": [2, 2, 2], "
-                     "\"steps_before\": ",
-                     before, "}'"),
-        "exit 1");
+    const std::string printed = absl::StrCat(
+        R"(echo '{"step_seconds": [1], "version": "PyTorch 0", "losses": [2, 2, 2], "steps_before": )", before, "}'");
+    const std::string python = MakeRankInterpreter(folder, printed, printed);
     const ToolResult result =
         RunTool(MPC_BENCH, {"lenet5:8", "--peer=torch", "--python=" + python, "--steps=4", "--warmup=0", "--seconds=0",
                             "--runs=1", "--peer-layout=nchw", "--json=" + folder.File("bench.json")});
