@@ -6,9 +6,10 @@ bnnet-0.1.mpcx     mpc-train bnnet --amp-level=O2 --batch-size=8 --threads=1 --e
 bnnet-0.1.safetensors   mpc-train bnnet --amp-level=O2 --batch-size=64 --threads=1 --lr-schedule=constant --epochs=1 --save=...
 bnnet-clip-0.1.mpcx     as bnnet-0.1.mpcx, with --clip-norm=0.5. Its sums of squares are f64 since, which need more workspace than
                    the file plans and may round otherwise: it is planned again at load, and its bits are not held.
-bits.json          per kind of processor, digests of the state that each leaves; --record adds this processor's. Record with
-                   the version that wrote the files only.
-Exit status 77: everything was read and ran, but no bits are known for a processor of this kind.
+bits.json          per kind of processor and version of oneDNN, digests of the state that each leaves; --record adds those of
+                   this processor and library. The bits of oneDNN 2 are those of version 0.1.0. Version 0.2.0 gave the same
+                   bits with oneDNN 2, and then those of oneDNN 3.
+Exit status 77: everything was read and ran, but no bits are known for a processor and a oneDNN of this kind.
 """
 import hashlib
 import json
@@ -25,10 +26,18 @@ SKIPPED = 77
 
 
 def processor():
-    """What the bits depend on: the processor's model, since libraries choose their blocks by its caches."""
+    """What the bits depend on beside the library: the processor's model, since libraries choose their blocks by its caches."""
     text = pathlib.Path("/proc/cpuinfo").read_text()
     fields = {name: re.search(rf"^{name}\s*: (.*)$", text, re.MULTILINE) for name in ("cpu family", "model", "model name")}
     return " ".join(found[1] for found in fields.values() if found)
+
+
+def library(path):
+    """The oneDNN that wrote a checkpoint: "oneDNN 3"."""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    environment = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["environment"])
+    return "oneDNN " + environment["onednn"].split(".")[0]
 
 
 def tensors_digest(path):
@@ -81,7 +90,7 @@ def results(programs, files, folder):
         f"--dump-state={state}")
     run(programs / "mpc-train", "bnnet", "--amp-level=O2", "--batch-size=64", "--threads=1", "--lr-schedule=constant",
         "--epochs=2", f"--resume={files / 'bnnet-0.1.safetensors'}", f"--save={resumed}", "--quiet")
-    return {"program": tensors_digest(state), "checkpoint": tensors_digest(resumed)}
+    return library(resumed), {"program": tensors_digest(state), "checkpoint": tensors_digest(resumed)}
 
 
 def main():
@@ -92,15 +101,16 @@ def main():
     programs, files = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
     with tempfile.TemporaryDirectory() as folder:
         check_clipped(programs, files, pathlib.Path(folder))
-        found = results(programs, files, pathlib.Path(folder))
+        library_name, found = results(programs, files, pathlib.Path(folder))
+    kind = f"{processor()}, {library_name}"
     path = files / "bits.json"
     known = json.loads(path.read_text()) if path.exists() else {}
     if "--record" in sys.argv:
-        path.write_text(json.dumps({**known, processor(): found}, indent=2) + "\n")
-    elif processor() not in known:
-        print(f"skipped: the bits of old files are not known for {processor()}")
+        path.write_text(json.dumps({**known, kind: found}, indent=2) + "\n")
+    elif kind not in known:
+        print(f"skipped: the bits of old files are not known for {kind}")
         return SKIPPED
-    for name, digest in known.get(processor(), {}).items():
+    for name, digest in known.get(kind, {}).items():
         if found[name] != digest:
             print(f"the old {name} gives other bits than it did")
             return 1
