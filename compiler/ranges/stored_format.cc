@@ -10,7 +10,7 @@ static constexpr double kArithmetic = 0x1p-18;
 
 std::optional<StoredFormat> StoredFormat::of(mlir::Type element) {
   if (element.isF16())
-    return StoredFormat{true, 65520, 65504, 0x1p-24, 0x1p-11};
+    return StoredFormat{true, 65520.0, 65504, 0x1p-24, 0x1p-11};
   if (element.isBF16())
     return StoredFormat{true, (2 - 0x1p-8) * 0x1p127, (2 - 0x1p-7) * 0x1p127, 0x1p-133, 0x1p-8};
   if (element.isF32())
