@@ -87,6 +87,7 @@ const Tensor* Find(const NamedTensors& tensors, std::string_view name) {
 /// Adds to `problems` what `tensors` lack and what they have too much of.
 void CheckTensors(const char* what, const NamedSpecs& wanted, const NamedTensors& tensors,
                   std::vector<std::string>& problems) {
+  const std::size_t before = problems.size();
   std::set<std::string_view> names;
   for (const auto& [name, spec] : wanted) {
     names.insert(name);
@@ -98,28 +99,44 @@ void CheckTensors(const char* what, const NamedSpecs& wanted, const NamedTensors
           absl::StrCat(what, " \"", name, "\" is ", tensor->spec().ToString(), ", the Program has ", spec.ToString()));
     }
   }
-  if (names.size() != wanted.size()) problems.push_back(absl::StrCat("two of the Program's have one name: ", what));
   for (const auto& [name, tensor] : tensors) {
     if (!names.contains(name)) problems.push_back(absl::StrCat(what, " \"", name, "\" is none of the Program's"));
   }
-  if (tensors.size() > names.size()) problems.push_back(absl::StrCat("some ", what, " is given twice"));
+  // Prints may share a name: the order tells them apart.
+  const bool in_order = std::equal(wanted.begin(), wanted.end(), tensors.begin(), tensors.end(),
+                                   [](const auto& spec, const auto& tensor) {
+                                     return spec.first == tensor.first && spec.second == tensor.second.spec();
+                                   });
+  if (problems.size() == before && !in_order) {
+    problems.push_back(absl::StrCat("each ", what, " of the Program must be given once, in its order"));
+  }
 }
 
-/// Takes those tensors out of `content` whose names begin with `prefix`, in the order of `wanted`.
+/// The names of tensors in a file: `prefix`, the name, and a number where the name was there before.
+template <typename Named>
+std::vector<std::string> KeysOf(const char* prefix, const std::vector<Named>& named) {
+  std::map<std::string_view, int> seen;
+  std::vector<std::string> keys;
+  for (const auto& [name, value] : named) {
+    const int count = ++seen[name];
+    keys.push_back(count == 1 ? absl::StrCat(prefix, name) : absl::StrCat(prefix, name, "#", count));
+  }
+  return keys;
+}
+
+/// Those tensors of `content` whose names begin with `prefix`, in the order of `wanted`.
 NamedTensors Take(const Safetensors& content, const char* prefix, const NamedSpecs& wanted) {
   NamedTensors taken;
-  std::set<std::string_view> names;
-  for (const auto& [name, spec] : wanted) {
-    names.insert(name);
-    if (const Tensor* tensor = content.Find(absl::StrCat(prefix, name)); tensor != nullptr) {
-      taken.emplace_back(name, *tensor);
-    }
+  const std::vector<std::string> keys = KeysOf(prefix, wanted);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (const Tensor* tensor = content.Find(keys[i]); tensor != nullptr) taken.emplace_back(wanted[i].first, *tensor);
   }
   // What the Program does not have stays for CheckStepCapsule to name.
+  const std::set<std::string_view> known(keys.begin(), keys.end());
   for (const auto& [name, tensor] : content.tensors) {
-    if (!absl::StartsWith(name, prefix)) continue;
-    const std::string rest = name.substr(std::strlen(prefix));
-    if (!names.contains(rest)) taken.emplace_back(rest, tensor);
+    if (absl::StartsWith(name, prefix) && !known.contains(name)) {
+      taken.emplace_back(name.substr(std::strlen(prefix)), tensor);
+    }
   }
   return taken;
 }
@@ -213,7 +230,8 @@ absl::Status WriteStepCapsule(const std::string& path, const StepCapsule& capsul
   Safetensors content;
   for (const auto& [prefix, tensors] :
        {std::pair(kState, &capsule.state), std::pair(kBatch, &capsule.batch), std::pair(kRecord, &capsule.record)}) {
-    for (const auto& [name, tensor] : *tensors) content.tensors.emplace_back(absl::StrCat(prefix, name), tensor);
+    const std::vector<std::string> keys = KeysOf(prefix, *tensors);
+    for (std::size_t i = 0; i < keys.size(); ++i) content.tensors.emplace_back(keys[i], (*tensors)[i].second);
   }
   content.tensors.emplace_back(kProgram, BytesTensor(*program));
   if (!capsule.traced.empty()) {

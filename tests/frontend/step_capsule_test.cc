@@ -72,6 +72,22 @@ TEST(StepCapsuleFile, KeepsEveryField) {
   EXPECT_FALSE(state->Find("weight.bf16")->initialised());
 }
 
+// ops::Print with one text in two places makes two outputs of one name.
+TEST(StepCapsuleFile, OutputsOfOneNameAreKeptInTheirOrder) {
+  const TemporaryFolder folder;
+  StepCapsule capsule = SmallCapsule();
+  capsule.program.outputs.push_back(capsule.program.outputs.front());
+  capsule.record.emplace_back("loss", Tensor::From<float>({9, 8, 7, 6}, {4}));
+  ASSERT_TRUE(WriteStepCapsule(folder / "x", capsule).ok());
+  const absl::StatusOr<StepCapsule> read = ReadStepCapsule(folder / "x");
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->record.size(), 2u);
+  EXPECT_EQ(read->record[1].first, "loss");
+  EXPECT_EQ(read->record[1].second.ToFloats().front(), 9);
+  capsule.record.pop_back();
+  EXPECT_THAT(ErrorOf(WriteStepCapsule(folder / "x", capsule)), HasSubstr("each output of the Program must be given"));
+}
+
 TEST(StepCapsuleFile, TellsItsSizes) {
   const TemporaryFolder folder;
   ASSERT_TRUE(WriteStepCapsule(folder / "x", SmallCapsule()).ok());
