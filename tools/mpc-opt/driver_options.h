@@ -12,7 +12,7 @@
 namespace mpc::opt {
 
 /// What mpc-opt prints in place of the IR.
-enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations, kLock };
+enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations, kLock, kPage };
 
 struct DriverOptions {
   bool has_model = false;
