@@ -19,8 +19,8 @@ import tempfile
 import time
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# What the picture shows: a level and the one before, an operation beside a cast, and its reason.
-FRAGMENT = "level=O2&op=58"
+# What the picture shows: in ResNet-50 the last layer, whose result is cast for the loss.
+FRAGMENT = "level=O2&op=175"
 LIMIT = 120
 
 

@@ -98,7 +98,9 @@ function box(cell, level, other) {
   ownOperations(cell).forEach(({ forward, backward, update }, place) => {
     if (place > 0) made.append(box(children[place - 1], level, other));
     if (forward.length + backward.length + update.length === 0) return;
-    made.append(element("div", { class: "content" }, column(forward, other), column([...backward, ...update], other)));
+    const onlyUpdates = forward.length + backward.length === 0 ? "updates" : "";
+    made.append(element("div", { class: `content ${onlyUpdates}` }, column(forward, other),
+      column([...backward, ...update], other)));
   });
   boxes.set(cell.path, made);
   return made;
