@@ -80,6 +80,13 @@ public:
     return text;
   }
 
+  std::vector<std::string> aboutEach() const {
+    std::vector<std::string> texts;
+    for (Operation *op : facts.getOperations())
+      texts.push_back(explain(op));
+    return texts;
+  }
+
 private:
   //===-- Names --------------------------------------------------------------------------------------------------===//
 
@@ -299,6 +306,13 @@ absl::StatusOr<std::string> ExplainPrecision(const Module &target, const std::st
   if (!function.ok())
     return function.status();
   return Explanation(*function).about(what);
+}
+
+absl::StatusOr<std::vector<std::string>> ExplainEach(const Module &target, const std::string &name) {
+  absl::StatusOr<UnfusedFunction> function = UnfusedFunction::create(target, name);
+  if (!function.ok())
+    return function.status();
+  return Explanation(*function).aboutEach();
 }
 
 } // namespace mpc::compiler

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "compiler/module/graph_builder.h"
@@ -19,5 +20,9 @@ namespace mpc::compiler {
 /// unknown function, or a name that no operation has, with the nearest one and all that exist.
 absl::StatusOr<std::string> ExplainPrecision(const Module &module, const std::string &function,
                                              const std::string &what);
+
+/// What ExplainPrecision says of each operation, in the order of their ordinals. Errors: NOT_FOUND for an unknown
+/// function.
+absl::StatusOr<std::vector<std::string>> ExplainEach(const Module &module, const std::string &function);
 
 } // namespace mpc::compiler

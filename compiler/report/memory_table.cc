@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 using namespace mlir;
 
@@ -93,7 +94,6 @@ private:
   SmallVector<Operation *> ops;
   std::vector<Operation *> opOfInstruction;
   std::vector<MemoryRow> lives;
-  std::vector<std::size_t> offsets;                ///< the arena offset of each life
   std::map<std::size_t, std::size_t> lifeAtOffset; ///< the last one that began there
 
   bool inArena(runtime::ValueId id) const {
@@ -129,9 +129,9 @@ private:
   void begin(std::size_t offset, std::size_t bytes, std::size_t index, MemoryRow row) {
     row.bytes = static_cast<std::int64_t>(runtime::AlignedBuffer::Padded(bytes));
     row.first = row.last = index;
+    row.offset = offset;
     lifeAtOffset[offset] = lives.size();
     lives.push_back(std::move(row));
-    offsets.push_back(offset);
   }
 
   void read(runtime::ValueId id, std::size_t index) {
@@ -176,7 +176,7 @@ private:
     std::map<std::size_t, std::size_t> byOffset;
     for (std::size_t life = 0; life < lives.size(); ++life)
       if (lives[life].first <= index && index <= lives[life].last)
-        byOffset[offsets[life]] = life;
+        byOffset[lives[life].offset] = life;
     std::vector<std::size_t> live;
     for (auto [offset, life] : byOffset)
       live.push_back(life);
@@ -186,13 +186,16 @@ private:
   MemoryTable tabulate() const {
     MemoryTable table;
     table.instructions = program.step().instructions.size();
+    table.lives = lives;
     for (std::size_t index = 0; index < table.instructions; ++index) {
-      std::int64_t bytes = 0, gradients = 0;
-      for (std::size_t life : liveAt(index)) {
-        bytes += lives[life].bytes;
-        gradients += lives[life].use == StorageUse::Gradient ? lives[life].bytes : 0;
-      }
+      auto &byUse = table.live.emplace_back();
+      for (std::size_t life : liveAt(index))
+        byUse[static_cast<std::size_t>(lives[life].use)] += lives[life].bytes;
+      std::int64_t bytes = std::accumulate(byUse.begin(), byUse.end(), std::int64_t{0});
+      std::int64_t gradients = byUse[static_cast<std::size_t>(StorageUse::Gradient)];
       table.activation_bytes = std::max(table.activation_bytes, bytes - gradients);
+      if (opOf(index))
+        table.operations.push_back(index);
       if (bytes > table.peak_bytes) {
         table.peak_bytes = bytes;
         table.peak = index;

@@ -1,6 +1,7 @@
 // The contents of a Program's arena at its peak, as plain rows. They are the data behind the memory part of the report.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,6 +23,8 @@ enum class StorageUse : std::uint8_t {
   Workspace, ///< scratch of one instruction
 };
 
+inline constexpr std::size_t kStorageUses = 6;
+
 /// "forward", "gradients".
 const char *StorageUseName(StorageUse use);
 
@@ -34,6 +37,7 @@ struct MemoryRow {
   std::int64_t bytes = 0;
   std::size_t first = 0; ///< instructions, both included
   std::size_t last = 0;
+  std::size_t offset = 0; ///< in the arena
 };
 
 struct MemoryTable {
@@ -43,6 +47,10 @@ struct MemoryTable {
   std::int64_t peak_bytes = 0;       ///< live there: no packing can be smaller
   std::int64_t activation_bytes = 0; ///< the largest sum of live bytes without gradients of parameters
   std::vector<MemoryRow> rows;       ///< what is live at the peak, largest first
+  std::vector<MemoryRow> lives;      ///< all storage of the step, in the order in which it becomes live
+  /// Bytes that are live at each instruction, by StorageUse. What is written over an operand counts in its place.
+  std::vector<std::array<std::int64_t, kStorageUses>> live;
+  std::vector<std::size_t> operations; ///< the instruction of each operation that is no view and no constant, in order
 
   /// Bytes of the rows of one use.
   std::int64_t bytes(StorageUse use) const;

@@ -14,6 +14,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "runtime/atomic_file.h"
 #include "tools/mpc-opt/driver_options.h"
+#include "tools/mpc-opt/model_page.h"
 #include "tools/mpc-opt/operation_table.h"
 #include "tools/mpc-opt/program_listing.h"
 
@@ -129,6 +130,10 @@ static absl::StatusOr<std::string> Produce(StringRef input, const DriverOptions&
     if (options.output == Output::kLock) {
       if (has_passes) return absl::InvalidArgumentError("a lock holds what mpc's own passes make; leave out passes");
       return LockFile(options.model, options.lock);
+    }
+    if (options.output == Output::kPage) {
+      if (has_passes) return absl::InvalidArgumentError("a page shows what mpc's own passes make; leave out passes");
+      return ModelPage(options.model);
     }
     std::string stage = ChosenStage(options, has_passes);
     if (stage == "program" && has_passes)

@@ -73,8 +73,8 @@ static cl::opt<bool> list_operations("list-operations",
                                      cl::desc("Print what is known of every operation of the dialect: its precision "
                                               "class, traits, interfaces, and the lists of the passes"),
                                      cl::cat(category));
-static cl::opt<std::string> emit("emit", cl::desc("Output form: ir (default) or dot (Graphviz)"), cl::init("ir"),
-                                 cl::cat(category));
+static cl::opt<std::string> emit("emit", cl::desc("Output form: ir (default), dot (Graphviz) or html (a page)"),
+                                 cl::init("ir"), cl::cat(category));
 static cl::opt<std::string> function_name("function",
                                           cl::desc("The function that --emit=dot, --explain and --diff show"),
                                           cl::cat(category));
@@ -179,6 +179,7 @@ static SmallVector<std::pair<const char*, Output>> GivenOutputs() {
   SmallVector<std::pair<const char*, Output>> chosen;
   if (Given(report)) chosen.push_back({"--report", report == "json" ? Output::kReportJson : Output::kReport});
   if (emit == "dot") chosen.push_back({"--emit=dot", Output::kDot});
+  if (emit == "html") chosen.push_back({"--emit=html", Output::kPage});
   if (Given(explain)) chosen.push_back({"--explain", Output::kExplanation});
   if (Given(diff)) chosen.push_back({"--diff", Output::kDifference});
   if (Given(lock_path)) chosen.push_back({"--lock", Output::kLock});
@@ -192,7 +193,8 @@ static SmallVector<std::pair<const char*, Output>> GivenOutputs() {
 static absl::StatusOr<Output> ReadOutput() {
   SmallVector<std::pair<const char*, Output>> chosen = GivenOutputs();
   if (chosen.size() > 1) return Error(chosen[0].first, " and ", chosen[1].first, " exclude each other");
-  if (emit != "ir" && emit != "dot") return Error("unknown --emit '", emit.getValue(), "'; choose ir or dot");
+  if (emit != "ir" && emit != "dot" && emit != "html")
+    return Error("unknown --emit '", emit.getValue(), "'; choose ir, dot or html");
   if (Given(report) && !report.empty() && report != "text" && report != "json")
     return Error("unknown --report '", report.getValue(), "'; choose text or json");
   Output output = chosen.empty() ? Output::kIr : chosen[0].second;
@@ -251,6 +253,8 @@ static absl::Status CheckStage(Output output) {
     return Error("a lock holds the precision of the stage final; leave out --stage");
   if (output == Output::kRanges && Given(stage_name) && stage_name != "grad" && stage_name != "final")
     return Error("--ranges follows a step at the stage grad or final; got '", stage_name.getValue(), "'");
+  if (output == Output::kPage && Given(stage_name) && stage_name != "program")
+    return Error("a page shows the step as it runs, which is the stage program; leave out --stage");
   if (stage_name != "program") return absl::OkStatus();
   if (output == Output::kDot) return Error("a program has no graph; choose another --stage for --emit=dot");
   if (output == Output::kExplanation || output == Output::kDifference)
@@ -261,6 +265,7 @@ static absl::Status CheckStage(Output output) {
 // What is printed is a Program, or a report of one.
 static bool PrintsProgram() {
   if (Given(diff) || Given(explain) || Given(lock_path) || Given(check_path) || emit == "dot") return false;
+  if (emit == "html") return true;
   return Given(stage_name) ? stage_name == "program" : Given(report);
 }
 
@@ -270,7 +275,7 @@ static absl::Status CheckFlagsOfStage() {
       if (device_flags.given(flag.name)) return Error("--", flag.name, " needs ", stages, ": ", flag.reason);
     return absl::OkStatus();
   };
-  const bool compares = Given(report) || Given(explain) || Given(diff);
+  const bool compares = Given(report) || Given(explain) || Given(diff) || emit == "html";
   const bool ends_early =
       Given(stage_name) ? !is_contained({"final", "scheduled", "program"}, stage_name.getValue()) : !compares;
   absl::Status status;
@@ -332,6 +337,8 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
     return Error("--list-operations prints what holds in every graph; leave out ",
                  options.has_model ? "--model" : "the file");
   if (!options.has_model) {
+    if (options.output == Output::kPage)
+      return Error("--emit=html needs --model: a page shows memory, which is planned for a compiled step");
     absl::Status status = CheckFile();
     return status.ok() ? absl::StatusOr<DriverOptions>(options) : status;
   }

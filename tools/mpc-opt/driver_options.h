@@ -14,7 +14,19 @@
 namespace mpc::opt {
 
 /// What mpc-opt prints in place of the IR.
-enum class Output { kIr, kReport, kReportJson, kDot, kExplanation, kDifference, kOperations, kLock, kRanges, kReplay };
+enum class Output {
+  kIr,
+  kReport,
+  kReportJson,
+  kDot,
+  kExplanation,
+  kDifference,
+  kOperations,
+  kLock,
+  kRanges,
+  kReplay,
+  kPage
+};
 
 struct DriverOptions {
   bool has_model = false;

@@ -108,6 +108,7 @@ void LimitFlags(FlagSet& flags) {
                "lock-precision",
                "timing",
                "report",
+               "report-html",
                "distributed",
                "transport",
                "loss-weight",
@@ -139,7 +140,7 @@ void LimitFlags(FlagSet& flags) {
   flags.Limit(kActions, kTrains | kTests,
               {"data-dir", "normalize", "skip-damaged", "workers", "sample", "temperature", "prompt", "graph",
                "steps-per-launch", "init", "load", "save", "resume", "summary", "check-precision", "lock-precision",
-               "timing", "report"});
+               "timing", "report", "report-html"});
   flags.Limit(kActions, kTrains | kEmits, {"freeze"});
   flags.Limit(kActions, kEmits, {"emit", "force", "arch"});
 }

@@ -9,7 +9,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "compiler/report/report.h"
+#include "compiler/report/step_page.h"
 #include "mpc/distributed.h"
+#include "runtime/atomic_file.h"
 #include "tools/mpc-train/dcgan.h"
 #include "tools/mpc-train/emit.h"
 #include "tools/mpc-train/process_options.h"
@@ -56,6 +58,23 @@ void PrintResults(const TrainOptions& options, const Training& training) {
 void PrintReport(const Training& training) {
   const std::vector<const compiler::CompileResult*> programs = training.model().compiled();
   if (!programs.empty()) std::cout << compiler::PrecisionReport(*programs.front());
+}
+
+/// Writes the page of the step that PrintReport prints.
+absl::Status WritePage(const TrainOptions& options, const Training& training) {
+  const std::vector<const compiler::CompileResult*> programs = training.model().compiled();
+  if (programs.empty()) return absl::FailedPreconditionError("--report-html shows a step, and none was compiled");
+  const absl::StatusOr<std::string> page =
+      compiler::StepPage(options.model, {{programs.front()->options.level, programs.front(), ""}}, 0);
+  return page.ok() ? runtime::WriteTextFile(options.report_html_path, *page) : page.status();
+}
+
+absl::Status WriteResults(const TrainOptions& options, const Training& training) {
+  if (!options.report_html_path.empty()) {
+    if (absl::Status status = WritePage(options, training); !status.ok()) return status;
+  }
+  if (options.summary_path.empty()) return absl::OkStatus();
+  return WriteJsonFile(options.summary_path, MakeSummary(options, training));
 }
 
 /// Where compiling spent its time, and how long steps waited for data.
@@ -120,7 +139,7 @@ absl::Status JoinProcesses(TrainOptions& options) {
   options.sample_bytes = 0;
   options.amp.verbosity = 0;
   for (std::string* path : {&options.summary_path, &options.plot_path, &options.trace_path, &options.profile_path,
-                            &options.lock_precision_path}) {
+                            &options.lock_precision_path, &options.report_html_path}) {
     path->clear();
   }
   return absl::OkStatus();
@@ -156,11 +175,7 @@ int Main(int argc, char** argv) {
   if (training.profile().has_value()) std::cout << training.profile()->Table();
   if (options.timing) PrintTiming(training);
   if (options.report) PrintReport(training);
-  if (!options.summary_path.empty()) {
-    if (absl::Status status = WriteJsonFile(options.summary_path, MakeSummary(options, training)); !status.ok()) {
-      return Fail(kProgram, status, kFailure);
-    }
-  }
+  if (absl::Status status = WriteResults(options, training); !status.ok()) return Fail(kProgram, status, kFailure);
   return EndOf(options, training.signal(), processes);
 }
 

@@ -231,6 +231,9 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
   flags.Switch("timing", "Prints seconds and shares of compiling's phases and passes, and of steps' waits for data.",
                &options.timing);
   flags.Switch("report", "Prints why each operation of the training step has its precision.", &options.report);
+  flags.Text("report-html", "FILE",
+             "Writes the same with casts, regions and memory as a page for a browser, which needs no network.",
+             &options.report_html_path);
   flags.Switch("quiet", "Prints the results only, no progress.", &options.quiet);
   AddProcessFlags(flags, options);
   LimitFlags(flags);

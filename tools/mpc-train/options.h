@@ -96,6 +96,7 @@ struct TrainOptions : DeviceOptions {
   std::int64_t trace_first = 10, trace_last = 12;  ///< steps of this process, counted from 1
   bool timing = false;                             ///< prints the seconds of the phases and passes of compiling
   bool report = false;                             ///< prints why each operation of the step has its precision
+  std::string report_html_path;                    ///< a page of that step for a browser; empty: none
   bool quiet = false;                              ///< prints results only, no progress
   bool distributed = false;                        ///< one of the processes that a launcher has started
   std::string transport;                           ///< shared, mpi, nccl; empty: distributed::Transport::kAuto
