@@ -10,56 +10,10 @@
 #include "kernels/collective.h"
 #include "kernels/cpu/kernel.h"
 #include "runtime/step_groups.h"
-#include "tests/training/process_group.h"
+#include "tests/training/process_model.h"
 
 namespace mpc::testing {
 namespace {
-
-const Shape kImage = {2, 6, 6};
-
-/// What sums over micro-steps is not there with one micro-step.
-Snapshot WithoutAccumulators(Snapshot snapshot) {
-  std::erase_if(snapshot, [](const auto& entry) { return entry.first.rfind("accumulator.", 0) == 0; });
-  return snapshot;
-}
-
-enum class Rule { kMomentum, kLamb };
-
-struct Setting {
-  Level level;
-  Rule rule = Rule::kMomentum;
-  std::int64_t micro_batches = 4;
-  std::optional<double> clip_global_norm = 0.5;
-};
-
-/// The Model of one process of `processes`, each of which accumulates its part of the micro-batches.
-struct Trained {
-  Trained(const Setting& setting, int processes)
-      : model(network, loss, optimizer(setting.rule),
-              {.amp_level = setting.level.level,
-               .loss_scale_manager = DynamicLossScaleManager({.init_loss_scale = 1024, .scale_window = 3}),
-               .amp_dtype = setting.level.dtype,
-               .accumulation_steps = setting.micro_batches / processes,
-               .clip_global_norm = setting.clip_global_norm}) {}
-
-  nn::Optimizer& optimizer(Rule rule) {
-    return rule == Rule::kLamb ? static_cast<nn::Optimizer&>(lamb) : static_cast<nn::Optimizer&>(momentum);
-  }
-
-  ConvNorm network;
-  nn::SoftmaxCrossEntropyWithLogits loss;
-  nn::Momentum momentum{network.TrainableParams(), {.learning_rate = 0.05, .momentum = 0.9}};
-  nn::Lamb lamb{network.TrainableParams(), {.learning_rate = 0.01}};
-  Model model;
-};
-
-/// 24 batches. One has an infinity, so that the updates which read it are skipped.
-data::Dataset Rows() {
-  std::vector<data::Row> batches;
-  for (std::int64_t i = 0; i < 24; ++i) batches.push_back(MakeBatch(kImage, 8, i));
-  batches[9] = WithBadValue(batches[9], kInfinity);
-  return Batches(std::move(batches));
-}
 
 absl::Status TrainDataParallel(std::int64_t bucket_mib) {
   return SetAutoParallelContext({.parallel_mode = ParallelMode::kDataParallel, .bucket_mib = bucket_mib});
@@ -116,10 +70,6 @@ std::size_t MessagesOf(const Model& model) {
   }
   return messages;
 }
-
-const Setting kSetting{{"O2", DType::kF16}};
-/// One micro-batch in each of two processes.
-const Setting kOneEach{{"O2", DType::kF16}, Rule::kMomentum, 2};
 
 /// Without a scaler nothing is skipped, and every update moves all state.
 TEST(ProcessTraining, HasTheSameBitsWithoutAScaler) {
@@ -260,68 +210,6 @@ TEST(ProcessTraining, BeginsAtACompleteUpdateAlone) {
   std::filesystem::remove(file);
 }
 
-TEST(ProcessTraining, RefusesWhatAccumulationInProcessesCannotDo) {
-  EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Setting setting = kSetting;
-    setting.micro_batches = 6;
-    Trained three(setting, 2);
-    EXPECT_EQ(three.model.status().message(),
-              "accumulation_steps is 3; where training is data parallel accepted are powers of two, so that any number "
-              "of processes adds gradients in one order");
-    Trained two(kSetting, 2);
-    const absl::Status status = two.model.Train(1, GoodBatches(kImage, 3));
-    EXPECT_NE(status.message().find("an epoch has 3 batches, and 2 processes take 2 each an update"), std::string::npos)
-        << status;
-    EXPECT_EQ(two.model.LoadTrainStep(MakeBatch(kImage, 8, 0)).status().message(),
-              "LoadTrainStep: an update of 2 processes with 2 steps each runs two Programs, and one is accepted; give "
-              "accumulation_steps = 1, or one process");
-  }));
-  EXPECT_TRUE(RunGroup(3, [&](int rank) {
-    EXPECT_EQ(Trained(kSetting, 3).model.status().message(),
-              "the number of processes is 3; where training is data parallel accepted are powers of two, so that any "
-              "number of processes adds gradients in one order");
-  }));
-}
-
-TEST(ProcessTraining, NamesWhatDiffersBetweenProcesses) {
-  EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Setting setting = kSetting;
-    if (rank == 1) setting.clip_global_norm = 0.25;
-    Trained trained(setting, 2);
-    const absl::Status status = trained.model.Train(1, Rows());
-    EXPECT_EQ(status.message(),
-              "processes that train together differ: rank 0 has \"clip_global_norm: 0.5\", rank 1 has "
-              "\"clip_global_norm: 0.25\"");
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  }));
-}
-
-/// The errors of two processes of which rank 1 reads `rows` and has been changed by `change`.
-void ExpectDifference(const std::function<void()>& change, const data::Dataset& rows, const std::string& difference) {
-  EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    if (rank == 1) change();
-    Trained trained(kOneEach, 2);
-    const absl::Status status = trained.model.Train(1, rank == 1 ? rows : Rows());
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-    EXPECT_NE(status.message().find(difference), std::string::npos) << status;
-  }));
-}
-
-TEST(ProcessTraining, NamesSeedsThatDiffer) {
-  ExpectDifference([] { SetSeed(8); }, Rows(), "rank 0 has \"seed: 7\", rank 1 has \"seed: 8\"");
-}
-
-TEST(ProcessTraining, NamesDataSetsThatDiffer) {
-  std::vector<data::Row> batches;
-  for (std::int64_t i = 0; i < 24; ++i) batches.push_back(MakeBatch(kImage, 8, i + 1));
-  ExpectDifference(
-      [] {}, Batches(std::move(batches)),
-      "processes that train together differ: rank 0 has \"first batch of the data set: tensor<8x2x6x6xf32> "
-      "hash ");
-  ExpectDifference([] {}, Rows().Take(22),
-                   "rank 0 has \"batches of an epoch: 24\", rank 1 has \"batches of an epoch: 22\"");
-}
-
 /// The norm of means is bad in all processes where the gradient of one is.
 TEST(ProcessTraining, AnOverflowThatClippingSeesIsThatOfTheGradient) {
   for (const auto& [micro_batches, processes] : {std::pair(4, 1), std::pair(2, 2), std::pair(4, 2), std::pair(4, 4)}) {
@@ -346,105 +234,6 @@ TEST(ProcessTraining, AgreesOnTheRatesThatLevelAutoDecidesBy) {
   }));
 }
 
-TEST(ProcessTraining, NamesTheOptionByWhichProgramsDifferBeforeAStepHasRun) {
-  const std::string folder = FilePath("programs");
-  std::filesystem::create_directory(folder);
-  EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    ::setenv("MPC_DUMP_PROGRAMS", folder.c_str(), 1);
-    if (rank == 1) MPC_EXPECT_OK(SetContext({.num_threads = 1, .allow_winograd = true}));
-    Trained trained(kOneEach, 2);
-    const absl::Status status = trained.model.Train(1, Rows());
-    // Who comes first waits in the step, and hears of the other one's error.
-    EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsUnavailable(status)) << status;
-    for (const char* part : {"Programs differ: train_step(",
-                             "ranks differ in \"compile option plan.allow_winograd\": rank 0 "
-                             "has 0, rank 1 has 1",
-                             "With MPC_DUMP_PROGRAMS=FOLDER"}) {
-      EXPECT_NE(status.message().find(part), std::string::npos) << status;
-    }
-    EXPECT_EQ(trained.model.global_step(), 0);
-  }));
-  for (const char* rank : {"rank0", "rank1"}) {
-    const std::filesystem::directory_iterator files(folder);
-    EXPECT_EQ(std::count_if(begin(files), end(files),
-                            [&](const auto& file) {
-                              return file.path().stem().extension() == absl::StrCat(".", rank) &&
-                                     std::filesystem::file_size(file.path()) > 1000;
-                            }),
-              1)
-        << rank;
-  }
-  std::filesystem::remove_all(folder);
-}
-
-TEST(ProcessTraining, AnErrorOfOneProcessEndsTheOthersWithItsText) {
-  EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained trained(kOneEach, 2);
-    LambdaCallback fails({.on_train_step_end = [&](RunContext& context) {
-      if (context.global_step == 3) context.Fail(absl::DataLossError("the disk is full"));
-    }});
-    const absl::Status status = trained.model.Train(2, Rows(), {fails});
-    if (rank == 0) {
-      EXPECT_EQ(status, absl::DataLossError("the disk is full"));
-      // Only what it has told can end the wait of rank 1.
-      std::this_thread::sleep_for(std::chrono::seconds(2));
-      return;
-    }
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
-    for (const char* part :
-         {"rank 0 (host ", "has failed: the disk is full; it was last at step 3, ", "rank 1 waited in "}) {
-      EXPECT_NE(status.message().find(part), std::string::npos) << status;
-    }
-  }));
-}
-
-TEST(ProcessTraining, AnExceptionOfOneProcessEndsTheOthersWithItsText) {
-  EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained trained(kOneEach, 2);
-    LambdaCallback throws({.on_train_step_end = [&](RunContext& context) {
-      if (context.global_step == 3) throw std::runtime_error("no more paper");
-    }});
-    if (rank == 0) {
-      EXPECT_THROW(trained.model.Train(2, Rows(), {throws}).IgnoreError(), std::runtime_error);
-      std::this_thread::sleep_for(std::chrono::seconds(2));
-      return;
-    }
-    const absl::Status status = trained.model.Train(2, Rows(), {throws});
-    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
-    EXPECT_NE(status.message().find("has failed: an exception: no more paper"), std::string::npos) << status;
-  }));
-}
-
-/// A user or a launcher signals any process. All stop at one step, and know the signal.
-TEST(ProcessTraining, ASignalOfOneProcessStopsAllAtTheSameStep) {
-  const std::string file = FilePath("checkpoint");
-  EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained trained(kOneEach, 2);
-    /// Signals rank 1 in its fifth step.
-    class Signaller : public Callback {
-     public:
-      explicit Signaller(int rank) : rank_(rank) {}
-      bool RunsOnEveryRank() const override { return true; }
-      void OnStepBegin(RunContext& context) override {
-        if (rank_ == 1 && context.global_step == 4) ::raise(SIGTERM);
-      }
-
-     private:
-      int rank_;
-    } signaller(rank);
-    OnRequestExit on_exit({.save_path = file});
-    MPC_EXPECT_OK(trained.model.Train(2, Rows(), {signaller, on_exit}));
-    EXPECT_EQ(on_exit.signal(), SIGTERM);
-    EXPECT_EQ(trained.model.global_step(), 5);
-  }));
-  EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained resumed(kOneEach, 2);
-    MPC_EXPECT_OK(resumed.model.LoadCheckpoint(file).status());
-    EXPECT_EQ(resumed.model.global_step(), 5);
-  }));
-  std::filesystem::remove(file);
-}
-
 /// One rank alone reads an infinity. Nobody moves anything but the scaler, which halves its scale once.
 TEST(ProcessTraining, AnInfinityOfOneRankSkipsTheUpdateOfAll) {
   for (const std::size_t bad : {0, 1, 3}) {
@@ -466,29 +255,6 @@ TEST(ProcessTraining, AnInfinityOfOneRankSkipsTheUpdateOfAll) {
   }
 }
 
-TEST(ProcessTraining, RefusesAnEpochWithFewerBatchesThanProcesses) {
-  EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained trained(kOneEach, 2);
-    const absl::Status status = trained.model.Train(1, GoodBatches(kImage, 1));
-    // Who comes late hears of the other one's error.
-    EXPECT_NE(status.message().find("an epoch has 1 batches, and 2 processes take one each a step"), std::string::npos)
-        << status;
-  }));
-}
-
-/// Rank 0 alone has callbacks: what they ask for ends the run in all processes.
-TEST(ProcessTraining, AStopOfRankZeroEndsTheRunOfAll) {
-  EXPECT_TRUE(RunGroup(2, [&](int rank) {
-    Trained trained(kOneEach, 2);
-    LambdaCallback stop({.on_train_step_end = [&](RunContext& context) {
-      EXPECT_EQ(rank, 0);
-      if (context.global_step == 5) context.RequestStop();
-    }});
-    MPC_EXPECT_OK(trained.model.Train(2, Rows(), {stop}));
-    EXPECT_EQ(trained.model.global_step(), 5);
-  }));
-}
-
 TEST(ProcessTraining, WhatRankZeroMeasuresNeedsNoOtherProcess) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
     Trained trained(kOneEach, 2);
@@ -496,20 +262,6 @@ TEST(ProcessTraining, WhatRankZeroMeasuresNeedsNoOtherProcess) {
     MPC_EXPECT_OK(trained.model.Train(1, Rows(), {profiler}));
     EXPECT_EQ(profiler.profile().empty(), rank != 0);
   }));
-}
-
-TEST(ProcessTraining, AProcessThatIsKilledEndsTheOthersWithItsRank) {
-  EXPECT_TRUE(RunGroup(2,
-                       [&](int rank) {
-                         Trained trained(kOneEach, 2);
-                         LambdaCallback end({.on_train_step_end = [&](RunContext& context) {
-                           if (context.global_step == 3) ::raise(SIGKILL);
-                         }});
-                         const absl::Status status = trained.model.Train(2, Rows(), {end});
-                         EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
-                         EXPECT_NE(status.message().find("rank 0"), std::string::npos) << status;
-                       },
-                       /*killed=*/{0}));
 }
 
 }  // namespace

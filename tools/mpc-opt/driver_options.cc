@@ -296,7 +296,9 @@ static absl::StatusOr<std::vector<std::string>> ReadLevels() {
 }
 
 // A file has no use for what describes a model.
-static absl::Status CheckFile() {
+static absl::Status CheckFile(Output output) {
+  if (output == Output::kPage)
+    return Error("--emit=html needs --model: a page shows memory, which is planned for a compiled step");
   std::string unused = amp_flags.first().empty() ? device_flags.first() : amp_flags.first();
   for (cl::Option* option : kModelOptions)
     if (Given(*option)) unused = option->ArgStr.str();
@@ -337,9 +339,7 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
     return Error("--list-operations prints what holds in every graph; leave out ",
                  options.has_model ? "--model" : "the file");
   if (!options.has_model) {
-    if (options.output == Output::kPage)
-      return Error("--emit=html needs --model: a page shows memory, which is planned for a compiled step");
-    absl::Status status = CheckFile();
+    absl::Status status = CheckFile(*output);
     return status.ok() ? absl::StatusOr<DriverOptions>(options) : status;
   }
   if (input != "-") return Error("--model and the file '", input.str(), "' exclude each other");
