@@ -54,6 +54,8 @@ class Communicator {
   /// Looks, without waiting, whether a process has died, left or failed, as far as the transport sees that. A GPU's
   /// step asks while the host waits for it. Errors: UNAVAILABLE, and status().
   virtual absl::Status LookForLoss() { return status(); }
+  /// Whether AllReduce is AllReduceInAnyOrder. What a GPU exchanges for this group then has its transport's order, too.
+  virtual bool adds_in_any_order() const { return false; }
 
   /// Reduces all of `parts` as one message. Parts may have several types.
   virtual absl::Status AllReduce(absl::Span<const ReducedPart> parts) = 0;

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/dtype.h"
 #include "runtime/cuda/cuda_api.h"
 
 namespace mpc::runtime {
@@ -48,6 +49,9 @@ class NcclApi {
   /// `output` has the `bytes` of every rank's `input`, in the order of ranks.
   virtual absl::Status AllGather(const void* input, void* output, std::size_t bytes, Communicator communicator,
                                  CudaApi::Stream stream) = 0;
+  /// The sum of each f32, f16 or bf16 over all ranks, in NCCL's order. `input` may be `output`.
+  virtual absl::Status AllReduceSum(const void* input, void* output, std::size_t elements, DType dtype,
+                                    Communicator communicator, CudaApi::Stream stream) = 0;
   /// The largest of each i32 over all ranks. `input` may be `output`.
   virtual absl::Status AllReduceMax(const void* input, void* output, std::size_t elements, Communicator communicator,
                                     CudaApi::Stream stream) = 0;

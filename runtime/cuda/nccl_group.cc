@@ -86,6 +86,7 @@ NcclGroup::NcclGroup(const Place& place, const std::shared_ptr<Communicator>& pr
       processes_(processes),
       rank_(processes->rank()),
       size_(processes->size()),
+      adds_in_any_order_(processes->adds_in_any_order()),
       time_limit_(processes->time_limit()),
       halving_(distributed::HalvingRounds(rank_, size_)),
       gathering_(distributed::GatheringRounds(rank_, size_)) {}
@@ -198,6 +199,7 @@ absl::Status NcclGroup::EnqueueSums(absl::Span<const DevicePart> parts, void* wo
   std::size_t total = 0;
   for (const DevicePart& part : parts) total += part.bytes();
   if (total == 0) return absl::OkStatus();
+  if (adds_in_any_order_) return EnqueueSumsOfNccl(parts, queue);
   const bool whole = IsSentWhole(total);
   for (TreeRound round : halving_) {
     if (whole) round.sent = round.received = {0, size_};
@@ -209,6 +211,17 @@ absl::Status NcclGroup::EnqueueSums(absl::Span<const DevicePart> parts, void* wo
     if (absl::Status status = ExchangeRanges(round, false, parts, nullptr, queue); !status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+absl::Status NcclGroup::EnqueueSumsOfNccl(absl::Span<const DevicePart> parts, cuda::LaunchQueue& queue) {
+  return InGroup([&] {
+    absl::Status status;
+    for (const DevicePart& part : parts) {
+      if (part.elements == 0 || !status.ok()) continue;
+      status = nccl_->AllReduceSum(part.input, part.output, part.elements, part.dtype, communicator_, queue.stream());
+    }
+    return status;
+  });
 }
 
 absl::Status NcclGroup::ExchangeRanges(const TreeRound& round, bool is_first, absl::Span<const DevicePart> parts,

@@ -34,7 +34,8 @@ struct DevicePart {
 };
 
 /// A communicator of NCCL. Sums have the bits of the balanced tree over ranks, as those of every transport: GPUs
-/// exchange halves, and a kernel of mpc adds. NCCL's own order of additions is another one.
+/// exchange halves, and a kernel of mpc adds. NCCL's own order of additions is another one. Processes that add in any
+/// order (Communicator::adds_in_any_order) get it.
 ///
 /// The first error aborts the communicator, so that work under way ends, and stays: every later call returns it. It
 /// names this rank, and the instruction that the device has begun last. Not thread-safe.
@@ -103,6 +104,7 @@ class NcclGroup {
   absl::Status Agree(Communicator& processes, const Place& place);
   absl::Status Create();
   absl::Status WalkAllPaths();
+  absl::Status EnqueueSumsOfNccl(absl::Span<const DevicePart> parts, cuda::LaunchQueue& queue);
   /// One round for all parts. Each part sends a range of its input in the first round, and of its output later. Where
   /// there is a workspace, it receives there and adds; otherwise it receives into its output.
   absl::Status ExchangeRanges(const distributed::TreeRound& round, bool is_first, absl::Span<const DevicePart> parts,
@@ -122,6 +124,7 @@ class NcclGroup {
   const std::weak_ptr<Communicator> processes_;
   const int rank_;
   const int size_;
+  const bool adds_in_any_order_;
   const std::chrono::milliseconds time_limit_;
   const std::vector<distributed::TreeRound> halving_, gathering_;
   NcclId id_{};

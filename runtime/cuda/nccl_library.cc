@@ -135,6 +135,14 @@ class NcclLibrary final : public NcclApi {
     return StatusOf(result, absl::StrCat("ncclAllGather of ", bytes, " bytes"));
   }
 
+  absl::Status AllReduceSum(const void* input, void* output, std::size_t elements, DType dtype,
+                            Communicator communicator, CudaApi::Stream stream) override {
+    const ncclDataType_t type = dtype == DType::kF32 ? ncclFloat32 : dtype == DType::kF16 ? ncclFloat16 : ncclBfloat16;
+    const ncclResult_t result = functions_.all_reduce(input, output, elements, type, ncclSum,
+                                                      AsCommunicator(communicator), AsCudaStream(stream));
+    return StatusOf(result, absl::StrCat("ncclAllReduce of ", elements, " ", std::string(DTypeName(dtype))));
+  }
+
   absl::Status AllReduceMax(const void* input, void* output, std::size_t elements, Communicator communicator,
                             CudaApi::Stream stream) override {
     const ncclResult_t result = functions_.all_reduce(input, output, elements, ncclInt32, ncclMax,

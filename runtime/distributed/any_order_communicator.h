@@ -22,6 +22,7 @@ class AnyOrderCommunicator final : public Communicator {
   absl::Status status() const override { return group_->status(); }
   std::chrono::milliseconds time_limit() const override { return group_->time_limit(); }
   absl::Status LookForLoss() override { return group_->LookForLoss(); }
+  bool adds_in_any_order() const override { return true; }
 
   absl::Status AllReduce(absl::Span<const ReducedPart> parts) override { return group_->AllReduceInAnyOrder(parts); }
   absl::Status AllReduceInAnyOrder(absl::Span<const ReducedPart> parts) override {

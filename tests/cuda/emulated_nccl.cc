@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "tests/runtime/collective_checks.h"
 
 namespace mpc::emulation {
 namespace {
@@ -147,6 +148,16 @@ absl::Status EmulatedNccl::AllGather(const void* input, void* output, std::size_
   return AddCall({Call::Kind::kGather, input, output, bytes}, communicator, stream);
 }
 
+absl::Status EmulatedNccl::AllReduceSum(const void* input, void* output, std::size_t elements, DType dtype,
+                                        Communicator communicator, runtime::CudaApi::Stream stream) {
+  if (absl::Status status = Enter("AllReduceSum", absl::StrCat(elements)); !status.ok()) return status;
+  const std::size_t bytes = elements * ElementSize(dtype);
+  for (const void* memory : {input, static_cast<const void*>(output)}) {
+    if (absl::Status status = gpu_.CheckDeviceMemory(memory, bytes); !status.ok()) return status;
+  }
+  return AddCall({Call::Kind::kSum, input, output, bytes, 0, dtype}, communicator, stream);
+}
+
 absl::Status EmulatedNccl::AllReduceMax(const void* input, void* output, std::size_t elements,
                                         Communicator communicator, runtime::CudaApi::Stream stream) {
   if (absl::Status status = Enter("AllReduceMax", absl::StrCat(elements)); !status.ok()) return status;
@@ -170,11 +181,14 @@ void EmulatedNccl::Begin(Call& call) {
       call.number = ++network_.wires_[{call.peer, rank_}].wanted;
       return;
     case Call::Kind::kGather:
-    case Call::Kind::kLargest: {
+    case Call::Kind::kLargest:
+    case Call::Kind::kSum: {
       call.number = ++collectives_begun_;
       NcclNetwork::Collective& collective = network_.collectives_[call.number];
-      const std::string text =
-          absl::StrCat(call.kind == Call::Kind::kGather ? "a gather of " : "maxima of ", call.bytes, " bytes");
+      const char* const what = call.kind == Call::Kind::kGather ? "a gather of "
+                               : call.kind == Call::Kind::kSum  ? "a sum of "
+                                                                : "maxima of ";
+      const std::string text = absl::StrCat(what, call.bytes, " bytes");
       if (collective.call.empty()) collective.call = text;
       if (collective.call != text) Misuse(absl::StrCat(text, " where another rank has ", collective.call));
       collective.given[rank_] = Bytes(first, first + call.bytes);
@@ -191,6 +205,7 @@ bool EmulatedNccl::IsThere(const Call& call) const {
       return network_.wires_[{call.peer, rank_}].sent >= call.number;
     case Call::Kind::kGather:
     case Call::Kind::kLargest:
+    case Call::Kind::kSum:
       return static_cast<int>(network_.collectives_.at(call.number).given.size()) == network_.size_;
   }
   return false;
@@ -204,11 +219,24 @@ bool EmulatedNccl::IsReady(Exchange& exchange) {
   return std::ranges::all_of(exchange.calls, [this](const Call& call) { return IsThere(call); });
 }
 
+EmulatedNccl::Bytes EmulatedNccl::SumOf(const NcclNetwork::Collective& collective, DType dtype) {
+  Bytes sum;
+  for (const auto& [rank, bytes] : collective.given) {
+    if (rank == 0) sum = bytes;
+    if (rank > 0 && bytes.size() == sum.size()) sum = test::PlainReduction(dtype, Reduction::kSum, {sum, bytes});
+  }
+  return sum;
+}
+
 void EmulatedNccl::FinishCollective(const Call& call) {
   NcclNetwork::Collective& collective = network_.collectives_.at(call.number);
   auto* const output = static_cast<std::byte*>(call.output);
+  if (call.kind == Call::Kind::kSum) {
+    const Bytes sum = SumOf(collective, call.dtype);
+    if (sum.size() == call.bytes) std::memcpy(output, sum.data(), sum.size());
+  }
   for (const auto& [rank, bytes] : collective.given) {
-    if (bytes.size() != call.bytes) continue;  // that was reported
+    if (call.kind == Call::Kind::kSum || bytes.size() != call.bytes) continue;  // other sizes were reported
     if (call.kind == Call::Kind::kGather) {
       std::memcpy(output + static_cast<std::size_t>(rank) * call.bytes, bytes.data(), call.bytes);
       continue;

@@ -81,6 +81,8 @@ class EmulatedNccl : public runtime::NcclApi {
                        runtime::CudaApi::Stream stream) override;
   absl::Status AllGather(const void* input, void* output, std::size_t bytes, Communicator communicator,
                          runtime::CudaApi::Stream stream) override;
+  absl::Status AllReduceSum(const void* input, void* output, std::size_t elements, DType dtype,
+                            Communicator communicator, runtime::CudaApi::Stream stream) override;
   absl::Status AllReduceMax(const void* input, void* output, std::size_t elements, Communicator communicator,
                             runtime::CudaApi::Stream stream) override;
 
@@ -91,12 +93,13 @@ class EmulatedNccl : public runtime::NcclApi {
   };
   /// One call inside a group.
   struct Call {
-    enum class Kind { kSend, kReceive, kGather, kLargest } kind;
+    enum class Kind { kSend, kReceive, kGather, kLargest, kSum } kind;
     const void* input = nullptr;
     void* output = nullptr;
     std::size_t bytes = 0;  ///< of the input, or of what is received
     int peer = 0;
-    std::uint64_t number = 0;  ///< among those of its kind and peer; set when it begins
+    DType dtype = DType::kI32;  ///< of a sum
+    std::uint64_t number = 0;   ///< among those of its kind and peer; set when it begins
   };
   /// The calls of a group, as work of the device.
   struct Exchange {
@@ -113,6 +116,8 @@ class EmulatedNccl : public runtime::NcclApi {
   bool IsThere(const Call& call) const;
   absl::Status Finish(Exchange& exchange);
   void FinishCollective(const Call& call);
+  /// Adds in the order of ranks, which is not that of the tree.
+  static Bytes SumOf(const NcclNetwork::Collective& collective, DType dtype);
   void Misuse(const std::string& text);
 
   NcclNetwork& network_;

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/cuda_device.h"
+#include "runtime/distributed/any_order_communicator.h"
 #include "tests/cuda/emulated_api.h"
 #include "tests/cuda/emulated_nccl.h"
 #include "tests/runtime/on_threads.h"
@@ -52,6 +53,8 @@ struct GpuRank {
 
   int rank() const { return processes->rank(); }
   int size() const { return processes->size(); }
+  /// Lets sums have NCCL's own order from now on.
+  void AddInAnyOrder() { processes = std::make_shared<distributed::AnyOrderCommunicator>(std::move(processes)); }
   /// Says goodbye to the others, as a process that ends does.
   void Leave() { processes.reset(); }
 

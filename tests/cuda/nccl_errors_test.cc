@@ -113,6 +113,7 @@ bool EndsOnAllRanks(const std::string& call, std::size_t n, bool graph) {
       2,
       [&](GpuRank& gpu) {
         const int failing = call == "MakeId" ? 0 : 1;
+        if (call == "AllReduceSum") gpu.AddInAnyOrder();
         if (gpu.rank() == failing) gpu.nccl.FailCall(call, n, absl::InternalError("injected"));
         StateStore store;
         AddEntry(store, "weight", {0, 0, 0, 0, 0});
@@ -143,8 +144,8 @@ bool EndsOnAllRanks(const std::string& call, std::size_t n, bool graph) {
 
 TEST(NcclErrors, EveryCallThatFailsEndsAllRanks) {
   constexpr std::size_t kMost = 4;
-  for (const char* call :
-       {"MakeId", "Create", "BeginGroup", "EndGroup", "Send", "Receive", "AllGather", "AllReduceMax", "Settled"}) {
+  for (const char* call : {"MakeId", "Create", "BeginGroup", "EndGroup", "Send", "Receive", "AllGather", "AllReduceSum",
+                           "AllReduceMax", "Settled"}) {
     std::size_t n = 1;
     while (n <= kMost && EndsOnAllRanks(call, n, true)) ++n;
     EXPECT_GT(n, 1u) << call;

@@ -37,6 +37,8 @@ TEST(NcclLibrary, OpensWithoutAGpuAndNamesCallsThatFail) {
   const absl::Status null = (*nccl)->AllGather(nullptr, nullptr, 4, nullptr, nullptr);
   EXPECT_EQ(null.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(null.message()), StartsWith("ncclAllGather of 4 bytes: invalid argument"));
+  const absl::Status sum = (*nccl)->AllReduceSum(nullptr, nullptr, 3, DType::kBF16, nullptr, nullptr);
+  EXPECT_THAT(std::string(sum.message()), StartsWith("ncclAllReduce of 3 bf16: invalid argument"));
 }
 
 }  // namespace

@@ -115,6 +115,42 @@ TEST(NcclSteps, NeedNoGraph) {
   ExpectTheBitsOfTheTree(2, DType::kF32, {20001, 3}, true, emulation::Schedule::kAtOnce);
 }
 
+TEST(NcclSteps, SumInTheOrderOfNcclWhereAnyIsAllowed) {
+  constexpr int kRanks = 4;
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    // One message that the tree would exchange whole, and one that it would halve.
+    for (const std::vector<std::size_t>& elements : {std::vector<std::size_t>{1, 77}, {20001, 3, 12345}}) {
+      const DrawnSteps drawn(kRanks, dtype, elements, 1);
+      std::vector<std::vector<std::string>> logs(kRanks);
+      OnGpus(kRanks, [&](GpuRank& gpu) {
+        gpu.AddInAnyOrder();
+        std::vector<TensorSpec> specs;
+        std::vector<const Bytes*> inputs;
+        for (std::size_t i = 0; i < elements.size(); ++i) {
+          specs.push_back({dtype, {static_cast<std::int64_t>(elements[i])}});
+          inputs.push_back(&drawn.given[i][static_cast<std::size_t>(gpu.rank())]);
+        }
+        auto executable = LoadOn(gpu, SumProgram(gpu, specs));
+        ASSERT_NE(executable, nullptr);
+        const absl::Status run = executable->Run(SpansOf(inputs));
+        ASSERT_TRUE(run.ok()) << run;
+        for (std::size_t i = 0; i < elements.size(); ++i) {
+          Bytes sum = drawn.given[i][0];
+          for (int rank = 1; rank < kRanks; ++rank) {
+            sum = test::PlainReduction(dtype, Reduction::kSum, {sum, drawn.given[i][static_cast<std::size_t>(rank)]});
+          }
+          EXPECT_TRUE(HasBits(executable->output(i), sum)) << "operand " << i << " of " << DTypeName(dtype);
+        }
+        EXPECT_EQ(gpu.nccl.calls("Send"), 0u);
+        // The walk of all paths has one; then the graphs of two launches.
+        EXPECT_EQ(gpu.nccl.calls("AllReduceSum"), 1 + 2 * elements.size());
+        logs[static_cast<std::size_t>(gpu.rank())] = gpu.nccl.log();
+      });
+      for (const std::vector<std::string>& log : logs) EXPECT_EQ(log, logs[0]);
+    }
+  }
+}
+
 /// A step with all operations of several processes.
 ProgramBuilder AllOperations(const GpuRank& gpu) {
   const auto size = static_cast<std::int64_t>(gpu.size());
