@@ -75,6 +75,15 @@ std::size_t ThreadsOfThisProcess() {
   return count;
 }
 
+/// 127.0.0.2 is this machine, too. Who listens at every address answers there.
+TEST(StoreServer, ListensAtLoopbackUnlessToldOtherwise) {
+  const Signal never;
+  const auto own = StartServer(), open = StartServer({.listen_address = "0.0.0.0"});
+  EXPECT_TRUE(ConnectOnce("127.0.0.1", own->port(), Deadline(kLong), never).ok());
+  EXPECT_FALSE(ConnectOnce("127.0.0.2", own->port(), Deadline(kLong), never).ok());
+  EXPECT_TRUE(ConnectOnce("127.0.0.2", open->port(), Deadline(kLong), never).ok());
+}
+
 TEST(Store, KeepsBytesUnderKeys) {
   const std::unique_ptr<StoreServer> server = StartServer();
   const std::unique_ptr<Store> one = ConnectTo(server->port()), other = ConnectTo(server->port());
