@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/graph/tensor.h"
 #include "frontend/state/safetensors.h"
+#include "runtime/observable_step.h"
 #include "runtime/program.h"
 #include "runtime/state_store.h"
 
@@ -87,8 +88,9 @@ struct StepReplay {
   std::vector<std::string> differences;
 };
 
-/// Runs the step on the Program's device and compares every bit. Needs neither compiler nor data. Errors: those of
-/// Device::Load (no such device here, a missing processor feature) and of the step.
-absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule);
+/// Runs the step on the Program's device and compares every bit. Needs neither compiler nor data. `observe` sees every
+/// result. Errors: those of Device::Load (no such device here, a missing processor feature) and of the step.
+/// UNIMPLEMENTED where the device does not let `observe` look.
+absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule, const runtime::ResultObserver& observe = nullptr);
 
 }  // namespace mpc

@@ -1,37 +1,25 @@
 // Repeats the step of a capsule.
-#include <cstring>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/state/step_capsule.h"
+#include "frontend/state/tensor_difference.h"
 #include "runtime/executable.h"
 
 namespace mpc {
 namespace {
 
-/// How `found` differs from `kept`; empty where every bit is equal.
-std::string Difference(const std::string& name, const Tensor& kept, const Tensor& found) {
-  const absl::Span<const std::uint8_t> before = kept.bytes();
-  const absl::Span<const std::uint8_t> now = found.bytes();
-  const std::size_t size = ElementSize(kept.dtype());
-  std::size_t different = 0;
-  std::size_t first = 0;
-  for (std::size_t i = 0; i * size < before.size(); ++i) {
-    if (std::memcmp(before.data() + i * size, now.data() + i * size, size) == 0) continue;
-    if (different++ == 0) first = i;
-  }
-  if (different == 0) return "";
-  std::string text = absl::StrCat("output \"", name, "\": ", different, " of ", before.size() / size,
-                                  " elements differ, the first is element ", first);
-  if (IsFloating(kept.dtype())) {
-    absl::StrAppend(&text, ", ", kept.ToFloats()[first], " in the capsule, ", found.ToFloats()[first], " here");
-  }
-  return text;
+absl::Status RunOneStep(runtime::Executable& step, runtime::StepInputs inputs, const runtime::ResultObserver& observe) {
+  if (!observe) return step.Run(inputs);
+  auto* const observable = dynamic_cast<runtime::ObservableStep*>(&step);
+  if (observable != nullptr) return observable->RunObserved(inputs, observe);
+  return absl::UnimplementedError(absl::StrCat("device \"", step.program().device,
+                                               "\" does not show the results of single operations; \"cpu\" does"));
 }
 
 }  // namespace
 
-absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule) {
+absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule, const runtime::ResultObserver& observe) {
   const absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(capsule.program.device);
   if (!device.ok()) return device.status();
   const absl::StatusOr<runtime::StateStore> state = MakeCapsuleState(capsule);
@@ -41,7 +29,7 @@ absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule) {
   if (!step.ok()) return step.status();
   std::vector<absl::Span<const std::uint8_t>> inputs;
   for (const auto& [name, tensor] : capsule.batch) inputs.push_back(tensor.bytes());
-  if (absl::Status status = (*step)->Run(inputs); !status.ok()) return status;
+  if (absl::Status status = RunOneStep(**step, inputs, observe); !status.ok()) return status;
   if (absl::Status status = (*step)->Wait(); !status.ok()) return status;
 
   StepReplay replay;
@@ -50,8 +38,9 @@ absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule) {
     const absl::Span<const std::uint8_t> bytes = (*step)->output(i);
     const Tensor found = Tensor::FromBytes(kept.spec(), bytes.data(), bytes.size());
     replay.record.emplace_back(name, found);
-    if (std::string difference = Difference(name, kept, found); !difference.empty()) {
-      replay.differences.push_back(std::move(difference));
+    if (const auto difference = FindDifference(kept.spec(), kept.bytes(), bytes); difference.has_value()) {
+      replay.differences.push_back(
+          absl::StrCat("output \"", name, "\": ", difference->ToString("the capsule", "the replay")));
     }
   }
   for (const runtime::StateBinding& binding : capsule.program.state) {

@@ -127,9 +127,25 @@ void CpuExecutable::RunKernel(const Call& call) {
   call.kernel->Run({call.inputs.data(), call.outputs.data(), call.workspace, communicator_.get()});
 }
 
-absl::Status CpuExecutable::RunCallOfStep(const Call& call) {
-  const auto run = [this](const Call& each) {
+void CpuExecutable::Observe(const Call& call, const ResultObserver& observe) {
+  // A kernel of several instructions may be given the operands of the first alone: the Program has all of them.
+  for (std::size_t i = call.instruction; i < call.instruction + call.instructions; ++i) {
+    const std::vector<ValueId>& outputs = program_->sequences[call.sequence].instructions[i].outputs;
+    for (std::size_t result = 0; result < outputs.size(); ++result) {
+      if (outputs[result] == kNoValue) continue;
+      observe({call.sequence,
+               i,
+               result,
+               {reinterpret_cast<std::uint8_t*>(Address(outputs[result])),
+                program_->values[outputs[result]].spec.bytes()}});
+    }
+  }
+}
+
+absl::Status CpuExecutable::RunCallOfStep(const Call& call, const ResultObserver& observe) {
+  const auto run = [&](const Call& each) {
     RunKernel(each);
+    if (observe) Observe(each, observe);
     if (communicator_ == nullptr || communicator_->status().ok()) return absl::OkStatus();
     return WithPlace(DescribeInstruction(*program_, each.instruction, each.sequence), communicator_->status());
   };
@@ -171,10 +187,12 @@ void CpuExecutable::Finish() {
   ++steps_;
 }
 
-absl::Status CpuExecutable::Run(StepInputs inputs) {
+absl::Status CpuExecutable::Run(StepInputs inputs) { return RunObserved(inputs, nullptr); }
+
+absl::Status CpuExecutable::RunObserved(StepInputs inputs, const ResultObserver& observe) {
   if (absl::Status status = Begin(inputs); !status.ok()) return status;
   for (const Call& call : calls_.sequences.front().calls) {
-    if (absl::Status status = RunCallOfStep(call); !status.ok()) return status;
+    if (absl::Status status = RunCallOfStep(call, observe); !status.ok()) return status;
   }
   Finish();
   return absl::OkStatus();

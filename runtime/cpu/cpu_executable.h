@@ -13,11 +13,12 @@
 #include "runtime/aligned_buffer.h"
 #include "runtime/cpu/generated_kernel.h"
 #include "runtime/executable.h"
+#include "runtime/observable_step.h"
 #include "runtime/step_calls.h"
 
 namespace mpc::runtime {
 
-class CpuExecutable : public Executable {
+class CpuExecutable : public Executable, public ObservableStep {
  public:
   /// `program` has passed CheckProgram; `entries` are those of Program::state, in order. Errors: those of loading code
   /// and of creating kernels. FAILED_PRECONDITION for a workspace that is too small. Also an output that overlaps what
@@ -31,6 +32,7 @@ class CpuExecutable : public Executable {
   std::uint64_t steps_started() const override { return steps_; }
   absl::StatusOr<absl::Span<const std::uint8_t>> OutputOfStep(std::uint64_t step, std::size_t index) const override;
   absl::StatusOr<std::vector<InstructionTime>> RunTimed(StepInputs inputs) override;
+  absl::Status RunObserved(StepInputs inputs, const ResultObserver& observe) override;
   MemoryUse memory() const override;
   const Program& program() const override { return *program_; }
 
@@ -56,8 +58,10 @@ class CpuExecutable : public Executable {
   absl::Status AddCalls();
   void RefreshStaleState();
   void RunKernel(const Call& call);
-  /// Runs a call of the step, with the sequences that it calls. Errors: those of the communicator.
-  absl::Status RunCallOfStep(const Call& call);
+  /// Runs a call of the step, with the sequences that it calls. `observe` may be null. Errors: those of the
+  /// communicator.
+  absl::Status RunCallOfStep(const Call& call, const ResultObserver& observe = nullptr);
+  void Observe(const Call& call, const ResultObserver& observe);
   /// Begin and Finish do what comes before and after the instructions of a step.
   absl::Status Begin(StepInputs inputs);
   void Finish();

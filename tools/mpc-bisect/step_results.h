@@ -1,0 +1,53 @@
+// The results of a capsule's step, operation by operation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "frontend/graph/tensor.h"
+#include "frontend/state/step_capsule.h"
+
+namespace mpc::tools {
+
+/// A capsule, and how it is called and replayed.
+struct CapsuleFile {
+  std::string path;
+  StepCapsule capsule;
+  int threads = 0;  ///< 0: as many as the capsule says that it was made with
+};
+
+/// A result of an instruction. One of a sequence that runs several times is there as often.
+struct StepResult {
+  std::size_t sequence = 0;  ///< index into Program::sequences
+  std::size_t instruction = 0;
+  std::size_t result = 0;  ///< index into Instruction::outputs
+  std::uint64_t hash = 0;  ///< HashBytes of its bits
+};
+
+struct StepResults {
+  std::vector<StepResult> results;  ///< in the order in which the step computes them
+  StepReplay replay;
+};
+
+/// Replays the step with the threads of `file`. Errors: those of ReplayStep, with the path.
+absl::StatusOr<StepResults> ComputeResults(const CapsuleFile& file);
+
+/// The value of result `position` of ComputeResults, by another replay.
+absl::StatusOr<Tensor> ComputeResult(const CapsuleFile& file, std::size_t position);
+
+/// What the instruction computes: its kernel, or the operations of a fused one.
+std::string OperationOf(const runtime::Instruction& instruction);
+
+/// Operation, Cell, phase, type and place of a result. Results of two Programs are compared where these are equal.
+std::string IdentityOf(const runtime::Program& program, const StepResult& result);
+
+/// "train_step, instruction 7 (conv2d in lenet5/conv1), forward pass".
+std::string DescribeOperation(const runtime::Program& program, const StepResult& result);
+
+/// "result 0, tensor<8x6x28x28xf16>"; behind that, where it lies in state, the entry's name.
+std::string DescribeResult(const runtime::Program& program, const StepResult& result);
+
+}  // namespace mpc::tools
