@@ -60,13 +60,13 @@ static absl::StatusOr<func::FuncOp> find(const Module &module, const std::string
 static RangeVerdict verdictOf(ranges::Verdict verdict) {
   switch (verdict) {
   case ranges::Verdict::Cannot:
-    return RangeVerdict::kCannot;
+    return RangeVerdict::Cannot;
   case ranges::Verdict::May:
-    return RangeVerdict::kMay;
+    return RangeVerdict::May;
   case ranges::Verdict::Will:
-    return RangeVerdict::kWill;
+    return RangeVerdict::Will;
   }
-  return RangeVerdict::kMay;
+  return RangeVerdict::May;
 }
 
 static std::string describe(Operation *op) {
@@ -96,7 +96,7 @@ static RangeRow rowOf(const ranges::RangeAnalysis &analysis, const ranges::LowTe
   row.expected = tensor.exact.typicalPeak;
   row.overflow = verdictOf(tensor.overflow);
   row.underflow = verdictOf(tensor.underflow);
-  if (row.overflow != RangeVerdict::kWill)
+  if (row.overflow != RangeVerdict::Will)
     return row;
   for (Operation *link : analysis.chainOf(tensor.value, kChainLength)) {
     const ranges::Range &range = link == op ? tensor.exact : analysis.rangeOf(link->getResult(0));

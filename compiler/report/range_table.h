@@ -38,7 +38,7 @@ struct RangeAssumptions {
 };
 
 /// Whether something happens in the step.
-enum class RangeVerdict { kCannot, kMay, kWill };
+enum class RangeVerdict { Cannot, May, Will };
 
 /// A tensor of a 16-bit type that an operation writes.
 struct RangeRow {
@@ -54,9 +54,9 @@ struct RangeRow {
   double peak = 0;         ///< at least one element has this size
   /// The largest size that is to be expected; NaN where nothing is.
   double expected = std::numeric_limits<double>::quiet_NaN();
-  RangeVerdict overflow = RangeVerdict::kMay;
-  RangeVerdict underflow = RangeVerdict::kMay; ///< Cannot: no element that is not zero becomes zero. Will: all do.
-  std::vector<std::string> chain;              ///< where it will overflow: the way there, a line an operation
+  RangeVerdict overflow = RangeVerdict::May;
+  RangeVerdict underflow = RangeVerdict::May; ///< Cannot: no element that is not zero becomes zero. Will: all do.
+  std::vector<std::string> chain;             ///< where it will overflow: the way there, a line an operation
 };
 
 struct RangeTable {

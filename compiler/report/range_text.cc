@@ -11,11 +11,11 @@ namespace mpc::compiler {
 
 static const char *wordOf(RangeVerdict verdict) {
   switch (verdict) {
-  case RangeVerdict::kCannot:
+  case RangeVerdict::Cannot:
     return "cannot";
-  case RangeVerdict::kMay:
+  case RangeVerdict::May:
     return "may";
-  case RangeVerdict::kWill:
+  case RangeVerdict::Will:
     return "will";
   }
   return "may";
@@ -85,7 +85,7 @@ std::string PrintRanges(const RangeTable &table, const RangeAssumptions &assumpt
 std::vector<std::string> OverflowWarnings(const RangeTable &table) {
   std::vector<std::string> warnings;
   for (const RangeRow &row : table.rows) {
-    if (row.overflow != RangeVerdict::kWill)
+    if (row.overflow != RangeVerdict::Will)
       continue;
     std::string text = absl::StrFormat("%s%s%s will overflow %s: one element is at least %.4g in size", row.op,
                                        row.path.empty() ? "" : " in ", row.path, row.type, row.peak);

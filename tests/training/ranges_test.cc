@@ -74,12 +74,12 @@ void ExpectWithinRanges(const std::vector<RangeRow>& rows, const std::vector<Val
     }
     SCOPED_TRACE(value.Describe());
     if (value.not_finite() > 0) {
-      EXPECT_NE(row.overflow, RangeVerdict::kCannot);
+      EXPECT_NE(row.overflow, RangeVerdict::Cannot);
       return;
     }
-    EXPECT_NE(row.overflow, RangeVerdict::kWill);
+    EXPECT_NE(row.overflow, RangeVerdict::Will);
     EXPECT_LE(value.largest, std::max(std::abs(row.low), std::abs(row.high)) * (1 + 0x1p-8) + 0x1p-24);
-    if (row.underflow == RangeVerdict::kWill) {
+    if (row.underflow == RangeVerdict::Will) {
       EXPECT_EQ(value.zeros, value.count());
     }
   }

@@ -1,6 +1,7 @@
 #include "tools/mpc-opt/model_page.h"
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -36,14 +37,14 @@ absl::StatusOr<std::string> ModelPage(const ModelRequest& request) {
   for (const char* level : kLevels) {
     if (level == wanted) {
       number = results.size();
-      results.push_back(std::move(opened));
-    } else {
-      ModelRequest other = request;
-      // O0 has no low type: one that was given is that of the other levels.
-      if (std::string_view(level) == "O0") other.amp.dtype = {};
-      results.push_back(CompileAt(*network, other, level));
+      continue;
     }
+    ModelRequest other = request;
+    // O0 has no low type: one that was given is that of the other levels.
+    if (std::string_view(level) == "O0") other.amp.dtype = {};
+    results.push_back(CompileAt(*network, other, level));
   }
+  results.insert(results.begin() + static_cast<std::ptrdiff_t>(number), std::move(opened));
   std::vector<compiler::PageLevel> levels;
   for (const auto& result : results) {
     levels.push_back(
