@@ -98,7 +98,7 @@ ProcessGroup::ProcessGroup(const JoinOptions& options, RankInfo self)
     : options_(options), self_(std::move(self)), rank_(self_.rank) {}
 
 ProcessGroup::~ProcessGroup() {
-  if (left_ || server_ == nullptr || failure().ok()) return;
+  if (left_ || server_ == nullptr || (failure().ok() && !has_reported_)) return;
   heartbeats_.reset();
   store_.reset();
   server_->WaitUntilUnused(std::min(options_.leave_limit, kLinger));
@@ -361,6 +361,7 @@ absl::Status ProcessGroup::failure() const {
 }
 
 absl::Status ProcessGroup::ReportFailure(const std::string& why) {
+  has_reported_ = true;
   const absl::Status status = store_->Claim(kLossKey, Encode(LossOfSelf(absl::StrCat("has failed: ", why)))).status();
   // The heartbeats have heard of a loss, perhaps of this one.
   if (status.ok() || absl::IsCancelled(status)) return absl::OkStatus();

@@ -122,6 +122,7 @@ class ProcessGroup {
   std::vector<RankInfo> ranks_;
   std::map<std::string, std::int64_t> rounds_;  ///< how often each key was exchanged
   bool left_ = false;
+  bool has_reported_ = false;  ///< a failure, for which rank 0 lets others read before it ends
 };
 
 }  // namespace mpc::runtime

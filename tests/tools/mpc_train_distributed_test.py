@@ -40,7 +40,8 @@ def names_hosts():
 
 def version_4():
     """Whether mpirun is of Open MPI 4. Version 5 has another option for what stands for ssh."""
-    return "(Open MPI) 4." in subprocess.run([MPIRUN, "--version"], capture_output=True, text=True).stdout
+    said = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True).stdout
+    return "(Open MPI) 4." in said or "(OpenRTE) 4." in said  # mpirun, and mpiexec
 
 
 def start(rank, size, port, *arguments):
