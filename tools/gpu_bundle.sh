@@ -13,7 +13,8 @@ bundle="$folder/mpc-gpu"
 arch="${ARCH:-sm_90}"
 most_bytes=$((40 << 20))
 
-for needed in bin/mpc-train bin/mpc-run bin/gpu_probe lib/libmpc_cuda.so tests/gpu/gpu_kernel_test tests/gpu/gpu_nccl_test; do
+for needed in bin/mpc-{train,run} bin/gpu_probe lib/libmpc_cuda.so \
+  tests/gpu/gpu_{kernel,nccl,networks,steady_state}_test; do
   if [[ ! -e "$build/$needed" ]]; then
     echo "gpu_bundle: $build/$needed is missing: build with CUDA first" >&2
     exit 1
@@ -52,21 +53,30 @@ emit_and_expect lenet5-O2-f16 lenet5 --batch-size=32 --amp-level=O2 --dtype=f16
 emit_and_expect lenet5-O2-bf16 lenet5 --batch-size=32 --amp-level=O2 --dtype=bf16
 emit_and_expect bnnet-O0-f32 bnnet --batch-size=32 --amp-level=O0
 emit_and_expect bnnet-O2-f16 bnnet --batch-size=32 --amp-level=O2 --dtype=f16
-# With generated kernels, which a GPU is given on demand: layer norms and gelu; batch norms and residual additions.
-emit_and_expect gpt2-tiny-O0-f32 gpt2-tiny --fusion --data=synthetic --batch-size=4 --amp-level=O0
-emit_and_expect gpt2-tiny-O2-bf16 gpt2-tiny --fusion --data=synthetic --batch-size=4 --amp-level=O2 --dtype=bf16
-emit_and_expect resnet18-cifar-O0-f32 resnet18-cifar --fusion --data=synthetic --batch-size=16 --amp-level=O0
-emit_and_expect resnet18-cifar-O2-f16 resnet18-cifar --fusion --data=synthetic --batch-size=16 --amp-level=O2 \
+emit_and_expect gpt2-tiny-O0-f32 gpt2-tiny --data=synthetic --batch-size=4 --amp-level=O0
+emit_and_expect gpt2-tiny-O2-bf16 gpt2-tiny --data=synthetic --batch-size=4 --amp-level=O2 --dtype=bf16
+emit_and_expect resnet18-cifar-O0-f32 resnet18-cifar --data=synthetic --batch-size=16 --amp-level=O0
+emit_and_expect resnet18-cifar-O2-f16 resnet18-cifar --data=synthetic --batch-size=16 --amp-level=O2 \
   --dtype=f16
 python3 tools/gpu/thin_state.py "$bundle"/expected/*.safetensors
 emit lenet5-O2-f16-b1024 lenet5 --batch-size=1024 --amp-level=O2 --dtype=f16
-emit resnet50-O2-f16-b256 resnet50 --data=synthetic --batch-size=256 --amp-level=O2 --dtype=f16
-emit gpt2-O2-bf16-b32 gpt2 --data=synthetic --batch-size=32 --amp-level=O2 --dtype=bf16 --optimizer=adamw --lr=0.0003 \
-  --weight-decay=0.1
+resnet50=(resnet50 --data=synthetic --batch-size=256 --amp-level=O2 --dtype=f16)
+emit resnet50-O2-f16-b256 "${resnet50[@]}"
+gpt2=(gpt2 --data=synthetic --batch-size=32 --amp-level=O2 --dtype=bf16 --optimizer=adamw --lr=0.0003 --weight-decay=0.1)
+emit gpt2-O2-bf16-b32 "${gpt2[@]}"
+# Beside them: without generated kernels; with statistics in convolutions.
+emit resnet50-O2-f16-b256-unfused "${resnet50[@]}" --fusion=false
+emit resnet50-O2-f16-b256-statistics "${resnet50[@]}" --allow-conv-statistics
+emit gpt2-O2-bf16-b32-unfused "${gpt2[@]}" --fusion=false
+emit bert-O2-bf16-b256 bert --data=synthetic --batch-size=256 --amp-level=O2 --dtype=bf16
 
 # Binaries with the shared libraries that such a machine lacks. cuBLAS and cuDNN are there, the C library is its own,
 # and the compiler's run-time libraries lie apart: gpu_check.sh takes them only where they are needed.
 cp "$build/bin/mpc-run" "$build/bin/gpu_probe" "$build"/tests/gpu/gpu_{kernel,nccl}_test "$bundle/bin/"
+for program in bin/mpc-train tests/gpu/gpu_{networks,steady_state}_test; do
+  BUILD="$build" tools/gpu/link_compiler.sh "$program" "$bundle/bin/$(basename "$program")"
+done
+cp -r data "$bundle/"
 cp "$build/lib/libmpc_cuda.so" "$bundle/lib/"
 strip --strip-unneeded "$bundle"/bin/* "$bundle/lib/libmpc_cuda.so"
 ldd "$bundle"/bin/* "$bundle/lib/libmpc_cuda.so" | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
@@ -87,6 +97,7 @@ cp tools/peers/*.py "$bundle/peers/"
 tar cf - --exclude=__pycache__ kernels runtime tests/gpu tests/kernels tests/op_cases tools/gpu |
   tar xf - -C "$bundle/sources"
 mv "$bundle/tools/rebuild.sh" "$bundle/sources/rebuild.sh"
+rm "$bundle/tools/link_compiler.sh"
 mkdir -p "$bundle/sources/include"
 cp -rL /usr/include/absl /usr/include/nlohmann /usr/include/gtest /usr/include/zlib.h "$bundle/sources/include/"
 find -L /usr/include -name zconf.h -exec cp {} "$bundle/sources/include/" \;
@@ -98,10 +109,11 @@ find "$build" -name device_properties.cc -path '*library*' -exec cp {} "$bundle/
   echo "mpc $(git describe --always --dirty), packed $(date --iso-8601=seconds), programs for $arch"
 } > "$bundle/VERSION"
 
-tar cJf "$folder/mpc-gpu.tar.xz" -C "$folder" mpc-gpu
+# The binaries have the same kernels: a dictionary as large as two of them stores these once.
+tar cf - -C "$folder" mpc-gpu | xz -6 --lzma2=preset=6,dict=256MiB > "$folder/mpc-gpu.tar.xz"
 bytes="$(stat -c %s "$folder/mpc-gpu.tar.xz")"
 echo "gpu_bundle: $folder/mpc-gpu.tar.xz has $((bytes >> 20)) MiB"
-echo "there: tar xf mpc-gpu.tar.xz && mpc-gpu/gpu_check.sh first load truth graph"
+echo "there: tar xf mpc-gpu.tar.xz && mpc-gpu/gpu_check.sh first truth speed"
 if ((bytes > most_bytes)); then
   echo "gpu_bundle: the archive may have $((most_bytes >> 20)) MiB" >&2
   exit 1

@@ -2,33 +2,35 @@
 # Runs stages of checks and measurements on a machine with a GPU, inside the folder that tools/gpu_bundle.sh packed:
 #   ./gpu_check.sh STAGE...     one or several of, best in this order:
 #     first     what is there; LeNet-5 without a graph, each kernel waited for
-#     load      loads alone: how long LeNet-5, ResNet-50 and GPT-2 take to load, in a new process each
-#     truth     every kernel against its reference; NCCL with one rank; whole networks against the CPU
-#     graph     equal bits with a graph, twice, with 8 steps a launch; overflows; memory; first speeds
-#     sanitize  memcheck and racecheck of the own kernels
-#     explain   where the time goes: per instruction, and hardware counters of the worst kernels
+#     truth     every kernel against its reference; NCCL with one rank; networks against the CPU, and trained whole; equal
+#               bits with a graph, twice, with 8 steps a launch; overflows; loads alone
+#     speed     memory and waits of many steps; first speeds
 #     compare   how fast beside PyTorch, alternating in one run
+#     explain   where the time goes, per instruction
 #     tune      how fast with kernels that are chosen by timing them
+#     sanitize  memcheck and racecheck of the own kernels
+#     counters  hardware counters of the kernels that take most
+# What only asks whether something is right runs beside others, on the same GPU; what is timed runs alone.
 # Each stage has its own limit (seconds_of, below; STAGE_SECONDS replaces it), and ends within it. Each part has one too,
 # cut to what is left of the stage. The next part goes on when one fails; what has no time left to begin is recorded as
 # left out. Everything lies in the folder RESULTS (default: ./results), a short table comes last. Where OUT names a
 # folder, it has after each part what was found so far: STAGE.txt (the table of each stage), results.jsonl and
-# STAGE.tar.gz (logs and measurements; at the end of each stage). So a stage that dies takes nothing with it.
+# results.tar.gz (logs and measurements; at the end of each stage). So a stage that dies takes nothing with it.
 # Exit status: 0 if every part of every stage passed, 1 if not, 2 for bad usage.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-# Seconds of a stage. All of them are 44 minutes; none is above 8, so that a call of 10 minutes holds it.
+# Seconds of a stage. All of them are 19 minutes.
 seconds_of() {
   case "$1" in
-    first) echo 180 ;;
-    load) echo 240 ;;
-    truth) echo 420 ;;
-    graph) echo 300 ;;
-    sanitize) echo 360 ;;
-    explain) echo 300 ;;
-    compare) echo 480 ;;
-    tune) echo 360 ;;
+    first) echo 60 ;;
+    truth) echo 180 ;;
+    speed) echo 110 ;;
+    compare) echo 200 ;;
+    explain) echo 60 ;;
+    tune) echo 140 ;;
+    sanitize) echo 120 ;;
+    counters) echo 210 ;;
     *) return 1 ;;
   esac
 }
@@ -37,7 +39,7 @@ stages=("$@")
 if (($# == 0)); then stages=(""); fi
 for stage in "${stages[@]}"; do
   if ! seconds_of "$stage" > /dev/null; then
-    echo "usage: $0 first|load|truth|graph|sanitize|explain|compare|tune ...; got '$stage'" >&2
+    echo "usage: $0 first|truth|speed|compare|explain|tune|sanitize|counters ...; got '$stage'" >&2
     exit 2
   fi
 done
@@ -67,14 +69,18 @@ record() {
   "$PYTHON" tools/record_part.py --results="$results/results.jsonl" --stage="$stage" "$@"
 }
 
-# What is known of the stage goes where it outlives this process and its machine.
+# What is known of the stage goes where it outlives this process and its machine. Parts that run beside each other take
+# turns.
 keep_so_far() {
-  local status=0
+  local status=0 lock
+  exec {lock}> "$results/lock"
+  flock "$lock"
   "$PYTHON" tools/results_table.py "$results/results.jsonl" --stage="$stage" > "$results/$stage.txt" || status=$?
   if [[ -n "$keep" ]]; then
     mkdir -p "$keep"
     cp "$results/$stage.txt" "$results/results.jsonl" "$keep/"
   fi
+  exec {lock}>&-
   return "$status"
 }
 
@@ -140,51 +146,87 @@ first() {
   part versions 40 "${of_pytorch[@]}" tools/versions.sh
   part properties 30 bin/gpu_probe
   # A kernel that fails is named: without a graph, and waited for before the next one begins.
-  CUDA_LAUNCH_BLOCKING=1 run blocking 60 lenet5-O2-f16 --steps=8 --graph=off
-  run stream 40 lenet5-O2-f16 --steps=8 --graph=off
+  CUDA_LAUNCH_BLOCKING=1 run blocking 30 lenet5-O2-f16 --steps=8 --graph=off
+  run stream 20 lenet5-O2-f16 --steps=8 --graph=off
 }
 
 # loads NAME SECONDS PROGRAM: no step is run, so that what is found of the libraries' plans is kept whatever a step does.
 loads() {
-  local name="$1" limit="$2" program="$3"
+  local name="load-$1" limit="$2" program="$3"
   local MEASURED="$results/$stage-$name.json"
   part "$name" "$limit" bin/mpc-run "programs/$program-cuda.mpcx" --json="$MEASURED" --load-only
 }
 
-load() {
+all_loads() {
   loads lenet5 30 lenet5-O2-f16
   loads resnet50 80 resnet50-O2-f16-b256
   loads gpt2 80 gpt2-O2-bf16-b32
   loads gpt2-again 80 gpt2-O2-bf16-b32
 }
 
-truth() {
+parities() {
   local network
-  tool operations 150 kernel_tests
-  part nccl 30 bin/gpu_nccl_test
   for network in lenet5-O0-f32 lenet5-O2-f16 lenet5-O2-bf16 bnnet-O0-f32 bnnet-O2-f16 gpt2-tiny-O0-f32 \
     gpt2-tiny-O2-bf16 resnet18-cifar-O0-f32 resnet18-cifar-O2-f16; do
     tool "parity-$network" 30 compare_devices "$network"
   done
 }
 
-graph() {
+equalities() {
   tool graph-off 30 equal_runs --change=--graph=off lenet5-O2-f16
   tool twice 30 equal_runs --change=--graph=on lenet5-O2-f16
   tool eight-a-launch 30 equal_runs --change=--steps-per-launch=8 lenet5-O2-f16
   tool overflow 40 overflow_skips lenet5-O2-f16
-  run speed-lenet5 20 lenet5-O2-f16 --warmup=200 --steps=2200
-  run speed-lenet5-k8 20 lenet5-O2-f16 --warmup=200 --steps=2200 --steps-per-launch=8
-  run speed-resnet50 60 resnet50-O2-f16-b256 --warmup=10 --steps=40
-  run speed-gpt2 60 gpt2-O2-bf16-b32 --warmup=5 --steps=20
-  tool memory 60 memory_growth lenet5-O2-f16
+}
+
+# From the digits to the accuracy on those that were not trained on, with the compiler on this machine.
+trainings() {
+  local level
+  for level in O0 O2; do
+    SHOW=3 part "train-lenet5-$level" 60 bin/mpc-train lenet5 --device=cuda --amp-level="$level" --data=digits \
+      --data-dir=data --steps-per-launch=8 --choice-cache=
+  done
+}
+
+# What PyTorch compiles stays in its cache: stage compare then times steps.
+compiled_peers() {
+  peer resnet50-compile 140 resnet50 --batch-size=256 --amp=f16 --mode=compile --warmup=1 --steps=3 &
+  peer gpt2-compile 140 gpt2 --batch-size=32 --amp=bf16 --mode=compile --warmup=1 --steps=3 &
+  wait
+}
+
+truth() {
+  tool operations 150 kernel_tests &
+  OMP_NUM_THREADS=2 tool networks 150 kernel_tests --name=networks --program=gpu_networks_test --processes=4 &
+  tool nccl 30 kernel_tests --name=nccl --program=gpu_nccl_test --processes=1 &
+  parities &
+  equalities &
+  trainings &
+  all_loads &
+  compiled_peers &
+  wait
+}
+
+speed() {
+  local network
+  tool steady-state 40 kernel_tests --name=steady-state --program=gpu_steady_state_test --processes=1
+  tool memory 30 memory_growth lenet5-O2-f16
+  run lenet5 20 lenet5-O2-f16 --warmup=200 --steps=2200
+  run lenet5-k8 20 lenet5-O2-f16 --warmup=200 --steps=2200 --steps-per-launch=8
+  for network in resnet50-O2-f16-b256 resnet50-O2-f16-b256-unfused resnet50-O2-f16-b256-statistics; do
+    run "$network" 30 "$network" --warmup=5 --steps=20
+  done
+  for network in gpt2-O2-bf16-b32 gpt2-O2-bf16-b32-unfused bert-O2-bf16-b256; do
+    run "$network" 40 "$network" --warmup=3 --steps=10
+  done
 }
 
 # One claim runs each own kernel of each case; repeating the others under a sanitizer would only take time.
 sanitize() {
   local own="Ops/GpuKernel.MatchesReferenceWithinDerivedBounds/*_own"
-  tool memcheck 170 kernel_tests --name=memcheck --sanitizer=memcheck --filter="$own"
-  tool racecheck 170 kernel_tests --name=racecheck --sanitizer=racecheck --filter="$own"
+  tool memcheck 115 kernel_tests --name=memcheck --sanitizer=memcheck --filter="$own" &
+  tool racecheck 115 kernel_tests --name=racecheck --sanitizer=racecheck --filter="$own" &
+  wait
 }
 
 # Peers and mpc alternate, so that both see the same clocks.
@@ -195,14 +237,25 @@ lenet5_round() {
   peer "lenet5-captured-$1" 40 lenet5 --batch-size=32 --amp=f16 --mode=captured --warmup=200 --steps=1000
 }
 
+resnet50_run() {
+  run "resnet50-$1" 60 resnet50-O2-f16-b256 --warmup=10 --steps=40
+}
+gpt2_run() {
+  run "gpt2-$1" 60 gpt2-O2-bf16-b32 --warmup=5 --steps=20
+}
+
 compare() {
+  resnet50_run 1
+  peer resnet50-compile 90 resnet50 --batch-size=256 --amp=f16 --mode=compile --warmup=10 --steps=30
+  resnet50_run 2
+  gpt2_run 1
+  peer gpt2-compile 90 gpt2 --batch-size=32 --amp=bf16 --mode=compile --warmup=5 --steps=15
+  gpt2_run 2
   lenet5_round 1
-  run resnet50 60 resnet50-O2-f16-b256 --warmup=10 --steps=40
   peer resnet50-eager 60 resnet50 --batch-size=256 --amp=f16 --warmup=10 --steps=30
-  run gpt2 60 gpt2-O2-bf16-b32 --warmup=5 --steps=20
+  resnet50_run 3
   peer gpt2-eager 60 gpt2 --batch-size=32 --amp=bf16 --warmup=5 --steps=15
-  peer resnet50-compile 120 resnet50 --batch-size=256 --amp=f16 --mode=compile --warmup=10 --steps=30
-  peer gpt2-compile 120 gpt2 --batch-size=32 --amp=bf16 --mode=compile --warmup=5 --steps=15
+  gpt2_run 3
   lenet5_round 2
   lenet5_round 3
 }
@@ -210,11 +263,14 @@ compare() {
 explain() {
   local network
   for network in resnet50-O2-f16-b256 gpt2-O2-bf16-b32 lenet5-O2-f16; do
-    SHOW=17 tool "nodes-$network" 60 step_times "$network"
+    SHOW=17 tool "nodes-$network" 30 step_times "$network"
   done
   run lenet5-b1024 30 lenet5-O2-f16-b1024 --warmup=100 --steps=1100
-  SHOW=13 tool counters-gpt2 150 worst_kernels gpt2-O2-bf16-b32
-  SHOW=13 tool counters-resnet50 150 worst_kernels resnet50-O2-f16-b256
+}
+
+counters() {
+  SHOW=13 tool counters-gpt2 100 worst_kernels gpt2-O2-bf16-b32
+  SHOW=13 tool counters-resnet50 100 worst_kernels resnet50-O2-f16-b256
 }
 
 # tuned NAME SECONDS PROGRAM FLAGS...: with choices that are timed here and kept, so that a run that is cut short loses
@@ -242,7 +298,7 @@ for stage in "${stages[@]}"; do
   keep_so_far || failed=1
   cat "$results/$stage.txt"
   if [[ -n "$keep" ]]; then
-    timeout 10 tar czf "$keep/$stage.tar.gz" -C "$results" --exclude='*.safetensors' --exclude='*.tar.gz' .
+    timeout 10 tar czf "$keep/results.tar.gz" -C "$results" --exclude='*.safetensors' --exclude='*.tar.gz' .
   fi
 done
 exit "$failed"

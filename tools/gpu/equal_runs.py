@@ -19,8 +19,9 @@ def main():
     flags = [f"--steps={arguments.steps}", "--data=synthetic", "--seed=1"]
     program = f"{arguments.network}-cuda"
     try:
-        first, first_state = runs.run(program, arguments.folder, "equal-first", *flags)
-        second, second_state = runs.run(program, arguments.folder, "equal-second", *flags, arguments.change)
+        name = "equal" + arguments.change.replace("=", "-")
+        first, first_state = runs.run(program, arguments.folder, f"{name}-first", *flags)
+        second, second_state = runs.run(program, arguments.folder, f"{name}-second", *flags, arguments.change)
     except runs.RunFailed as error:
         sys.exit(str(error))
 
