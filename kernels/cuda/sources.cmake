@@ -23,6 +23,7 @@ set(MPC_CUDA_KERNEL_SOURCES
   losses.cu
   matmul.cu
   optimizers.cu
+  padded_copy.cu
   pooling.cu
   random.cu
   recurrent.cu

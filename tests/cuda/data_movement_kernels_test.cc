@@ -2,10 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <vector>
 
+#include "kernels/cuda/padded_copy.h"
+#include "kernels/float16.h"
 #include "tests/cuda/bits_of_the_cpu.h"
+#include "tests/cuda_emulation/emulator.h"
 
 namespace mpc::test {
 namespace {
@@ -119,6 +123,49 @@ TEST(CudaDataMovement, TensorsWithoutElementsDoNothing) {
                     {{"low", std::vector<std::int64_t>{0, 2, 0}}, {"high", std::vector<std::int64_t>{0, 0, 0}}}},
                    {{}})[0],
             Bytes(60));
+}
+
+/// A matrix of random bits, or of zeros, whose rows lie `stride` apart.
+std::vector<std::uint16_t> Elements(Random& random, const cuda::StridedMatrix& matrix, bool zeros) {
+  std::vector<std::uint16_t> elements(static_cast<std::size_t>(matrix.rows * matrix.stride));
+  for (std::uint16_t& element : elements) element = zeros ? 0 : static_cast<std::uint16_t>(Pick(random, 0, 65535));
+  return elements;
+}
+
+TEST(CudaPaddedCopy, CopiesTheCornerClearsTheRestAndLeavesWhatLiesBetweenRows) {
+  Random random(11);
+  constexpr std::int64_t kExtents[] = {1, 3, 8, 40, 257, 5000};
+  for (int round = 0; round < 40; ++round) {
+    const auto matrix = [&] {
+      const std::int64_t width = OneOf(random, kExtents);
+      return cuda::StridedMatrix{Pick(random, 1, 9), width, width + Pick(random, 0, 9)};
+    };
+    const cuda::StridedMatrix from_matrix = matrix(), to_matrix = matrix();
+    const std::vector<std::uint16_t> from = Elements(random, from_matrix, /*zeros=*/false);
+    std::vector<std::uint16_t> to = Elements(random, to_matrix, /*zeros=*/false), expected = to;
+    for (std::int64_t row = 0; row < to_matrix.rows; ++row) {
+      for (std::int64_t column = 0; column < to_matrix.width; ++column) {
+        const bool inside = row < from_matrix.rows && column < from_matrix.width;
+        expected[static_cast<std::size_t>(row * to_matrix.stride + column)] =
+            inside ? from[static_cast<std::size_t>(row * from_matrix.stride + column)] : 0;
+      }
+    }
+    emulation::Queue queue;
+    ASSERT_TRUE(cuda::EnqueuePaddedCopy(from.data(), from_matrix, to.data(), to_matrix, queue).ok());
+    EXPECT_EQ(to, expected);
+  }
+}
+
+TEST(CudaPaddedCopy, AddsABiasInF32AndRoundsOnce) {
+  // 1 + 2^-12 rounds to 1 in f16; with another 2^-12 the sum is halfway, with 2^-11 behind it.
+  const float sums[] = {1 + 0x1p-12f, 2, 99, 1 + 0x1p-12f, -2, 99};
+  const Half bias[] = {Half(0x1p-11f), Half(0.5f)};
+  Half to[4];
+  emulation::Queue queue;
+  ASSERT_TRUE(
+      cuda::EnqueueRoundedSum(sums, 3, {bias, DType::kF16}, {to, DType::kF16}, /*rows=*/2, /*width=*/2, queue).ok());
+  const float expected[] = {1 + 0x1p-10f, 2.5f, 1 + 0x1p-10f, -1.5f};
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(static_cast<float>(to[i]), expected[i]) << i;
 }
 
 }  // namespace

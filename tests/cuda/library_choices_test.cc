@@ -8,6 +8,7 @@ namespace mpc::cuda {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -225,6 +226,54 @@ TEST(CublasLt, KeepsItsWorkspaceWithinTheCap) {
   const Created kernel = CreateKernel(Matmul(DType::kF16, DType::kF16, DType::kF16), context);
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   EXPECT_LE((*kernel)->workspace_bytes(), context.workspace_cap);
+}
+
+TEST(CublasLt, CopiesRowsThatAreNotAlignedWithinTheCap) {
+  const auto product = [](DType dtype, std::int64_t m, std::int64_t k, std::int64_t n, bool transpose_a) {
+    const Shape a = transpose_a ? Shape{k, m} : Shape{m, k};
+    return KernelSpec{"matmul", {{dtype, a}, {dtype, {k, n}}}, {{dtype, {m, n}}}, {}, {{"transpose_a", transpose_a}}};
+  };
+  const auto workspace = [&](const KernelSpec& spec) {
+    const Created kernel = CreateKernel(spec, {});
+    EXPECT_TRUE(kernel.ok()) << kernel.status();
+    EXPECT_EQ((*kernel)->choice(), "");
+    return kernel.ok() ? (*kernel)->workspace_bytes() : 0;
+  };
+  constexpr std::size_t kWithoutCopies = (std::size_t{32} << 20) + 256;
+  const std::size_t cap = KernelContext().workspace_cap;
+  for (DType dtype : {DType::kF16, DType::kBF16}) {
+    constexpr std::size_t kWeight = std::size_t{50264} * 768 * 2;
+    for (const auto& [spec, copied_whole] : {std::pair(product(dtype, 32768, 50257, 768, false), kWeight),
+                                             std::pair(product(dtype, 50257, 32768, 768, true), std::size_t{0})}) {
+      EXPECT_GT(workspace(spec), kWithoutCopies + cap / 2 + copied_whole);
+      EXPECT_LE(workspace(spec), kWithoutCopies + cap + copied_whole);
+    }
+    // Rows are aligned, or b would be too large, or the copies would cost more than they gain.
+    EXPECT_LE(workspace(product(dtype, 32768, 50264, 768, false)), kWithoutCopies);
+    EXPECT_LE(workspace(product(dtype, 32768, 50257, 8192, false)), kWithoutCopies);
+    EXPECT_LE(workspace(product(dtype, 32768, 50257, 256, false)), kWithoutCopies);
+  }
+  EXPECT_LE(workspace(product(DType::kF32, 32768, 50257, 768, false)), kWithoutCopies);
+}
+
+TEST(CublasLt, RefusesAChoiceOfOtherBlocks) {
+  KernelSpec spec = Matmul(DType::kF16, DType::kF16, DType::kF16);
+  const absl::Status status = StatusWithChoice(spec, "blocks:64:algo:" + std::string(128, '0'));
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is not divided into blocks"));
+}
+
+TEST(CublasLt, LeavesABiasOfRowsThatAreNotAlignedToTheOwnKernel) {
+  const auto choices = [](DType dtype) {
+    std::vector<std::string> found;
+    for (const auto& [m, n] : {std::pair(1, 8), std::pair(4, 9), std::pair(4, 8)}) {
+      found.push_back(
+          ChoiceOf({"matmul", {{dtype, {m, 33}}, {dtype, {33, n}}, {dtype, {n}}}, {{dtype, {m, n}}}, {}, {}}));
+    }
+    return found;
+  };
+  EXPECT_THAT(choices(DType::kF16), ElementsAre("own", "own", ""));
+  EXPECT_THAT(choices(DType::kF32), ElementsAre("", "", ""));
 }
 
 TEST(CublasLt, LeavesMixedOperandsAndEmptyProductsToTheOwnKernel) {

@@ -1,6 +1,9 @@
 // The CUDA kernels on the GPU of this machine, one at a time, between guards.
 #pragma once
 
+#include <cstddef>
+#include <memory>
+
 #include "absl/status/status.h"
 #include "tests/kernels/kernel_device.h"
 
@@ -11,5 +14,8 @@ const absl::Status& GpuStatus();
 
 /// `use_libraries` false: the project's own kernels alone. GpuStatus() is OK.
 const KernelDevice& GpuKernels(bool use_libraries);
+
+/// With the libraries, and at most `workspace_cap` bytes of workspace for a kernel.
+std::unique_ptr<KernelDevice> GpuKernelsWithin(std::size_t workspace_cap);
 
 }  // namespace mpc::test

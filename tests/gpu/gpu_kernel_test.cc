@@ -2,6 +2,10 @@
 // project's own kernels alone. Skipped where there is none.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -9,6 +13,7 @@
 #include "kernels/cuda/kernel.h"
 #include "tests/gpu/gpu_kernel_device.h"
 #include "tests/kernels/kernel_checks.h"
+#include "tests/op_cases/families.h"
 
 namespace mpc::test {
 namespace {
@@ -63,6 +68,45 @@ INSTANTIATE_TEST_SUITE_P(Ops, GpuRelu, testing::Combine(testing::Values(std::str
 
 INSTANTIATE_TEST_SUITE_P(Ops, GpuStateUpdate,
                          testing::Combine(testing::ValuesIn(StateUpdates()), testing::Values(false)), NameOf);
+
+/// A product that is computed in several blocks of rows, on copies with aligned rows, and the room that makes it so.
+struct BlockedCase {
+  std::string name;
+  std::int64_t m, k, n;
+  bool transpose_a, transpose_b, bias;
+  std::size_t room;
+};
+
+class GpuBlockedProduct : public testing::TestWithParam<BlockedCase> {};
+
+TEST_P(GpuBlockedProduct, MatchesTheReference) {
+  if (absl::IsUnavailable(GpuStatus())) GTEST_SKIP() << "no GPU: " << GpuStatus();
+  ASSERT_TRUE(GpuStatus().ok()) << GpuStatus();
+  const auto& [name, m, k, n, transpose_a, transpose_b, bias, room] = GetParam();
+  op_cases::OpCase product{"matmul/" + name,
+                           "matmul",
+                           {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}},
+                           {op_cases::Variable(transpose_a ? Shape{k, m} : Shape{m, k}),
+                            op_cases::Variable(transpose_b ? Shape{n, k} : Shape{k, n},
+                                               op_cases::Normal(0, 1 / std::sqrt(static_cast<double>(k))))},
+                           {op_cases::F32({m, n})}};
+  if (bias) product.operands.push_back(op_cases::Variable({n}));
+  const std::unique_ptr<KernelDevice> device = GpuKernelsWithin(room);
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    const absl::StatusOr<std::unique_ptr<KernelDevice::Kernel>> kernel = device->Create(SpecOf(product, dtype));
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    EXPECT_GT((*kernel)->workspace_bytes(), std::size_t{32} << 20) << "it has copies";
+    ExpectMatchesReference(*device, product, dtype);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, GpuBlockedProduct,
+                         testing::Values(BlockedCase{"logits_with_bias", 1100, 1104, 1029, false, true, true,
+                                                     2500 << 10},
+                                         BlockedCase{"logits", 1100, 1104, 1029, false, true, false, 2500 << 10},
+                                         BlockedCase{"grad_of_rows", 1100, 1029, 1104, false, false, false, 2500 << 10},
+                                         BlockedCase{"grad_of_table", 1029, 136, 544, true, false, false, 100 << 10}),
+                         [](const testing::TestParamInfo<BlockedCase>& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace mpc::test

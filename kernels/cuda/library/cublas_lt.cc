@@ -2,8 +2,11 @@
 // workspace that it will be given. The algorithm is then chosen where the kernel will run.
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "kernels/cuda/library/cublas_lt_blocks.h"
 #include "kernels/cuda/library/cublas_lt_problem.h"
 #include "kernels/cuda/library/workspace.h"
 #include "kernels/cuda/registry.h"
@@ -127,16 +130,53 @@ class MatmulKernel : public Kernel {
   std::unique_ptr<Kernel> relu_;  ///< null: none
 };
 
+/// On an H100 some of cuBLASLt's kernels round the product before they add the bias: that of a single element, and some
+/// of those for rows that are not aligned.
+bool RoundsBeforeTheBias(const Product& product) {
+  constexpr std::int64_t kAlignedElements = 8;
+  return product.has_bias && product.result_type != CUDA_R_32F && (product.m == 1 || product.n % kAlignedElements != 0);
+}
+
+/// How the product is divided, if it is: a relu would need a pass of its own over each block.
+std::optional<ProductBlocks> BlocksOf(const KernelSpec& spec, const Product& product, const KernelContext& context) {
+  if (spec.attributes.Get(attribute::kActivation) == Activation::kRelu) return std::nullopt;
+  return BlocksOf(product, context.workspace_cap);
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateProduct(const KernelSpec& spec, const KernelContext& context) {
+  absl::StatusOr<Product> product = ProductOf(spec, context);
+  if (!product.ok()) return product.status();
+  const std::optional<ProductBlocks> blocks = BlocksOf(spec, *product, context);
+  const bool asked = IsBlockedChoice(context.choice);
+  if (asked && !blocks) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("mpc.", spec.name, " is not divided into blocks: ", context.choice));
+  }
+  if (!blocks || (!asked && !context.choice.empty())) {
+    if (!RoundsBeforeTheBias(*product)) return MatmulKernel::Create(spec, context);
+    if (context.choice.empty()) return UnsupportedTypes(spec);
+    return absl::FailedPreconditionError(absl::StrCat("an algorithm of cuBLASLt may round mpc.", spec.name,
+                                                      " before it adds this bias: ", context.choice));
+  }
+  return BlockedProduct::Create(*product, *blocks, static_cast<cublasLtHandle_t>(context.handles.cublas_lt),
+                                context.choice);
+}
+
 absl::StatusOr<std::vector<std::string>> MatmulCandidates(const KernelSpec& spec, const KernelContext& context) {
   constexpr int kCandidates = 16;
   absl::StatusOr<Product> product = ProductOf(spec, context);
   if (!product.ok()) return product.status();
   std::vector<std::string> choices;
   if (context.handles.cublas_lt == nullptr) return choices;
+  const auto handle = static_cast<cublasLtHandle_t>(context.handles.cublas_lt);
+  if (const std::optional<ProductBlocks> blocks = BlocksOf(spec, *product, context)) {
+    return BlockedProduct::Candidates(*product, *blocks, handle, kCandidates / 2);
+  }
+  if (RoundsBeforeTheBias(*product)) return UnsupportedTypes(spec);
   CublasLtProblem problem;
   if (absl::Status status = problem.Build(*product); !status.ok()) return status;
-  absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> algorithms = problem.Algorithms(
-      static_cast<cublasLtHandle_t>(context.handles.cublas_lt), AlgorithmWorkspace(*product, context), kCandidates);
+  absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> algorithms =
+      problem.Algorithms(handle, AlgorithmWorkspace(*product, context), kCandidates);
   if (!algorithms.ok()) return algorithms.status();
   for (const cublasLtMatmulAlgo_t& algorithm : *algorithms) choices.push_back(AlgorithmText(algorithm));
   return choices;
@@ -145,8 +185,8 @@ absl::StatusOr<std::vector<std::string>> MatmulCandidates(const KernelSpec& spec
 }  // namespace
 
 void RegisterCublasLt(Registry& registry) {
-  registry.AddLibrary("matmul", MatmulKernel::Create, MatmulCandidates);
-  registry.AddLibrary("batch_matmul", MatmulKernel::Create, MatmulCandidates);
+  registry.AddLibrary("matmul", CreateProduct, MatmulCandidates);
+  registry.AddLibrary("batch_matmul", CreateProduct, MatmulCandidates);
 }
 
 }  // namespace mpc::cuda

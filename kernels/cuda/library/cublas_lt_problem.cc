@@ -46,11 +46,13 @@ absl::Status FirstError(std::initializer_list<absl::Status> statuses) {
   return absl::OkStatus();
 }
 
+/// `stored`: elements from column to column, 0 where columns lie one behind another.
 absl::Status MakeLayout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, std::int64_t rows, std::int64_t columns,
-                        std::int64_t batch) {
-  if (absl::Status status = Check(cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(rows),
-                                                             static_cast<std::uint64_t>(columns), rows),
-                                  "cublasLtMatrixLayoutCreate");
+                        std::int64_t batch, std::int64_t stored = 0) {
+  if (absl::Status status =
+          Check(cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(rows),
+                                           static_cast<std::uint64_t>(columns), stored == 0 ? rows : stored),
+                "cublasLtMatrixLayoutCreate");
       !status.ok() || batch == 1) {
     return status;
   }
@@ -126,10 +128,10 @@ absl::Status CublasLtProblem::Build(const Product& product) {
                       Set(description_.value, CUBLASLT_MATMUL_DESC_TRANSB, second),
                       // Row-major [k, n] is column-major [n, k] with leading dimension n.
                       MakeLayout(b_.value, product.operand_type, product.transpose_b ? product.k : product.n,
-                                 product.transpose_b ? product.n : product.k, product.batch),
+                                 product.transpose_b ? product.n : product.k, product.batch, product.b_row),
                       MakeLayout(a_.value, product.operand_type, product.transpose_a ? product.m : product.k,
-                                 product.transpose_a ? product.k : product.m, product.batch),
-                      MakeLayout(y_.value, product.result_type, product.n, product.m, product.batch)});
+                                 product.transpose_a ? product.k : product.m, product.batch, product.a_row),
+                      MakeLayout(y_.value, product.result_type, product.n, product.m, product.batch, product.y_row)});
       !status.ok() || !has_bias_) {
     return status;
   }
@@ -197,7 +199,6 @@ absl::Status CublasLtProblem::Run(cublasLtHandle_t handle, const cublasLtMatmulA
       return status;
     }
   }
-  // The operand that the product is added to may lie where the result goes.
   const float one = 1.0f, zero = 0.0f;
   const void* const addend = whole_bias_ ? operands.inputs[2] : operands.outputs[0];
   return Check(cublasLtMatmul(handle, description_.value, &one, operands.inputs[1], b_.value, operands.inputs[0],

@@ -24,6 +24,8 @@ struct Product {
   bool transpose_a = false, transpose_b = false;
   bool has_bias = false;    ///< [n]
   bool whole_bias = false;  ///< the bias has the shape of y
+  /// Elements between the beginnings of rows of a, b and y, as they are stored; 0: rows lie one behind another.
+  std::int64_t a_row = 0, b_row = 0, y_row = 0;
   cudaDataType_t operand_type = CUDA_R_32F;
   cudaDataType_t result_type = CUDA_R_32F;  ///< type of the result and the bias
   bool tf32 = false;
@@ -32,7 +34,7 @@ struct Product {
 /// "algo:<hexadecimal bytes>:id..:tile..": the same algorithm has the same text in every run of one library version.
 std::string AlgorithmText(const cublasLtMatmulAlgo_t& algorithm);
 
-/// Errors (FAILED_PRECONDITION): `text` is not written so.
+/// Errors (FAILED_PRECONDITION): `text` does not begin so.
 absl::StatusOr<cublasLtMatmulAlgo_t> ParseAlgorithm(const std::string& text);
 
 /// Whether an algorithm with this reduction scheme adds partial sums in f32 and in a fixed order. It must neither use
@@ -65,7 +67,8 @@ class CublasLtProblem {
   absl::Status CheckAlgorithm(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
                               std::size_t workspace) const;
 
-  /// `operands`: a, b and the bias to y, with a workspace of PaddedWorkspace(workspace) bytes.
+  /// `operands`: a, b and the bias to y, with a workspace of PaddedWorkspace(workspace) bytes. A whole bias does not
+  /// lie where y goes.
   absl::Status Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm, const KernelOperands& operands,
                    std::size_t workspace, cudaStream_t stream) const;
 
