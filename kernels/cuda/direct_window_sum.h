@@ -1,10 +1,12 @@
 // The window sum for few channels (LeNet's 1 and 6, depthwise). A thread computes several channels of one pixel, with
-// the weights of those channels in shared memory.
+// the weights of those channels in shared memory. Where there are few pixels several neighbouring threads share one:
+// each takes some rows of the windows.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/cuda/block_reduce.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/window_sum.h"
 
@@ -18,11 +20,14 @@ inline constexpr int kMostDirectSharedBytes = 48 << 10;
 /// The most taps of a window such that the weights of four results fit.
 inline constexpr int kMostDirectTaps = kMostDirectSharedBytes / (4 * static_cast<int>(sizeof(float)));
 
+inline constexpr int kMostDirectParts = 8;
+
 /// How a direct window sum is dealt out.
 struct DirectPlan {
   int results;   ///< channels of a thread: 4, 8 or 16
   int chunks;    ///< chunks of `results` channels that make up a group
   int channels;  ///< source channels whose weights are in shared memory together
+  int parts;     ///< neighbouring threads of a pixel: 1, 2, 4 or 8
   int blocks;    ///< blocks that the pixels are shared out over
 
   std::size_t shared_bytes(const WindowSum& sum) const {
@@ -42,6 +47,16 @@ inline DirectPlan PlanDirect(const Target& target, const WindowSum& sum) {
     const bool fits = sum.taps() * results * static_cast<int>(sizeof(float)) <= kMostDirectSharedBytes;
     const std::int64_t blocks = static_cast<std::int64_t>(plan.blocks) * sum.groups * plan.chunks;
     if (useful && fits && blocks >= 2 * target.multiprocessors) break;
+  }
+  // Parts are worth the addition at their end where they let four times as many threads hide each other's loads. Each
+  // has two rows at least.
+  plan.parts = 1;
+  const int rows = sum.sources * sum.kernel_height;
+  const auto blocks = [&] { return static_cast<std::int64_t>(plan.blocks) * sum.groups * plan.chunks; };
+  while (plan.parts < kMostDirectParts && rows >= 4 * plan.parts && blocks() < 8 * target.multiprocessors) {
+    plan.parts *= 2;
+    plan.blocks =
+        static_cast<int>((static_cast<std::int64_t>(sum.pixels()) * plan.parts + kDirectThreads - 1) / kDirectThreads);
   }
   const int bytes = sum.taps() * plan.results * static_cast<int>(sizeof(float));
   plan.channels = std::clamp(kDirectSharedBytes / bytes, 1, std::max(sum.sources, 1));
@@ -96,22 +111,21 @@ __device__ inline void AccumulateDirectRow(const WindowSum& sum, const WindowPix
   }
 }
 
-/// Adds the products of `channels` source channels from `first` on, whose weights are in shared memory.
+/// Adds the products of `channels` source channels from `first` on, whose weights are in shared memory: of `parts`
+/// threads the `part`-th takes every `parts`-th row of their windows.
 template <int kResults, int kTaps>
 __device__ inline void AccumulateDirect(const WindowSum& sum, const WindowPixel& pixel, const DirectItem& item,
-                                        int first, int channels, const Source& source, const Quad* weights,
-                                        float* sums) {
-  const int taps = sum.taps();
-  for (int s = 0; s < channels; ++s) {
-    const std::int64_t plane =
-        pixel.image * sum.source.batch_stride + (item.group * sum.sources + first + s) * sum.source.channel_stride;
-    for (int u = 0; u < sum.kernel_height; ++u) {
-      const int row = sum.rows.IndexAt(pixel.row, u);
-      if (row < 0) continue;
-      const std::int64_t line = plane + static_cast<std::int64_t>(row) * sum.source_width * sum.source.pixel_stride;
-      AccumulateDirectRow<kResults, kTaps>(sum, pixel, source, line,
-                                           weights + (s * taps + u * sum.kernel_width) * (kResults / 4), sums);
-    }
+                                        int first, int channels, int part, int parts, const Source& source,
+                                        const Quad* weights, float* sums) {
+  for (int window_row = part; window_row < channels * sum.kernel_height; window_row += parts) {
+    const int s = window_row / sum.kernel_height;
+    const int row = sum.rows.IndexAt(pixel.row, window_row - s * sum.kernel_height);
+    if (row < 0) continue;
+    const std::int64_t line = pixel.image * sum.source.batch_stride +
+                              (item.group * sum.sources + first + s) * sum.source.channel_stride +
+                              static_cast<std::int64_t>(row) * sum.source_width * sum.source.pixel_stride;
+    AccumulateDirectRow<kResults, kTaps>(sum, pixel, source, line,
+                                         weights + window_row * sum.kernel_width * (kResults / 4), sums);
   }
 }
 
@@ -148,7 +162,9 @@ template <int kResults, int kTaps>
 __global__ void __launch_bounds__(kDirectThreads, 4)
     DirectWindowSumKernel(WindowSum sum, DirectPlan plan, Source source, Source weight, WindowResult result) {
   Quad* const weights = dynamic_shared<Quad>();
-  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kDirectThreads + threadIdx.x;
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kDirectThreads + threadIdx.x;
+  const std::int64_t index = thread / plan.parts;
+  const int part = static_cast<int>(thread % plan.parts);
   const bool inside = index < sum.pixels();
   const WindowPixel pixel = WindowPixel::Create(sum, inside ? static_cast<int>(index) : 0);
   for (int work = static_cast<int>(blockIdx.y); work < sum.groups * plan.chunks; work += gridDim.y) {
@@ -160,9 +176,14 @@ __global__ void __launch_bounds__(kDirectThreads, 4)
       __syncthreads();
       LoadDirectWeights<kResults>(sum, item, first, channels, weight, reinterpret_cast<float*>(weights));
       __syncthreads();
-      if (inside) AccumulateDirect<kResults, kTaps>(sum, pixel, item, first, channels, source, weights, sums);
+      if (!inside) continue;
+      AccumulateDirect<kResults, kTaps>(sum, pixel, item, first, channels, part, plan.parts, source, weights, sums);
     }
-    if (inside) StoreDirect<kResults>(sum, pixel, item, sums, result);
+    for (int lanes = plan.parts / 2; lanes > 0; lanes /= 2) {
+#pragma unroll
+      for (float& value : sums) value += __shfl_xor_sync(kFullWarp, value, lanes);
+    }
+    if (inside && part == 0) StoreDirect<kResults>(sum, pixel, item, sums, result);
   }
 }
 
