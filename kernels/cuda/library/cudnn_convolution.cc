@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/convolution_part.h"
 #include "kernels/cuda/channel_statistics.h"
 #include "kernels/cuda/library/cudnn_graph.h"
 #include "kernels/cuda/library/cudnn_kernel.h"
@@ -73,9 +74,25 @@ struct Form {
   bool statistics = false;  ///< sums of the result and of its squares a channel, f32
 };
 
+/// `spec` as cuDNN computes it, and the bytes that keep a result which nothing else uses.
+struct Computed {
+  KernelSpec spec;
+  std::size_t kept_bytes = 0;
+};
+
+/// Errors: UNIMPLEMENTED for a result that nothing uses but in conv2d_statistics, whose sums need it.
+absl::StatusOr<Computed> ComputedBy(const KernelSpec& spec) {
+  if (spec.uses(0)) return Computed{spec};
+  if (spec.name != "conv2d_statistics") return UnsupportedTypes(spec);
+  absl::StatusOr<ConvolutionPart> part = ConvolutionPartOf(spec);
+  if (!part.ok()) return part.status();
+  Computed computed{spec, part->kept_bytes};
+  computed.spec.outputs[0] = part->y();
+  return computed;
+}
+
 /// Errors: UNIMPLEMENTED for what the project's own kernel takes.
 absl::StatusOr<Form> FormOf(const KernelSpec& spec) {
-  if (!spec.uses(0)) return UnsupportedTypes(spec);
   const TensorSpec& first = spec.inputs[0];
   const TensorSpec& second = spec.inputs[1];
   const TensorSpec& result = spec.outputs[0];
@@ -107,7 +124,7 @@ absl::StatusOr<Form> FormOf(const KernelSpec& spec) {
 
 /// True for little work on few channels. cuDNN pads channels to whole tensor-core tiles, mostly for nothing there: the
 /// project's direct convolution is taken. A large one (the first layer of a ResNet) should pay for the padding. Where
-/// the border lies has not been measured on hardware; tuning measures both sides of it.
+/// the border lies has not been measured; tuning measures both sides of it.
 bool IsSmallAndNarrow(const Form& form) {
   constexpr std::int64_t kNarrow = 16;
   constexpr std::int64_t kSmall = std::int64_t{1} << 30;
@@ -189,9 +206,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> TransposeFilter(const TensorSpec& from, 
 
 class ConvolutionKernel : public CudnnKernel {
  public:
-  static absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelSpec& spec, const KernelContext& context,
+  static absl::StatusOr<std::unique_ptr<Kernel>> Create(const Computed& computed, const KernelContext& context,
                                                         const Form& form) {
+    const KernelSpec& spec = computed.spec;
     auto kernel = std::unique_ptr<ConvolutionKernel>(new ConvolutionKernel);
+    kernel->kept_bytes_ = computed.kept_bytes;
     kernel->operands_ = spec.inputs.size();
     kernel->spec_ = spec;
     if (form.statistics) kernel->sums_bytes_ = Aligned(2 * form.geometry.y.extents[1] * sizeof(float));
@@ -220,7 +239,8 @@ class ConvolutionKernel : public CudnnKernel {
       kernel->relu_ = *std::move(relu);
     }
     KernelContext graph_context = context;
-    graph_context.workspace_cap -= std::min(context.workspace_cap, kernel->packed_bytes_ + kernel->sums_bytes_);
+    graph_context.workspace_cap -=
+        std::min(context.workspace_cap, kernel->packed_bytes_ + kernel->kept_bytes_ + kernel->sums_bytes_);
     absl::StatusOr<std::unique_ptr<CudnnGraph>> graph =
         CudnnGraph::Create(graph_context, form.dtype, OperationsOf(form));
     if (!graph.ok()) return graph.status();
@@ -232,13 +252,14 @@ class ConvolutionKernel : public CudnnKernel {
     return context.choice.empty() ? absl::UnimplementedError(message) : absl::FailedPreconditionError(message);
   }
 
-  /// The packed filter, the sums, then the workspace that cuDNN and the transpose use one after the other.
+  /// The packed filter, a result that nothing uses, the sums, then the workspace that cuDNN and the transpose use one
+  /// after the other.
   std::size_t workspace_bytes() const override {
     std::size_t scratch = graph_->workspace_bytes();
     for (const Kernel* part : {pack_.get(), unpack_.get()}) {
       if (part != nullptr) scratch = std::max(scratch, part->workspace_bytes());
     }
-    return packed_bytes_ + sums_bytes_ + scratch;
+    return packed_bytes_ + kept_bytes_ + sums_bytes_ + scratch;
   }
 
   std::string choice() const override { return graph_->engine(); }
@@ -247,11 +268,12 @@ class ConvolutionKernel : public CudnnKernel {
 
   absl::Status Enqueue(const KernelOperands& operands, LaunchQueue& queue) override {
     void* const packed = operands.workspace;
-    auto* const sums = reinterpret_cast<float*>(static_cast<std::byte*>(operands.workspace) + packed_bytes_);
-    void* const scratch = static_cast<std::byte*>(operands.workspace) + packed_bytes_ + sums_bytes_;
+    std::byte* const kept = static_cast<std::byte*>(operands.workspace) + packed_bytes_;
+    auto* const sums = reinterpret_cast<float*>(kept + kept_bytes_);
+    void* const scratch = kept + kept_bytes_ + sums_bytes_;
     std::vector<void*> tensors;
     for (std::size_t i = 0; i < operands_; ++i) tensors.push_back(const_cast<void*>(operands.inputs[i]));
-    tensors.push_back(operands.outputs[0]);
+    tensors.push_back(kept_bytes_ > 0 ? kept : operands.outputs[0]);
     if (pack_ != nullptr) {
       if (absl::Status status = pack_->Enqueue({&operands.inputs[1], &packed, scratch}, queue); !status.ok()) {
         return status;
@@ -286,23 +308,28 @@ class ConvolutionKernel : public CudnnKernel {
   std::size_t operands_ = 0;
   KernelSpec spec_;
   std::size_t packed_bytes_ = 0;
+  std::size_t kept_bytes_ = 0;  ///< 0: the result is used
   std::size_t sums_bytes_ = 0;  ///< 0: no statistics
   std::unique_ptr<CudnnGraph> graph_;
   std::unique_ptr<Kernel> pack_, unpack_, relu_;  ///< null: not needed
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec, const KernelContext& context) {
-  absl::StatusOr<Form> form = FormOf(spec);
+  absl::StatusOr<Computed> computed = ComputedBy(spec);
+  if (!computed.ok()) return computed.status();
+  absl::StatusOr<Form> form = FormOf(computed->spec);
   if (!form.ok()) return form.status();
   if (context.choice.empty() && IsSmallAndNarrow(*form)) {
     return absl::UnimplementedError(absl::StrCat("mpc.", spec.name, " of few channels is left to the direct kernel"));
   }
-  return ConvolutionKernel::Create(spec, context, *form);
+  return ConvolutionKernel::Create(*computed, context, *form);
 }
 
 absl::StatusOr<std::vector<std::string>> ConvolutionCandidates(const KernelSpec& spec, const KernelContext& context) {
   constexpr std::size_t kCandidates = 16;
-  absl::StatusOr<Form> form = FormOf(spec);
+  absl::StatusOr<Computed> computed = ComputedBy(spec);
+  if (!computed.ok()) return computed.status();
+  absl::StatusOr<Form> form = FormOf(computed->spec);
   if (!form.ok()) return form.status();
   absl::StatusOr<std::unique_ptr<CudnnGraph>> graph = CudnnGraph::Create(context, form->dtype, OperationsOf(*form));
   if (!graph.ok()) return graph.status();
