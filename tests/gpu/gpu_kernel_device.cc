@@ -146,11 +146,13 @@ class GpuKernel : public KernelDevice::Kernel {
 
 class GpuKernelDevice : public KernelDevice {
  public:
-  explicit GpuKernelDevice(bool use_libraries) : use_libraries_(use_libraries) {}
+  explicit GpuKernelDevice(bool use_libraries, std::size_t workspace_cap = cuda::KernelContext().workspace_cap)
+      : use_libraries_(use_libraries), workspace_cap_(workspace_cap) {}
 
   absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelSpec& spec) const override {
     cuda::KernelContext context = TheGpu().context;
     context.use_libraries = use_libraries_;
+    context.workspace_cap = workspace_cap_;
     absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateKernel(spec, context);
     if (!kernel.ok()) return kernel.status();
     return std::make_unique<GpuKernel>(spec, *std::move(kernel));
@@ -158,9 +160,13 @@ class GpuKernelDevice : public KernelDevice {
   bool MayAlias(std::string_view name, std::size_t output, std::size_t input) const override {
     return cuda::MayAlias(name, output, input);
   }
+  AttentionArithmetic attention() const override {
+    return use_libraries_ ? AttentionArithmetic::kFused : AttentionArithmetic::kAsWritten;
+  }
 
  private:
   bool use_libraries_;
+  std::size_t workspace_cap_;
 };
 
 }  // namespace
@@ -171,6 +177,10 @@ const KernelDevice& GpuKernels(bool use_libraries) {
   static const auto* const own = new GpuKernelDevice(false);
   static const auto* const libraries = new GpuKernelDevice(true);
   return use_libraries ? *libraries : *own;
+}
+
+std::unique_ptr<KernelDevice> GpuKernelsWithin(std::size_t workspace_cap) {
+  return std::make_unique<GpuKernelDevice>(true, workspace_cap);
 }
 
 }  // namespace mpc::test

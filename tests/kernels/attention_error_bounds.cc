@@ -29,6 +29,17 @@ struct Uncertain {
   }
 };
 
+/// What rounding to `dtype` changes of a normal number, relative to it; 0 for f32, which is not rounded again.
+double LowUnit(DType dtype) {
+  if (dtype == DType::kF16) return 0x1p-11;
+  return dtype == DType::kBF16 ? 0x1p-8 : 0;
+}
+/// What rounding to `dtype` changes of a number below its normal ones.
+double LowUnderflow(DType dtype) { return dtype == DType::kF16 ? 0x1p-25 : 0; }
+
+/// ex2.approx of a GPU with the product in front of it, in relative terms: 2 ulp, and one for the rounded factor.
+constexpr double kFusedExponential = 8 * kFunction;
+
 /// The scores of a case, row by row.
 class Scores {
  public:
@@ -83,8 +94,11 @@ class Scores {
 
 }  // namespace
 
-Errors AttentionErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
+Errors AttentionErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact,
+                       AttentionArithmetic arithmetic) {
   const Tensor& value = inputs[2];
+  const bool fused = arithmetic == AttentionArithmetic::kFused && IsLowPrecision(value.spec.dtype);
+  const double function = fused ? kFusedExponential : kFunction;
   const Scores scores(op_case, inputs[0], inputs[1], value, inputs.size() > 3 ? &inputs[3] : nullptr);
   const auto count = static_cast<double>(scores.columns);
   ElementErrors y_error(exact[0].values.size()), log_sum_exp_error(exact[1].values.size());
@@ -101,16 +115,18 @@ Errors AttentionErrors(const OpCase& op_case, const Tensors& inputs, const Tenso
     }
     if (std::isinf(largest)) continue;  // nothing to read: -inf and 0, exactly
     // Terms of one sign: their relative errors, the additions, and d exp(-d) < 1 for the rounded differences.
-    const double sum_error = score_error + (count + 3) * kU + kFunction;
+    const double sum_error = score_error + (count + 3) * kU + function;
     log_sum_exp_error[row] =
-        sum_error + kFunction * (log_sum_exp - largest) + 2 * kU * (std::abs(largest) + std::abs(log_sum_exp));
+        sum_error + function * (log_sum_exp - largest) + 2 * kU * (std::abs(largest) + std::abs(log_sum_exp));
     std::vector<double> magnitude(scores.value_width);
     for (std::size_t s = 0; s < scores.columns; ++s) {
       if (!scores.Allowed(head, t, s)) continue;
       const double score = scores.ScoreAt(head, t, s).value;
       const double probability = std::exp(score - log_sum_exp);
-      const double relative = score_error + sum_error + kFunction + (largest - score + 4) * kU;
-      const Uncertain p = Uncertain{probability, probability * relative}.Rounded(value.spec.dtype);
+      const double relative = score_error + sum_error + function + (largest - score + 4) * kU;
+      Uncertain p = Uncertain{probability, probability * relative}.Rounded(value.spec.dtype);
+      // Either rounding is off by one unit at most.
+      if (fused) p.error += 2 * (LowUnit(value.spec.dtype) * probability + LowUnderflow(value.spec.dtype));
       for (std::size_t e = 0; e < scores.value_width; ++e) {
         const double v = std::abs(value.values[(head * scores.columns + s) * scores.value_width + e]);
         y_error[row * scores.value_width + e] += (p.error + (count + 2) * kU * p.value) * v;
@@ -121,12 +137,15 @@ Errors AttentionErrors(const OpCase& op_case, const Tensors& inputs, const Tenso
   return {y_error, log_sum_exp_error};
 }
 
-Errors AttentionGradErrors(const OpCase& op_case, const Tensors& inputs) {
+Errors AttentionGradErrors(const OpCase& op_case, const Tensors& inputs, AttentionArithmetic arithmetic) {
   const std::vector<double>& dy = inputs[0].values;
   const Tensor& query = inputs[1];
   const Tensor& key = inputs[2];
   const Tensor& value = inputs[3];
   const Scores scores(op_case, query, key, value, inputs.size() > 5 ? &inputs[5] : nullptr);
+  const DType low = value.spec.dtype;
+  const bool fused = arithmetic == AttentionArithmetic::kFused && IsLowPrecision(low);
+  const double function = fused ? kFusedExponential : kFunction;
   const auto columns = static_cast<double>(scores.columns);
   const auto rows = static_cast<double>(scores.rows);
   ElementErrors dquery(query.values.size()), dkey(key.values.size()), dvalue(value.values.size());
@@ -149,22 +168,25 @@ Errors AttentionGradErrors(const OpCase& op_case, const Tensors& inputs) {
       if (!scores.Allowed(head, t, s)) continue;
       const Uncertain score = scores.ScoreAt(head, t, s);
       p[s].value = std::exp(score.value - log_sum_exp);
-      p[s].error = p[s].value * (score.error + kFunction + 2 * kU * (std::abs(score.value) + std::abs(log_sum_exp)));
+      p[s].error = p[s].value * (score.error + function + 2 * kU * (std::abs(score.value) + std::abs(log_sum_exp)));
       delta.value += dp[s].value * p[s].value;
       delta.error += dp[s].error * p[s].value + std::abs(dp[s].value) * p[s].error;
       delta_magnitude += std::abs(dp[s].value * p[s].value);
+      // y is off by two roundings of each probability, and is rounded itself.
+      if (fused) delta.error += magnitude * (3 * LowUnit(low) * p[s].value + 3 * LowUnderflow(low));
     }
     delta.error += (columns + 2) * kU * delta_magnitude;
     for (std::size_t s = 0; s < scores.columns; ++s) {
       if (!scores.Allowed(head, t, s)) continue;
       const double difference = dp[s].value - delta.value;
       const double scale = std::abs(scores.scale);
-      const Uncertain ds =
-          Uncertain{scores.scale * p[s].value * difference,
-                    scale * (p[s].error * std::abs(difference) + p[s].value * (dp[s].error + delta.error) +
-                             4 * kU * p[s].value * std::abs(difference)) +
-                        kUnderflow}
-              .Rounded(query.spec.dtype);
+      Uncertain ds = Uncertain{scores.scale * p[s].value * difference,
+                               scale * (p[s].error * std::abs(difference) + p[s].value * (dp[s].error + delta.error) +
+                                        4 * kU * p[s].value * std::abs(difference)) +
+                                   kUnderflow}
+                         .Rounded(query.spec.dtype);
+      // It may be rounded before the scale or behind it.
+      if (fused) ds.error += 2 * (LowUnit(low) * std::abs(ds.value) + LowUnderflow(low) * std::max(1.0, scale));
       const Uncertain rounded = p[s].Rounded(value.spec.dtype);
       for (std::size_t e = 0; e < scores.value_width; ++e) {
         dvalue[(head * scores.columns + s) * scores.value_width + e] +=

@@ -33,7 +33,8 @@ struct Expectation {
   std::vector<reference::Tensor> inputs, exact;
   std::vector<std::optional<ElementErrors>> errors;
 };
-Expectation ExpectationOf(const op_cases::OpCase& op_case, DType dtype);
+Expectation ExpectationOf(const op_cases::OpCase& op_case, DType dtype,
+                          AttentionArithmetic attention = AttentionArithmetic::kAsWritten);
 /// ExpectMatchesReference for several kernels of one case: the reference runs once.
 void ExpectMatches(const KernelDevice& device, const op_cases::OpCase& op_case, DType dtype,
                    const Expectation& expected, const RunOptions& options = {});

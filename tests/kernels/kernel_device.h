@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/kernel_spec.h"
+#include "tests/kernels/attention_error_bounds.h"
 
 namespace mpc::test {
 
@@ -32,6 +33,7 @@ class KernelDevice {
     return absl::UnimplementedError("tests run no groups on this device");
   }
   virtual bool MayAlias(std::string_view name, std::size_t output, std::size_t input) const = 0;
+  virtual AttentionArithmetic attention() const { return AttentionArithmetic::kAsWritten; }
 };
 
 }  // namespace mpc::test
