@@ -54,9 +54,8 @@ struct CompileOptions {
   std::string cache_dir;
   unsigned threads = 0;
 
-  /// `fusion`, or the default of `device`: fusion is on for the CPU. Generated kernels for a GPU are tested in
-  /// emulation and by the assembler, and have not run on a GPU yet. So fusion has to be asked for there.
-  bool fuses() const { return fusion.value_or(device == "cpu"); }
+  /// `fusion`, or its default.
+  bool fuses() const { return fusion.value_or(true); }
 };
 
 /// What an option changes.
@@ -128,9 +127,8 @@ template <typename Options, typename Visitor> void visitOptions(Options &given, 
   visit(OptionInfo{"instrument", OfPasses, "Measures values instead of updating state. Default false."},
         given.instrument);
   visit(OptionInfo{"layout", OfPasses, "Makes images channels-last. Default true."}, given.layout);
-  visit(
-      OptionInfo{"fusion", OfPasses, "Computes neighbouring operations in one generated kernel. Default: on the CPU."},
-      given.fusion);
+  visit(OptionInfo{"fusion", OfPasses, "Computes neighbouring operations in one generated kernel. Default true."},
+        given.fusion);
   visit(OptionInfo{"head_chunks", OfPasses,
                    "Chunks of rows that a language model's head is computed in, so that fewer logits live at a time. "
                    "With a memory budget at least. Default 1."},

@@ -20,7 +20,7 @@ std::uint64_t GetSeed();
 struct ContextOptions {
   std::string device = "cpu";  ///< "cpu", "cuda"
   int num_threads = 0;         ///< threads of the CPU backend; 0: OMP_NUM_THREADS, else one a core
-  /// Compute neighbouring operations in one generated kernel; see docs/fusion.md. Left out: true on the CPU only.
+  /// Compute neighbouring operations in one generated kernel; see docs/fusion.md. Left out: true.
   std::optional<bool> fusion;
   /// Bytes that arena, state and constants of a compiled step may take together; 0: as much as the step takes. Until
   /// they fit, a language model's head is computed in chunks of rows. Then values kept for the backward pass are given

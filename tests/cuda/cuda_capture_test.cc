@@ -43,7 +43,7 @@ class CudaCapture : public ::testing::TestWithParam<std::tuple<std::string, std:
  protected:
   void SetUp() override {
     ASSERT_TRUE(test::NetworkDeviceStatus().ok());
-    ASSERT_TRUE(SetContext({.device = "cuda"}).ok());
+    ASSERT_TRUE(SetContext({.device = "cuda", .fusion = test::NetworkDeviceFusion()}).ok());
   }
   void TearDown() override { ASSERT_TRUE(SetContext({}).ok()); }
 };

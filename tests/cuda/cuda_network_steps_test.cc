@@ -43,7 +43,16 @@ void ExpectStepsAreTheirOperations(const Workload& workload, const Level& level,
   EXPECT_THAT(test::NetworkDeviceProblems(), ::testing::IsEmpty());
 }
 
-class CudaNetworkSteps : public OnCuda, public ::testing::WithParamInterface<Level> {};
+/// Operations stand alone in these steps: they run one at a time.
+class CudaUnfusedSteps : public OnCuda {
+ protected:
+  void SetUp() override {
+    OnCuda::SetUp();
+    if (!IsSkipped()) MPC_ASSERT_OK(SetContext({.fusion = false}));
+  }
+};
+
+class CudaNetworkSteps : public CudaUnfusedSteps, public ::testing::WithParamInterface<Level> {};
 INSTANTIATE_TEST_SUITE_P(Levels, CudaNetworkSteps, ::testing::ValuesIn(AllLevels()), LevelName);
 
 constexpr models::ResNetOptions kTiny = {
@@ -119,7 +128,7 @@ class KernelsWithAFault : public test::KernelDevice {
   mutable int convolutions_ = 0;
 };
 
-class CudaPlantedFault : public OnCuda {};
+class CudaPlantedFault : public CudaUnfusedSteps {};
 
 TEST_F(CudaPlantedFault, OneTermThatOneConvolutionDropsIsFoundThere) {
   const Level level = {"O2", DType::kBF16};
@@ -155,9 +164,8 @@ class CudaConvStatistics : public OnCuda {
   void SetUp() override {
     OnCuda::SetUp();
     if (IsSkipped()) return;
-    MPC_ASSERT_OK(SetContext({.device = "cuda", .allow_conv_statistics = true}));
+    MPC_ASSERT_OK(SetContext({.device = "cuda", .fusion = false, .allow_conv_statistics = true}));
   }
-  void TearDown() override { MPC_ASSERT_OK(SetContext({})); }
 };
 
 TEST_F(CudaConvStatistics, OfOneConvolutionOfThree) {

@@ -42,7 +42,8 @@ TEST_F(CudaLossScale, AnOverflowChangesNothingButTheScaler) {
 }
 
 /// The state after five steps in a context.
-Snapshot TrainLeNet(const ContextOptions& context) {
+Snapshot TrainLeNet(ContextOptions context) {
+  context.fusion = test::NetworkDeviceFusion();
   MPC_EXPECT_OK(SetContext(context));
   const FixedLossScaleManager fixed({.loss_scale = 128});
   LeNetRun run(

@@ -39,6 +39,7 @@ Emulated& TheGpu() {
 }  // namespace
 
 absl::Status NetworkDeviceStatus() { return TheGpu().status; }
+std::optional<bool> NetworkDeviceFusion() { return false; }
 std::vector<std::string> NetworkDeviceProblems() { return TheGpu().api.Problems(); }
 CountingApi* NetworkDeviceCalls() { return &TheGpu().counted; }
 const KernelDevice& NetworkDeviceKernels() { return *TheGpu().kernels; }

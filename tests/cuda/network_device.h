@@ -1,6 +1,7 @@
 // The device on which whole networks train in tests: emulated in tests/cuda, the GPU of this machine in tests/gpu.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace mpc::test {
 
 /// OK where "cuda" is a device of this process, which the first call may make it; UNAVAILABLE where there is no GPU.
 absl::Status NetworkDeviceStatus();
+
+/// Whether steps are fused there, as ContextOptions::fusion has it: the emulation runs no generated code.
+std::optional<bool> NetworkDeviceFusion();
 
 /// Misuse of the device so far. Empty where nobody watches: on hardware.
 std::vector<std::string> NetworkDeviceProblems();

@@ -27,7 +27,9 @@ class OnCuda : public ::testing::Test {
     const absl::Status status = test::NetworkDeviceStatus();
     if (absl::IsUnavailable(status)) GTEST_SKIP() << "no GPU: " << status;
     ASSERT_TRUE(status.ok()) << status;
+    MPC_ASSERT_OK(SetContext({.fusion = test::NetworkDeviceFusion()}));
   }
+  void TearDown() override { MPC_ASSERT_OK(SetContext({})); }
 };
 
 /// A Model on a device, made from seed 7.

@@ -30,6 +30,7 @@ Counted& TheGpu() {
 }  // namespace
 
 absl::Status NetworkDeviceStatus() { return TheGpu().status; }
+std::optional<bool> NetworkDeviceFusion() { return std::nullopt; }
 std::vector<std::string> NetworkDeviceProblems() { return {}; }
 CountingApi* NetworkDeviceCalls() { return &TheGpu().counted; }
 

@@ -6,6 +6,7 @@
 namespace mpc::test {
 
 absl::Status NetworkDeviceStatus() { return runtime::GetDevice("cuda").status(); }
+std::optional<bool> NetworkDeviceFusion() { return std::nullopt; }
 std::vector<std::string> NetworkDeviceProblems() { return {}; }
 CountingApi* NetworkDeviceCalls() { return nullptr; }
 const KernelDevice& NetworkDeviceKernels() { return GpuKernels(/*use_libraries=*/true); }
