@@ -140,8 +140,9 @@ class Distributed(unittest.TestCase):
             self.assertEqual(job.returncode, 1, job.stdout + job.stderr)
             self.assertRegex(job.stderr, error)
 
-    def test_text_has_the_schedule_of_one_process(self):
-        arguments = ["gpt2-tiny", "--data=text", "--steps=16", "--sample=0", "--threads=1", "--quiet"]
+    def test_text_has_the_schedule_and_the_dropout_of_one_process(self):
+        arguments = ["gpt2-tiny", "--data=text", "--steps=16", "--sample=0", "--threads=1", "--quiet",
+                     "--dropout=0.1"]
         saved = [self.path("two.safetensors"), self.path("one.safetensors")]
         processes = ranks.start_ranks([TRAIN, *arguments, "--distributed", f"--save={saved[0]}"], 2,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -179,6 +179,7 @@ const std::map<std::string, std::pair<std::string, Words>>& Values() {
       {"plot", {"f.svg", {}}},
       {"optimizer", {"adam", {}}},
       {"classes", {"12", {}}},
+      {"dropout", {"0.1", {}}},
       {"normalize", {"half", {}}},
       {"momentum", {"0.5", {"--optimizer=sgd"}}},
       {"lr-schedule", {"constant", {}}},

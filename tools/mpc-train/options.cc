@@ -158,6 +158,8 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                 "Classes of a ResNet or ViT; --init then leaves its head new. Default: the network's, or those of the "
                 "pictures.",
                 &options.classes);
+  flags.Number("dropout", 0, "Rate at which bert, gpt2 and a ViT drop elements in training, below 1. Default: 0.",
+               &options.dropout);
   flags.Text("freeze", "PATH,...", "Does not train the parameters below these paths: conv1,bn1,layer1.",
              &options.freeze);
   flags.Text("save", "FILE|FOLDER/",
@@ -431,7 +433,8 @@ models::WorkloadSizes SizesOf(const TrainOptions& options) {
                               .tokens = options.tokens,
                               .width = options.width,
                               .layers = options.layers,
-                              .heads = options.heads};
+                              .heads = options.heads,
+                              .dropout = options.dropout};
   if (options.data == kText) {
     sizes.vocabulary = data::kByteVocabulary;
     sizes.context = options.tokens;

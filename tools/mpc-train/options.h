@@ -41,6 +41,7 @@ struct TrainOptions : DeviceOptions {
   std::int64_t image_size = 0;                    ///< pixels of a side of photographs; 0: the network's
   std::int64_t tokens = 0;                        ///< tokens of a row of text, synthetic or not; 0: the network's
   std::int64_t layers = 0, width = 0, heads = 0;  ///< sizes of a language model; 0: the network's
+  std::optional<double> dropout;                  ///< rate of a transformer; not given: the network's, which is 0
   std::string data_directory;                     ///< empty: where mpc looks by itself; pictures need it
   std::vector<float> mean, std;                   ///< values of pictures; ParseCommandLine sets the network's
   bool augment = false;
