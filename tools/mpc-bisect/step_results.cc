@@ -5,9 +5,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/kernel.h"
+#include "kernels/state_hash.h"
 #include "runtime/generated_call.h"
 #include "runtime/program_binding.h"
-#include "runtime/state_hash.h"
 
 namespace mpc::tools {
 namespace {
@@ -36,10 +36,10 @@ const runtime::Instruction& InstructionOf(const runtime::Program& program, const
 
 absl::StatusOr<StepResults> ComputeResults(const CapsuleFile& file) {
   StepResults computed;
-  const std::uint64_t key = runtime::HashKey("");
+  const std::uint64_t key = HashKey("");
   absl::StatusOr<StepReplay> replay = Replay(file, [&](const runtime::ObservedResult& seen) {
     computed.results.push_back(
-        {seen.sequence, seen.instruction, seen.result, runtime::HashBytes(key, seen.bytes.data(), seen.bytes.size())});
+        {seen.sequence, seen.instruction, seen.result, HashBytes(key, seen.bytes.data(), seen.bytes.size())});
   });
   if (!replay.ok()) return replay.status();
   computed.replay = *std::move(replay);
