@@ -11,6 +11,7 @@
 #include "tests/tools/tool_runner.h"
 #include "tools/mpc-bisect/bisection.h"
 #include "tools/mpc-bisect/result_pairs.h"
+#include "tools/support/state_hashes.h"
 
 namespace mpc::tools {
 namespace {
@@ -172,10 +173,71 @@ TEST(Bisect, RefusesByNameWhatCannotBeCompared) {
   EXPECT_THAT(batch.error, HasSubstr("the steps take other inputs: "));
 }
 
+/// The hashes of a run of LeNet-5 with `arguments`.
+std::string RecordHashes(const std::string& name, std::vector<std::string> arguments) {
+  const std::string path = Folder().File(name);
+  for (const std::string& argument : {std::string("lenet5"), std::string("--epochs=1"), std::string("--amp-level=O2"),
+                                      std::string("--amp-verbosity=0"), "--record-hashes=" + path}) {
+    arguments.push_back(argument);
+  }
+  const ToolResult trained = RunTool(MPC_TRAIN, arguments);
+  EXPECT_EQ(trained.exit_code, 0) << trained.error;
+  return path;
+}
+
+TEST(BisectHashes, ThreadsLeaveTheState) {
+  const std::string one = RecordHashes("one", {"--threads=1"});
+  const ToolResult same = BisectTool(one, RecordHashes("two", {"--threads=2"}));
+  EXPECT_EQ(same.exit_code, 0) << same.output << same.error;
+  EXPECT_THAT(same.output, HasSubstr("no difference: the state is equal after each of the 45 steps that both have\n"));
+  EXPECT_EQ(ReadFile(one), ReadFile(Folder().File("two")));
+}
+
+// What --resume of a checkpoint goes on with is what a run without a stop has.
+TEST(BisectHashes, AResumedRunHasTheHashesOfARunWithoutAStop) {
+  const std::string saved = Folder().File("checkpoint");
+  RecordHashes("before", {"--threads=1", "--save=" + saved});
+  const std::string rest = RecordHashes("rest", {"--threads=1", "--resume=" + saved, "--epochs=2"});
+  const std::string whole = RecordHashes("whole", {"--threads=1", "--epochs=2"});
+  EXPECT_THAT(ReadFile(whole), HasSubstr(ReadFile(Folder().File("before"))));
+}
+
+TEST(BisectHashes, FindTheFirstStepThatDiffers) {
+  StateHashes hashes = ReadStateHashes(RecordHashes("one", {"--threads=1"})).value();
+  ASSERT_EQ(hashes.size(), 45u);
+  std::string text = "mpc state hashes 1\n";
+  for (const auto& [step, hash] : hashes) text += StateHashLine(step, step < 17 ? hash : hash + 1);
+  WriteFile(Folder().File("other"), text);
+  const ToolResult result = BisectTool(Folder().File("one"), Folder().File("other"));
+  EXPECT_EQ(result.exit_code, 1) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("first step after which the state differs: 17, "));
+  EXPECT_THAT(result.output, HasSubstr("16 steps before it are equal\n"));
+  EXPECT_THAT(result.output, HasSubstr("--capsule-at=17, "));
+}
+
+TEST(BisectHashes, RefuseDamageByItsLine) {
+  const std::string path = Folder().File("x");
+  const std::string head = "mpc state hashes 1\n", line = "1 0123456789abcdef\n";
+  const auto error = [&](const std::string& text) {
+    WriteFile(path, text);
+    return ErrorOf(ReadStateHashes(path).status());
+  };
+  EXPECT_EQ(error(head + line), "");
+  EXPECT_THAT(error("mpc state hashes 2\n" + line), HasSubstr("does not begin with the line \"mpc state hashes 1\""));
+  EXPECT_THAT(error(head + "1 0123456789abcde"), HasSubstr("line 2 has no end"));
+  EXPECT_THAT(error(head + "1 0123456789abcde\n"), HasSubstr("line 2 is no step and its hash of 16 digits"));
+  EXPECT_THAT(error(head + line + line), HasSubstr("line 3 is of a step that does not follow"));
+  WriteFile(path, head);
+  const ToolResult none = BisectTool(path, path);
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.error, HasSubstr("they have no step in common"));
+  EXPECT_EQ(BisectTool(path, Lenet()).exit_code, 2);
+}
+
 TEST(Bisect, ChecksItsCommandLine) {
   const ToolResult one = RunTool(MPC_BISECT, {"x"});
   EXPECT_EQ(one.exit_code, 2);
-  EXPECT_THAT(one.error, HasSubstr("two capsules, not 1: 'x'"));
+  EXPECT_THAT(one.error, HasSubstr("or two of `mpc-train --capsule=FILE`, not 1: 'x'"));
   const ToolResult unknown = RunTool(MPC_BISECT, {"x", "y", "--thread=1"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.error, HasSubstr("did you mean --threads?"));

@@ -233,6 +233,7 @@ std::string NameInCode(const Tool& tool, const std::string& option) {
                                                            {"summary", "summary_path"},
                                                            {"trace", "trace_path"},
                                                            {"capsule", "capsule_path"},
+                                                           {"record-hashes", "record_hashes_path"},
                                                            {"trace-steps", "trace_first"},
                                                            {"amp-profile", "amp"},
                                                            {"json", "json_path"},

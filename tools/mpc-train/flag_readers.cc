@@ -104,6 +104,7 @@ void LimitFlags(FlagSet& flags) {
                "diagnose-overflow",
                "capsule",
                "capsule-at",
+               "record-hashes",
                "profile-precision",
                "check-precision",
                "lock-precision",
@@ -135,6 +136,7 @@ void LimitFlags(FlagSet& flags) {
                "diagnose-overflow",
                "capsule",
                "capsule-at",
+               "record-hashes",
                "profile-precision",
                "trace",
                "trace-steps"});

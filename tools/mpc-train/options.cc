@@ -200,6 +200,9 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
              &options.capsule_path);
   flags.Integer("capsule-at", 1, kNoLimit, "Writes this step of the run to --capsule, bad or not; the first is 1.",
                 &options.capsule_at);
+  flags.Text("record-hashes", "FILE",
+             "Writes a hash of the state after each step, a line a step. `mpc-bisect` finds where two runs part.",
+             &options.record_hashes_path);
   flags.Custom("profile-precision", "FILE",
                "Prints which exponents activations and gradients need and what the low type loses of them; writes\n"
                "FILE too: .txt, .json (for --amp-profile) or .svg.",

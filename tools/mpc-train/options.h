@@ -91,6 +91,7 @@ struct TrainOptions : DeviceOptions {
   bool diagnose_overflow = false;  ///< replays the first step of a run of overflows and names its first bad value
   std::string capsule_path;        ///< one step is written there, to be repeated elsewhere; empty: none
   std::int64_t capsule_at = 0;     ///< the step that is written, from 1; 0: the first bad one
+  std::string record_hashes_path;  ///< hashes of the state after each step; empty: none
   bool profile_precision = false;  ///< measures which exponents values need and what the low type loses of them
   std::string profile_path;        ///< file of profile_precision: .txt, .json or .svg; empty: the table is printed only
   std::string trace_path;          ///< Chrome trace of the steps below; empty: none
