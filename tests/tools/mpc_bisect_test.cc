@@ -173,13 +173,12 @@ TEST(Bisect, RefusesByNameWhatCannotBeCompared) {
   EXPECT_THAT(batch.error, HasSubstr("the steps take other inputs: "));
 }
 
-/// The hashes of a run of LeNet-5 with `arguments`.
-std::string RecordHashes(const std::string& name, std::vector<std::string> arguments) {
+/// The hashes of a run of LeNet-5 of one epoch, or as `more` says.
+std::string RecordHashes(const std::string& name, const std::vector<std::string>& more) {
   const std::string path = Folder().File(name);
-  for (const std::string& argument : {std::string("lenet5"), std::string("--epochs=1"), std::string("--amp-level=O2"),
-                                      std::string("--amp-verbosity=0"), "--record-hashes=" + path}) {
-    arguments.push_back(argument);
-  }
+  std::vector<std::string> arguments = {"lenet5", "--epochs=1", "--amp-level=O2", "--amp-verbosity=0",
+                                        "--record-hashes=" + path};
+  arguments.insert(arguments.end(), more.begin(), more.end());
   const ToolResult trained = RunTool(MPC_TRAIN, arguments);
   EXPECT_EQ(trained.exit_code, 0) << trained.error;
   return path;
@@ -199,7 +198,35 @@ TEST(BisectHashes, AResumedRunHasTheHashesOfARunWithoutAStop) {
   RecordHashes("before", {"--threads=1", "--save=" + saved});
   const std::string rest = RecordHashes("rest", {"--threads=1", "--resume=" + saved, "--epochs=2"});
   const std::string whole = RecordHashes("whole", {"--threads=1", "--epochs=2"});
-  EXPECT_THAT(ReadFile(whole), HasSubstr(ReadFile(Folder().File("before"))));
+  const StateHashes hashes = ReadStateHashes(whole).value();
+  ASSERT_EQ(hashes.size(), 90u);
+  EXPECT_EQ(StateHashes(hashes.find(46), hashes.end()), ReadStateHashes(rest).value());
+  // Into the file of the first run, whose lines stay.
+  RecordHashes("before", {"--threads=1", "--resume=" + saved, "--epochs=2"});
+  EXPECT_EQ(ReadFile(whole), ReadFile(Folder().File("before")));
+  WriteFile(rest, "not hashes\n");
+  const ToolResult refused =
+      RunTool(MPC_TRAIN, {"lenet5", "--epochs=2", "--amp-level=O2", "--resume=" + saved, "--record-hashes=" + rest});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.error, HasSubstr(rest + " does not begin with the line \"mpc state hashes 1\""));
+  EXPECT_EQ(ReadFile(rest), "not hashes\n");
+}
+
+TEST(BisectHashes, AFullDiskCostsTheRestOfTheFileAlone) {
+  // Files of at most 1,024 bytes stand for the disk.
+  const std::string path = Folder().File("cut");
+  const ToolResult cut =
+      RunTool("/bin/sh", {"-c", "trap '' XFSZ; ulimit -f 2; exec \"$0\" \"$@\"", MPC_TRAIN, "lenet5", "--epochs=2",
+                          "--threads=1", "--choice-cache=", "--record-hashes=" + path});
+  EXPECT_EQ(cut.exit_code, 0) << cut.error;
+  EXPECT_THAT(cut.error, HasSubstr("warning: '" + path + "' cannot be written; it has no hashes from step "));
+  EXPECT_THAT(cut.output, HasSubstr("90 steps"));
+  const StateHashes hashes = ReadStateHashes(path).value();
+  EXPECT_LT(hashes.size(), 90u);
+  EXPECT_GT(hashes.size(), 40u);
+  const ToolResult full = RunTool(MPC_TRAIN, {"lenet5", "--record-hashes=/dev/full"});
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.error, HasSubstr("cannot write \"/dev/full\": No space left on device"));
 }
 
 TEST(BisectHashes, FindTheFirstStepThatDiffers) {

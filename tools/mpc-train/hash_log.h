@@ -10,7 +10,9 @@
 namespace mpc::tools {
 
 /// Writes RunContext::state_hash of every step that changed the state, to a file that ReadStateHashes reads. A line is
-/// in the file when its step has ended. Ends the run where the file cannot be written.
+/// in the file when its step has ended. A resumed run keeps the lines of the steps before it, where the file has them.
+/// A file that cannot be begun ends the run before its first step. So does, in a resumed run, one that cannot be read.
+/// Where a later line cannot be written, a warning says so, and the file keeps the lines before it.
 class HashLog : public Callback {
  public:
   explicit HashLog(std::string path) : path_(std::move(path)) {}
@@ -19,10 +21,12 @@ class HashLog : public Callback {
   void OnStepEnd(RunContext& context) override;
 
  private:
-  void Write(const std::string& line, RunContext& context);
+  /// The lines of the steps that were done before this run.
+  absl::StatusOr<std::string> LinesBefore() const;
 
   std::string path_;
   std::ofstream file_;
+  std::uintmax_t bytes_ = 0;  ///< of whole lines
   std::int64_t last_step_ = 0;
 };
 

@@ -94,8 +94,8 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
   if (!options.summary_path.empty()) {
     if (absl::Status status = CheckWritable(options.summary_path); !status.ok()) return status;
   }
-  for (const std::string& path :
-       {options.profile_path, options.trace_path, options.plot_path, options.capsule_path, options.report_html_path}) {
+  for (const std::string& path : {options.profile_path, options.trace_path, options.plot_path, options.capsule_path,
+                                  options.record_hashes_path, options.report_html_path}) {
     if (path.empty()) continue;
     if (absl::Status status = CheckWritable(path); !status.ok()) return status;
   }
