@@ -258,7 +258,10 @@ TEST(BisectHashes, RefuseDamageByItsLine) {
   const ToolResult none = BisectTool(path, path);
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.error, HasSubstr("they have no step in common"));
-  EXPECT_EQ(BisectTool(path, Lenet()).exit_code, 2);
+  const ToolResult kinds = BisectTool(path, Lenet());
+  EXPECT_EQ(kinds.exit_code, 2);
+  EXPECT_THAT(kinds.error, HasSubstr(Lenet() + " does not begin with the line"));
+  EXPECT_THAT(BisectTool(path, Folder().File("none")).error, HasSubstr(Folder().File("none")));
 }
 
 TEST(Bisect, ChecksItsCommandLine) {

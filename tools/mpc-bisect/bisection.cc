@@ -155,7 +155,8 @@ absl::StatusOr<Bisection> BisectCapsules(const CapsuleFile& first, const Capsule
 }
 
 absl::StatusOr<Bisection> BisectFiles(const BisectOptions& options) {
-  if (IsHashFile(options.first_path) && IsHashFile(options.second_path)) {
+  // The error of a pair of two kinds is that of the one that is no file of hashes.
+  if (IsHashFile(options.first_path) || IsHashFile(options.second_path)) {
     return BisectHashFiles(options.first_path, options.second_path);
   }
   CapsuleFile files[2];

@@ -26,7 +26,7 @@ class HashLog : public Callback {
 
   std::string path_;
   std::ofstream file_;
-  std::uintmax_t bytes_ = 0;  ///< of whole lines
+  std::uintmax_t bytes_ = 0;  ///< length of the whole lines
   std::int64_t last_step_ = 0;
 };
 
