@@ -88,6 +88,9 @@ struct StepReplay {
   std::vector<std::string> differences;
 };
 
+/// Whether the outputs of a step say that it is finite: its loss, which is the first, and what scalers have found.
+bool IsFinite(const StepCapsule::NamedTensors& record);
+
 /// Runs the step on the Program's device and compares every bit. Needs neither compiler nor data. `observe` sees every
 /// result. Errors: those of Device::Load (no such device here, a missing processor feature) and of the step.
 /// UNIMPLEMENTED where the device does not let `observe` look.
