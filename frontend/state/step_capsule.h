@@ -72,6 +72,10 @@ absl::Status WriteStepCapsule(const std::string& path, const StepCapsule& capsul
 /// UNAVAILABLE.
 absl::StatusOr<StepCapsule> ReadStepCapsule(const std::string& path);
 
+/// The capsule that the tensors and metadata of a file make. `path` is for errors, which are those of ReadStepCapsule
+/// but for a checksum that differs.
+absl::StatusOr<StepCapsule> ParseStepCapsule(const Safetensors& content, const std::string& path);
+
 /// The checksum of a state entry as StepCapsule::after has it. Errors: those of StateEntry::Read.
 absl::StatusOr<std::string> StateChecksum(const runtime::StateEntry& entry);
 
