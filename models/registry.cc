@@ -120,6 +120,7 @@ std::unique_ptr<Workload> ClassifySmallImages(const WorkloadSizes& sizes, int ch
 std::unique_ptr<Workload> ClassifyPatches(VitConfig config, const WorkloadSizes& sizes) {
   if (sizes.image_size > 0) config.image_size = sizes.image_size;
   config.classes = ClassesOf(sizes, config.classes);
+  config.dropout = sizes.dropout.value_or(config.dropout);
   return Classify(Vit(config), {config.channels, config.image_size, config.image_size}, config.classes);
 }
 
@@ -152,6 +153,7 @@ struct NamedWorkload {
   MakeSized make;
   bool has_photos = false;                   ///< takes WorkloadSizes::image_size
   bool takes_classes = false;                ///< takes WorkloadSizes::classes
+  bool takes_dropout = false;                ///< takes WorkloadSizes::dropout
   std::optional<PixelNormalization> pixels;  ///< normalisation of pictures, which it takes
   std::optional<WorkloadSizes> token_sizes;  ///< reads tokens; as published
   bool predicts_next_token = false;
@@ -166,15 +168,20 @@ NamedWorkload ReadTokens(const Config& config, std::int64_t tokens = 0) {
     const WorkloadSizes sizes = Resized(published, given);
     Config resized = config;
     TakeSizes(sizes, resized);
+    resized.dropout = given.dropout.value_or(config.dropout);
     const TensorSpec row = {DType::kI32, {sizes.tokens}};
     return MakeWorkloadOf(Network(resized), Loss(), {row, row, sizes.vocabulary});
   };
-  return {.make = make, .token_sizes = published, .predicts_next_token = std::is_same_v<Loss, NextTokenLoss>};
+  return {.make = make,
+          .takes_dropout = true,
+          .token_sizes = published,
+          .predicts_next_token = std::is_same_v<Loss, NextTokenLoss>};
 }
 
 NamedWorkload ReadPatches(const VitConfig& config) {
   const auto make = [config](const WorkloadSizes& sizes) { return ClassifyPatches(config, sizes); };
-  return {.make = make, .has_photos = true, .takes_classes = true, .pixels = HalfNormalization()};
+  return {
+      .make = make, .has_photos = true, .takes_classes = true, .takes_dropout = true, .pixels = HalfNormalization()};
 }
 
 const std::map<std::string_view, NamedWorkload>& Workloads() {
@@ -259,6 +266,19 @@ absl::Status CheckClasses(const std::string& model, bool takes_classes, std::int
                    NamesOf([](const NamedWorkload& workload) { return workload.takes_classes; }), " take others"));
 }
 
+/// Errors: a rate of a network that drops nothing; a rate that is not at least 0 and below 1.
+absl::Status CheckDropout(const std::string& model, bool takes_dropout, std::optional<double> rate) {
+  if (!rate.has_value()) return absl::OkStatus();
+  const std::string given = absl::StrCat("dropout = ", *rate, ": ", model);
+  if (!takes_dropout) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(given, " has none; ",
+                     NamesOf([](const NamedWorkload& workload) { return workload.takes_dropout; }), " take a rate"));
+  }
+  if (*rate >= 0 && *rate < 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(given, " takes rates of at least 0 and below 1"));
+}
+
 /// Errors: a size below 0; a size that a network without tokens does not have; a width that the heads do not divide.
 /// More tokens than the context are an error too.
 absl::Status CheckTokenSizes(const std::string& model, const std::optional<WorkloadSizes>& published,
@@ -326,6 +346,7 @@ absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes) {
         absl::StrCat("image_size = ", sizes.image_size, ": ", model, " takes multiples of ", kSide));
   }
   if (absl::Status status = CheckClasses(model, workload->takes_classes, sizes.classes); !status.ok()) return status;
+  if (absl::Status status = CheckDropout(model, workload->takes_dropout, sizes.dropout); !status.ok()) return status;
   return CheckTokenSizes(model, workload->token_sizes, sizes);
 }
 

@@ -45,7 +45,7 @@ class Workload {
   virtual Model MakePredictor(ModelOptions options) = 0;
 };
 
-/// Other sizes than published, for small machines. 0: as published.
+/// Other sizes than published, for small machines, and another rate of dropout. 0: as published.
 struct WorkloadSizes {
   /// Pixels of a side, of "resnet18-imagenet", "resnet50-imagenet" and the networks of Vit; a multiple of 32.
   std::int64_t image_size = 0;
@@ -58,6 +58,9 @@ struct WorkloadSizes {
   std::int64_t width = 0;  ///< a multiple of the heads
   std::int64_t layers = 0;
   std::int64_t heads = 0;
+  /// Rate of a network that reads tokens or of a Vit, at least 0 and below 1. Not given: that of its config, which is
+  /// 0.
+  std::optional<double> dropout;
 
   friend bool operator==(const WorkloadSizes&, const WorkloadSizes&) = default;
 };
@@ -71,8 +74,8 @@ struct WorkloadSizes {
 /// those of CheckWorkload.
 absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name, const WorkloadSizes& sizes = {});
 
-/// Errors (NOT_FOUND): what was given, what exists; (INVALID_ARGUMENT) a size that the network does not take, with
-/// those that it does.
+/// Errors (NOT_FOUND): what was given, what exists; (INVALID_ARGUMENT) a size or a rate that the network does not take,
+/// with those that it does.
 absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes = {});
 
 /// Every name, sorted.

@@ -3,15 +3,15 @@
 #
 #   tools/fuzz.sh READER|all [--runs=N | --seconds=S] [--seed=N] [--keep]
 #
-# READER is safetensors, npy, program, idx, gzip_rows, jpeg, png, webp, exif, csv, npz or store. Each gets N inputs, or S
-# seconds (60 where nothing is said). It starts from tests/fuzz/corpus/READER. What it finds of use goes to build/fuzz/corpus/READER,
+# READER is safetensors, npy, program, idx, gzip_rows, jpeg, png, webp, exif, csv, npz, store or capsule. Each gets N
+# inputs, or S seconds (60 where nothing is said). It starts from tests/fuzz/corpus/READER. What it finds of use goes to build/fuzz/corpus/READER,
 # where the next run starts too. An input that a reader fails on is an error: it lies in build/fuzz/faults/READER. --keep
 # copies what reaches code that tests/fuzz/corpus/READER does not reach, made as few as possible, into
 # tests/fuzz/corpus/READER.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readers=(safetensors npy program idx gzip_rows jpeg png webp exif csv npz store)
+readers=(safetensors npy program idx gzip_rows jpeg png webp exif csv npz store capsule)
 usage() {
   echo "fuzz: $1; usage: tools/fuzz.sh READER|all [--runs=N | --seconds=S] [--seed=N] [--keep], where READER is one of" \
     "${readers[*]}" >&2

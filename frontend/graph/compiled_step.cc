@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <iostream>
 
 #include "absl/strings/match.h"
@@ -15,6 +16,7 @@
 #include "frontend/graph/eager.h"
 #include "frontend/graph/step_scaler.h"
 #include "kernels/communicator.h"
+#include "runtime/state_record.h"
 
 namespace mpc::internal {
 namespace {
@@ -172,6 +174,12 @@ absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const 
   for (const std::shared_ptr<runtime::StateEntry>& entry : added->derived) {
     if (absl::Status status = store.Add(entry); !status.ok()) return status;
   }
+  const bool records_hash =
+      std::find(options.records.begin(), options.records.end(), runtime::kStateHashOutput) != options.records.end();
+  // An instrumented step has measurements only.
+  if (records_hash && options.training && !options.compile.instrument) {
+    runtime::AddStateHash(step->compiled_.program);
+  }
   start = std::chrono::steady_clock::now();
   absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(options.compile.device);
   if (!device.ok()) return device.status();
@@ -185,7 +193,6 @@ absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const 
   for (std::size_t i = 0; i < step->program().outputs.size(); ++i) {
     if (absl::StartsWith(step->program().outputs[i].name, kPrintPrefix)) step->printed_.push_back(i);
   }
-  // An instrumented step has measurements only.
   step->num_outputs_ = options.compile.instrument ? step->program().outputs.size() : step->facts_.num_outputs;
   return step;
 }
@@ -269,6 +276,17 @@ std::optional<double> StepResults::Record(std::string_view name) const {
     return value.ok() ? std::optional<double>(*value) : std::nullopt;
   }
   return std::nullopt;
+}
+
+std::optional<std::uint64_t> StepResults::StateHash() const {
+  const std::vector<runtime::NamedValue>& outputs = step_->program().outputs;
+  // AddStateHash puts it behind all others.
+  if (outputs.empty() || outputs.back().name != runtime::kStateHashOutput) return std::nullopt;
+  const Tensor hash = Output(outputs.size() - 1);
+  if (!hash.concrete()) return std::nullopt;
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, hash.bytes().data(), sizeof(bits));
+  return bits;
 }
 
 void StepResults::Print() const {

@@ -37,7 +37,7 @@ struct StepOptions {
   std::vector<Parameter> optimizers;      ///< step counters, in the order of their prefixes; others follow by first use
   std::optional<double> divided_scale;    ///< loss scale of the wrap that optimizers divide out
   bool weighs_elements = false;           ///< LossWeight::kElements
-  std::vector<std::string> records;       ///< records made on request: "gradient_norm", "learning_rate"
+  std::vector<std::string> records;       ///< made on request: "gradient_norm", "learning_rate", "state_hash"
   compiler::CompileOptions compile;       ///< `function` is set to `name`
   runtime::LoadOptions load;
 };
@@ -87,6 +87,8 @@ class StepResults {
   Tensor Output(std::size_t index) const;
   /// An output by name, or null: records of loss scaling ("finite", "first_bad", "loss_scale") and on request.
   std::optional<double> Record(std::string_view name) const;
+  /// The record "state_hash", which no double holds; none where it was not asked for.
+  std::optional<std::uint64_t> StateHash() const;
   /// What mpc::Tap named `name`; undefined if there is none.
   Tensor Tap(std::string_view name) const;
   /// Writes what the step prints to std::cout.

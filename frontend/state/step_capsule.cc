@@ -149,49 +149,6 @@ std::map<std::string, std::string> Take(const Safetensors& content, const char* 
   return taken;
 }
 
-absl::StatusOr<StepCapsule> Parse(const Safetensors& content, const std::string& path) {
-  const auto error = [&](const auto&... parts) { return absl::InvalidArgumentError(absl::StrCat(path, parts...)); };
-  const auto version = content.metadata.find(kVersion);
-  if (version == content.metadata.end()) {
-    return error(" is no capsule of a step: its metadata have no \"", kVersion, "\"; `mpc-train --capsule` writes one");
-  }
-  if (version->second != kStepCapsuleVersion) {
-    return error(" is a capsule of version ", version->second, "; this mpc reads version ", kStepCapsuleVersion);
-  }
-  if (!content.metadata.contains(kChecksumOfFile)) {
-    return error(" is damaged: it has no checksum \"", kChecksumOfFile, "\"");
-  }
-  StepCapsule capsule;
-  const auto step = content.metadata.find(kStep);
-  if (step == content.metadata.end() || !absl::SimpleAtoi(step->second, &capsule.step)) {
-    return error(" is malformed: its metadata have no number \"", kStep, "\"");
-  }
-  if (const auto reason = content.metadata.find(kReason); reason != content.metadata.end()) {
-    capsule.reason = reason->second;
-  }
-  const Tensor* program = content.Find(kProgram);
-  if (program == nullptr || program->dtype() != DType::kU8) return error(" is malformed: it has no \"program\"");
-  absl::StatusOr<runtime::Package> package =
-      runtime::ParsePackage(program->bytes(), absl::StrCat("the Program of ", path));
-  if (!package.ok()) return package.status();
-  if (package->programs.size() != 1) return error(" is malformed: it has ", package->programs.size(), " Programs");
-  capsule.program = std::move(package->programs.front());
-  if (const Tensor* traced = content.Find(kTraced); traced != nullptr && traced->dtype() == DType::kU8) {
-    const absl::Span<const std::uint8_t> text = traced->bytes();
-    capsule.traced.assign(reinterpret_cast<const char*>(text.data()), text.size());
-  }
-  capsule.state = Take(content, kState, StateOf(capsule.program));
-  capsule.batch = Take(content, kBatch, SpecsOf(capsule.program, capsule.program.inputs));
-  capsule.record = Take(content, kRecord, SpecsOf(capsule.program, capsule.program.outputs));
-  capsule.options = Take(content, kOption);
-  capsule.after = Take(content, kAfter);
-  capsule.origin = Take(content, kOrigin);
-  if (absl::Status status = CheckStepCapsule(capsule); !status.ok()) {
-    return error(" is malformed: ", status.message());
-  }
-  return capsule;
-}
-
 }  // namespace
 
 std::string CapsuleSizes::ToString() const {
@@ -248,10 +205,53 @@ absl::Status WriteStepCapsule(const std::string& path, const StepCapsule& capsul
   return internal::WriteCheckpointFile(path, std::move(content));
 }
 
+absl::StatusOr<StepCapsule> ParseStepCapsule(const Safetensors& content, const std::string& path) {
+  const auto error = [&](const auto&... parts) { return absl::InvalidArgumentError(absl::StrCat(path, parts...)); };
+  const auto version = content.metadata.find(kVersion);
+  if (version == content.metadata.end()) {
+    return error(" is no capsule of a step: its metadata have no \"", kVersion, "\"; `mpc-train --capsule` writes one");
+  }
+  if (version->second != kStepCapsuleVersion) {
+    return error(" is a capsule of version ", version->second, "; this mpc reads version ", kStepCapsuleVersion);
+  }
+  if (!content.metadata.contains(kChecksumOfFile)) {
+    return error(" is damaged: it has no checksum \"", kChecksumOfFile, "\"");
+  }
+  StepCapsule capsule;
+  const auto step = content.metadata.find(kStep);
+  if (step == content.metadata.end() || !absl::SimpleAtoi(step->second, &capsule.step)) {
+    return error(" is malformed: its metadata have no number \"", kStep, "\"");
+  }
+  if (const auto reason = content.metadata.find(kReason); reason != content.metadata.end()) {
+    capsule.reason = reason->second;
+  }
+  const Tensor* program = content.Find(kProgram);
+  if (program == nullptr || program->dtype() != DType::kU8) return error(" is malformed: it has no \"program\"");
+  absl::StatusOr<runtime::Package> package =
+      runtime::ParsePackage(program->bytes(), absl::StrCat("the Program of ", path));
+  if (!package.ok()) return package.status();
+  if (package->programs.size() != 1) return error(" is malformed: it has ", package->programs.size(), " Programs");
+  capsule.program = std::move(package->programs.front());
+  if (const Tensor* traced = content.Find(kTraced); traced != nullptr && traced->dtype() == DType::kU8) {
+    const absl::Span<const std::uint8_t> text = traced->bytes();
+    capsule.traced.assign(reinterpret_cast<const char*>(text.data()), text.size());
+  }
+  capsule.state = Take(content, kState, StateOf(capsule.program));
+  capsule.batch = Take(content, kBatch, SpecsOf(capsule.program, capsule.program.inputs));
+  capsule.record = Take(content, kRecord, SpecsOf(capsule.program, capsule.program.outputs));
+  capsule.options = Take(content, kOption);
+  capsule.after = Take(content, kAfter);
+  capsule.origin = Take(content, kOrigin);
+  if (absl::Status status = CheckStepCapsule(capsule); !status.ok()) {
+    return error(" is malformed: ", status.message());
+  }
+  return capsule;
+}
+
 absl::StatusOr<StepCapsule> ReadStepCapsule(const std::string& path) {
   const absl::StatusOr<Safetensors> content = internal::ReadCheckpointFile(path);
   if (!content.ok()) return content.status();
-  return Parse(*content, path);
+  return ParseStepCapsule(*content, path);
 }
 
 absl::StatusOr<std::string> StateChecksum(const runtime::StateEntry& entry) {

@@ -72,6 +72,10 @@ absl::Status WriteStepCapsule(const std::string& path, const StepCapsule& capsul
 /// UNAVAILABLE.
 absl::StatusOr<StepCapsule> ReadStepCapsule(const std::string& path);
 
+/// The capsule that the tensors and metadata of a file make. `path` is for errors, which are those of ReadStepCapsule
+/// but for a checksum that differs.
+absl::StatusOr<StepCapsule> ParseStepCapsule(const Safetensors& content, const std::string& path);
+
 /// The checksum of a state entry as StepCapsule::after has it. Errors: those of StateEntry::Read.
 absl::StatusOr<std::string> StateChecksum(const runtime::StateEntry& entry);
 
@@ -87,6 +91,9 @@ struct StepReplay {
   /// equal.
   std::vector<std::string> differences;
 };
+
+/// Whether the outputs of a step say that it is finite: its loss, which is the first, and what scalers have found.
+bool IsFinite(const StepCapsule::NamedTensors& record);
 
 /// Runs the step on the Program's device and compares every bit. Needs neither compiler nor data. `observe` sees every
 /// result. Errors: those of Device::Load (no such device here, a missing processor feature) and of the step.

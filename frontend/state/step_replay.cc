@@ -1,6 +1,8 @@
 // Repeats the step of a capsule.
+#include <cmath>
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/state/step_capsule.h"
 #include "frontend/state/tensor_difference.h"
@@ -18,6 +20,18 @@ absl::Status RunOneStep(runtime::Executable& step, runtime::StepInputs inputs, c
 }
 
 }  // namespace
+
+bool IsFinite(const StepCapsule::NamedTensors& record) {
+  for (std::size_t i = 0; i < record.size(); ++i) {
+    const auto& [name, value] = record[i];
+    const bool is_flag = absl::StartsWith(name, "finite");
+    if (!is_flag && i > 0) continue;
+    for (const float element : value.ToFloats()) {
+      if (is_flag ? element == 0 : !std::isfinite(element)) return false;
+    }
+  }
+  return true;
+}
 
 absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule, const runtime::ResultObserver& observe) {
   const absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(capsule.program.device);

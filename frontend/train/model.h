@@ -60,6 +60,7 @@ struct ModelOptions {
   // What the RunContext of a step tells if asked for.
   bool record_gradient_norm = false;  ///< norm of unscaled gradients, before clipping; an error with a step of your own
   bool record_learning_rate = false;  ///< rate of the first optimizer's first parameter group
+  bool record_state_hash = false;     ///< hash of the state that the step leaves: kernels/state_hash.h
 };
 
 struct MeasureOptions {

@@ -64,6 +64,7 @@ absl::Status Model::Impl::AfterStep(const StepResults& results, bool completes, 
   context.set_tap([results](const std::string& name) { return results.Tap(name); });
   context.gradient_norm = results.Record("gradient_norm");
   context.learning_rate = results.Record("learning_rate");
+  context.state_hash = results.StateHash();
   context.overflow = false;
   if (!completes) return absl::OkStatus();
   const std::string where = absl::StrCat("epoch ", context.epoch, " step ", context.step_in_epoch);

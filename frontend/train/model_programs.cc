@@ -21,6 +21,7 @@ StepOptions Model::Impl::CommonOptions(const char* name) const {
   internal::UseDevice(device(), common);
   if (options.record_gradient_norm) common.records.push_back("gradient_norm");
   if (options.record_learning_rate) common.records.push_back("learning_rate");
+  if (options.record_state_hash) common.records.push_back("state_hash");
   return common;
 }
 

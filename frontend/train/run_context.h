@@ -49,14 +49,15 @@ class RunContext {
   std::int64_t epochs = 0;         ///< epochs asked for in this call of Train or Fit
   std::int64_t epoch = 0;          ///< current epoch, from 1; restarts at 1 with every call of Train that is no resume
   std::int64_t step_in_epoch = 0;  ///< current step of the epoch, from 1; at OnEpochBegin those done before a resume
-  std::int64_t steps_per_epoch = 0;     ///< 0 where the data set cannot tell
-  std::int64_t global_step = 0;         ///< steps since the Model was made, from 1, skipped ones included
-  bool overflow = false;                ///< this step's gradients were not finite
-  float loss_scale = 1.0f;              ///< after this step
-  std::int64_t skipped_steps = 0;       ///< steps skipped for overflow since the Model was made
-  double data_wait_seconds = 0;         ///< that the steps begun in this run waited for their rows
-  std::optional<double> gradient_norm;  ///< with ModelOptions::record_gradient_norm
-  std::optional<double> learning_rate;  ///< with ModelOptions::record_learning_rate
+  std::int64_t steps_per_epoch = 0;         ///< 0 where the data set cannot tell
+  std::int64_t global_step = 0;             ///< steps since the Model was made, from 1, skipped ones included
+  bool overflow = false;                    ///< this step's gradients were not finite
+  float loss_scale = 1.0f;                  ///< after this step
+  std::int64_t skipped_steps = 0;           ///< steps skipped for overflow since the Model was made
+  double data_wait_seconds = 0;             ///< that the steps begun in this run waited for their rows
+  std::optional<double> gradient_norm;      ///< with ModelOptions::record_gradient_norm
+  std::optional<double> learning_rate;      ///< with ModelOptions::record_learning_rate
+  std::optional<std::uint64_t> state_hash;  ///< with ModelOptions::record_state_hash
 
   /// Unscaled loss of the last finished step. Reading it may wait for the device. NaN before the first step.
   float loss() const;

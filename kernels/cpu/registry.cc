@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/attribute_words.h"
+#include "kernels/cpu/state_hash.h"
 #include "kernels/f64_scalars.h"
 
 namespace mpc::cpu {
@@ -42,6 +43,7 @@ Registry BuildRegistry() {
   RegisterCollectives(registry);
   RegisterGradientNorm(registry);
   RegisterStepFlags(registry);
+  RegisterStateHash(registry);
   RegisterTensorStatistics(registry);
   RegisterAttention(registry);
   RegisterAttentionGrad(registry);

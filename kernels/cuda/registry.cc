@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/attribute_words.h"
 #include "kernels/cuda/own_kernel.h"
+#include "kernels/cuda/state_hash.h"
 #include "kernels/f64_scalars.h"
 #include "kernels/kernel_key.h"
 
@@ -23,6 +24,7 @@ Registry BuildRegistry() {
   RegisterIota(registry);
   RegisterDataMovement(registry);
   RegisterCollectives(registry);
+  RegisterStateHash(registry);
   RegisterStepFlags(registry);
   RegisterReduce(registry);
   RegisterCumsum(registry);

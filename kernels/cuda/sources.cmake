@@ -31,6 +31,7 @@ set(MPC_CUDA_KERNEL_SOURCES
   resize.cu
   selection.cu
   softmax.cu
+  state_hash.cu
   step_flags.cu
   top_k.cu
   unary.cu)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/cuda/kernel.h"
+#include "kernels/state_hash.h"
 #include "tests/cuda/emulated_kernel_device.h"
 #include "tests/cuda_emulation/emulator.h"
 #include "tests/kernels/gradient_scaling_checks.h"
@@ -19,7 +20,10 @@ namespace {
 
 std::vector<std::string> CudaKernelNames() {
   std::vector<std::string> names;
-  for (std::string_view name : cuda::KernelNames()) names.emplace_back(name);
+  for (std::string_view name : cuda::KernelNames()) {
+    // No operation: map_kernels_test has its claims.
+    if (name != kStateHash) names.emplace_back(name);
+  }
   return names;
 }
 
@@ -65,7 +69,10 @@ TEST(CudaOptimizers, UnscaleAndClipAsTheOperationsOfTheirOwn) {
   }
 }
 
-TEST(CudaKernels, EveryReferenceOperationHasOne) { EXPECT_EQ(cuda::KernelNames(), reference::Names()); }
+TEST(CudaKernels, EveryReferenceOperationHasOne) {
+  const std::vector<std::string_view> references = reference::Names();
+  EXPECT_EQ(CudaKernelNames(), std::vector<std::string>(references.begin(), references.end()));
+}
 
 }  // namespace
 }  // namespace mpc::test

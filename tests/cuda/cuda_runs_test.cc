@@ -2,10 +2,13 @@
 // launch, what a level decided.
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "kernels/state_hash.h"
 #include "models/bnnet.h"
 #include "models/lenet5.h"
 #include "tests/cuda/network_runs.h"
@@ -54,6 +57,47 @@ Snapshot TrainLeNet(ContextOptions context) {
   const Snapshot state = StateOf(*run.model);
   MPC_EXPECT_OK(SetContext({}));
   return state;
+}
+
+/// The hash of each step that BnNet makes in a context.
+std::vector<std::uint64_t> HashesOfBnNet(const ContextOptions& context) {
+  MPC_EXPECT_OK(SetContext(context));
+  using BnNetRun = DeviceRun<models::BnNet, nn::SoftmaxCrossEntropyWithLogits>;
+  const DynamicLossScaleManager dynamic({.init_loss_scale = 256});
+  BnNetRun run(
+      context.device, {"O2", DType::kF16}, [] { return std::make_unique<models::BnNet>(); }, dynamic);
+  Model model(*run.network, run.loss, run.optimizer,
+              {.amp_level = "O2",
+               .loss_scale_manager = dynamic,
+               .amp_dtype = DType::kF16,
+               .device = context.device,
+               .record_state_hash = true});
+  std::vector<data::Row> batches;
+  for (std::int64_t step = 0; step < 4; ++step) batches.push_back(MakeBatch({1, 32, 32}, 2, step, 10));
+  batches[2] = WithBadValue(batches[2], kInfinity);
+  std::vector<std::uint64_t> hashes;
+  LambdaCallback record(
+      {.on_train_step_end = [&](RunContext& step) { hashes.push_back(step.state_hash.value_or(0)); }});
+  MPC_EXPECT_OK(model.Train(1, Batches(batches), {record}));
+  std::uint64_t of_the_host = 0;
+  for (const auto& [name, bytes] : StateOf(model)) {
+    // The network draws nothing, so that its step has no generator.
+    if (!name.starts_with("rng.")) of_the_host += HashBytes(HashKey(name), bytes.data(), bytes.size());
+  }
+  EXPECT_EQ(hashes.back(), of_the_host) << context.device;
+  MPC_EXPECT_OK(SetContext({}));
+  return hashes;
+}
+
+using CudaStateHash = OnCuda;
+
+TEST_F(CudaStateHash, IsOfTheStateAfterEachStepHoweverStepsAreLaunched) {
+  const std::vector<std::uint64_t> hashes = HashesOfBnNet({.device = "cuda"});
+  EXPECT_EQ(std::set<std::uint64_t>(hashes.begin(), hashes.end()).size(), 4u);
+  EXPECT_EQ(HashesOfBnNet({.device = "cuda", .graph = false}), hashes);
+  EXPECT_EQ(HashesOfBnNet({.device = "cuda", .steps_per_launch = 2}), hashes);
+  HashesOfBnNet({.device = "cpu"});
+  EXPECT_THAT(test::NetworkDeviceProblems(), ::testing::IsEmpty());
 }
 
 using CudaContext = OnCuda;

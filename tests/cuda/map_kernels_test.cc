@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "kernels/cuda/strided.h"
+#include "kernels/state_hash.h"
 #include "tests/cuda/bits_of_the_cpu.h"
 
 namespace mpc::test {
@@ -226,6 +228,22 @@ TEST(CudaStepFlags, AnyNumberOfScalarsMeets) {
       ExpectTheBitsOfTheCpu({"all_of", bools, {bools[0]}, {}, {}}, flags);
       ExpectTheBitsOfTheCpu({"any_of", bools, {bools[0]}, {}, {}}, flags);
     }
+  }
+}
+
+// More entries than one launch takes, of sizes that end within a word.
+TEST(CudaStateHash, AnyNumberOfEntriesMeets) {
+  Random random(11);
+  for (const std::size_t count : {std::size_t{1}, std::size_t{90}, std::size_t{300}}) {
+    std::vector<TensorSpec> specs;
+    std::vector<Bytes> contents;
+    std::vector<std::int64_t> keys;
+    for (std::size_t i = 0; i < count; ++i) {
+      specs.push_back({DType::kF16, {static_cast<std::int64_t>(Pick(random, 0, i % 50 == 7 ? 9000 : 60))}});
+      contents.push_back(RandomValues(random, specs.back()));
+      keys.push_back(static_cast<std::int64_t>(HashKey(absl::StrCat(i))));
+    }
+    ExpectTheBitsOfTheCpu({kStateHash, specs, {{DType::kI64, {}}}, {}, {{kHashKeys, keys}}}, contents);
   }
 }
 

@@ -41,7 +41,8 @@ INSTANTIATE_TEST_SUITE_P(Readers, Corpus,
                                            Reader{"program", ReadProgram}, Reader{"idx", ReadIdx},
                                            Reader{"gzip_rows", ReadGzipRows}, Reader{"jpeg", ReadJpeg},
                                            Reader{"png", ReadPng}, Reader{"webp", ReadWebp}, Reader{"exif", ReadExif},
-                                           Reader{"csv", ReadCsv}, Reader{"npz", ReadNpz}, Reader{"store", ReadStore}),
+                                           Reader{"csv", ReadCsv}, Reader{"npz", ReadNpz}, Reader{"store", ReadStore},
+                                           Reader{"capsule", ReadCapsule}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -18,9 +18,11 @@ class MemoryFile {
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
+  /// Replaces the content. Who writes to path() next begins at the first byte.
   void Write(absl::Span<const std::uint8_t> content) const {
     const auto size = static_cast<::ssize_t>(content.size());
-    Require(::ftruncate(file_, 0) == 0 && ::pwrite(file_, content.data(), content.size(), 0) == size,
+    Require(::ftruncate(file_, 0) == 0 && ::pwrite(file_, content.data(), content.size(), 0) == size &&
+                ::lseek(file_, 0, SEEK_SET) == 0,
             "the memory file cannot be written");
   }
   std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }

@@ -3,15 +3,13 @@
 #include "runtime/program_check.h"
 #include "runtime/program_encoding.h"
 #include "runtime/program_file.h"
+#include "tests/fuzz/program_tables.h"
 #include "tests/fuzz/readers.h"
 #include "tests/fuzz/verdict.h"
 #include "tests/runtime/package_equality.h"
 
 namespace mpc::fuzz {
 namespace {
-
-/// The header of an .mpcx file, which this fuzzer steps over. The tables begin behind it on an 8-byte boundary.
-constexpr std::size_t kHeaderBytes = 24;
 
 /// A checked Program's indices lead nowhere else.
 void RequireUsable(const runtime::Package& package) {
@@ -25,8 +23,8 @@ void RequireUsable(const runtime::Package& package) {
 void ReadProgram(absl::Span<const std::uint8_t> input) {
   const absl::StatusOr<runtime::Package> file = runtime::ParsePackage(input, kOrigin);
   if (!file.ok()) RequireRefusal(file.status());
-  if (input.size() <= kHeaderBytes) return;
-  const std::vector<std::uint8_t> tables(input.begin() + kHeaderBytes, input.end());
+  const std::vector<std::uint8_t> tables = TablesOf(input);
+  if (tables.empty()) return;
   const absl::StatusOr<runtime::Package> package = runtime::file::Decode(tables);
   if (!package.ok()) return RequireRefusal(package.status(), "");
   if (absl::Status status = runtime::CheckPackage(*package); !status.ok()) return RequireRefusal(status, "");

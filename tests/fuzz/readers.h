@@ -13,6 +13,8 @@ void ReadSafetensors(absl::Span<const std::uint8_t> input);
 void ReadNpy(absl::Span<const std::uint8_t> input);
 /// An .mpcx file. Its tables are also read without their checksum, which would stop nearly every change.
 void ReadProgram(absl::Span<const std::uint8_t> input);
+/// A capsule of a step. It is also read without its checksums, which would stop nearly every change.
+void ReadCapsule(absl::Span<const std::uint8_t> input);
 /// Two bytes with the number of bytes of the labels' file, that file, the images' file.
 void ReadIdx(absl::Span<const std::uint8_t> input);
 /// Rows of digits as text, gzip-compressed or plain.

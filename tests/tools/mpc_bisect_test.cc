@@ -11,6 +11,7 @@
 #include "tests/tools/tool_runner.h"
 #include "tools/mpc-bisect/bisection.h"
 #include "tools/mpc-bisect/result_pairs.h"
+#include "tools/support/state_hashes.h"
 
 namespace mpc::tools {
 namespace {
@@ -172,10 +173,101 @@ TEST(Bisect, RefusesByNameWhatCannotBeCompared) {
   EXPECT_THAT(batch.error, HasSubstr("the steps take other inputs: "));
 }
 
+/// The hashes of a run of LeNet-5 of one epoch, or as `more` says.
+std::string RecordHashes(const std::string& name, const std::vector<std::string>& more) {
+  const std::string path = Folder().File(name);
+  std::vector<std::string> arguments = {"lenet5", "--epochs=1", "--amp-level=O2", "--amp-verbosity=0",
+                                        "--record-hashes=" + path};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const ToolResult trained = RunTool(MPC_TRAIN, arguments);
+  EXPECT_EQ(trained.exit_code, 0) << trained.error;
+  return path;
+}
+
+TEST(BisectHashes, ThreadsLeaveTheState) {
+  const std::string one = RecordHashes("one", {"--threads=1"});
+  const ToolResult same = BisectTool(one, RecordHashes("two", {"--threads=2"}));
+  EXPECT_EQ(same.exit_code, 0) << same.output << same.error;
+  EXPECT_THAT(same.output, HasSubstr("no difference: the state is equal after each of the 45 steps that both have\n"));
+  EXPECT_EQ(ReadFile(one), ReadFile(Folder().File("two")));
+}
+
+// What --resume of a checkpoint goes on with is what a run without a stop has.
+TEST(BisectHashes, AResumedRunHasTheHashesOfARunWithoutAStop) {
+  const std::string saved = Folder().File("checkpoint");
+  RecordHashes("before", {"--threads=1", "--save=" + saved});
+  const std::string rest = RecordHashes("rest", {"--threads=1", "--resume=" + saved, "--epochs=2"});
+  const std::string whole = RecordHashes("whole", {"--threads=1", "--epochs=2"});
+  const StateHashes hashes = ReadStateHashes(whole).value();
+  ASSERT_EQ(hashes.size(), 90u);
+  EXPECT_EQ(StateHashes(hashes.find(46), hashes.end()), ReadStateHashes(rest).value());
+  // Into the file of the first run, whose lines stay.
+  RecordHashes("before", {"--threads=1", "--resume=" + saved, "--epochs=2"});
+  EXPECT_EQ(ReadFile(whole), ReadFile(Folder().File("before")));
+  WriteFile(rest, "not hashes\n");
+  const ToolResult refused =
+      RunTool(MPC_TRAIN, {"lenet5", "--epochs=2", "--amp-level=O2", "--resume=" + saved, "--record-hashes=" + rest});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.error, HasSubstr(rest + " does not begin with the line \"mpc state hashes 1\""));
+  EXPECT_EQ(ReadFile(rest), "not hashes\n");
+}
+
+TEST(BisectHashes, AFullDiskCostsTheRestOfTheFileAlone) {
+  // Files of at most 1,024 bytes stand for the disk.
+  const std::string path = Folder().File("cut");
+  const ToolResult cut =
+      RunTool("/bin/sh", {"-c", "trap '' XFSZ; ulimit -f 2; exec \"$0\" \"$@\"", MPC_TRAIN, "lenet5", "--epochs=2",
+                          "--threads=1", "--choice-cache=", "--record-hashes=" + path});
+  EXPECT_EQ(cut.exit_code, 0) << cut.error;
+  EXPECT_THAT(cut.error, HasSubstr("warning: '" + path + "' cannot be written; it has no hashes from step "));
+  EXPECT_THAT(cut.output, HasSubstr("90 steps"));
+  const StateHashes hashes = ReadStateHashes(path).value();
+  EXPECT_LT(hashes.size(), 90u);
+  EXPECT_GT(hashes.size(), 40u);
+  const ToolResult full = RunTool(MPC_TRAIN, {"lenet5", "--record-hashes=/dev/full"});
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.error, HasSubstr("cannot write \"/dev/full\": No space left on device"));
+}
+
+TEST(BisectHashes, FindTheFirstStepThatDiffers) {
+  StateHashes hashes = ReadStateHashes(RecordHashes("one", {"--threads=1"})).value();
+  ASSERT_EQ(hashes.size(), 45u);
+  std::string text = "mpc state hashes 1\n";
+  for (const auto& [step, hash] : hashes) text += StateHashLine(step, step < 17 ? hash : hash + 1);
+  WriteFile(Folder().File("other"), text);
+  const ToolResult result = BisectTool(Folder().File("one"), Folder().File("other"));
+  EXPECT_EQ(result.exit_code, 1) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("first step after which the state differs: 17, "));
+  EXPECT_THAT(result.output, HasSubstr("16 steps before it are equal\n"));
+  EXPECT_THAT(result.output, HasSubstr("--capsule-at=17, "));
+}
+
+TEST(BisectHashes, RefuseDamageByItsLine) {
+  const std::string path = Folder().File("x");
+  const std::string head = "mpc state hashes 1\n", line = "1 0123456789abcdef\n";
+  const auto error = [&](const std::string& text) {
+    WriteFile(path, text);
+    return ErrorOf(ReadStateHashes(path).status());
+  };
+  EXPECT_EQ(error(head + line), "");
+  EXPECT_THAT(error("mpc state hashes 2\n" + line), HasSubstr("does not begin with the line \"mpc state hashes 1\""));
+  EXPECT_THAT(error(head + "1 0123456789abcde"), HasSubstr("line 2 has no end"));
+  EXPECT_THAT(error(head + "1 0123456789abcde\n"), HasSubstr("line 2 is no step and its hash of 16 digits"));
+  EXPECT_THAT(error(head + line + line), HasSubstr("line 3 is of a step that does not follow"));
+  WriteFile(path, head);
+  const ToolResult none = BisectTool(path, path);
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.error, HasSubstr("they have no step in common"));
+  const ToolResult kinds = BisectTool(path, Lenet());
+  EXPECT_EQ(kinds.exit_code, 2);
+  EXPECT_THAT(kinds.error, HasSubstr(Lenet() + " does not begin with the line"));
+  EXPECT_THAT(BisectTool(path, Folder().File("none")).error, HasSubstr(Folder().File("none")));
+}
+
 TEST(Bisect, ChecksItsCommandLine) {
   const ToolResult one = RunTool(MPC_BISECT, {"x"});
   EXPECT_EQ(one.exit_code, 2);
-  EXPECT_THAT(one.error, HasSubstr("two capsules, not 1: 'x'"));
+  EXPECT_THAT(one.error, HasSubstr("or two of `mpc-train --capsule=FILE`, not 1: 'x'"));
   const ToolResult unknown = RunTool(MPC_BISECT, {"x", "y", "--thread=1"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.error, HasSubstr("did you mean --threads?"));

@@ -5,7 +5,9 @@
 namespace mpc::tools {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 ToolResult Opt(const std::vector<std::string>& arguments) { return RunTool(MPC_OPT, arguments); }
 
@@ -19,12 +21,18 @@ TEST_F(MpcRun, RepeatsTheFirstBadStepOnAnyThreads) {
     EXPECT_EQ(replay.exit_code, 0) << replay.error;
     EXPECT_THAT(replay.output, HasSubstr("step 1 (not finite), model LeNet5"));
     EXPECT_THAT(replay.output, HasSubstr("  loss_scale: 16777216\n"));
+    // With the count of `mpc-opt --replay`, below.
+    EXPECT_THAT(replay.output,
+                ContainsRegex("first operation whose result is not finite: train_step, instruction [0-9]+ "
+                              "\\(generated[^)]* in loss\\) of .*softmax_cross_entropy_grad.*, phase "
+                              "backward\n  result 1, tensor<32x10xf16>: 32 of 320 elements\n"));
     EXPECT_THAT(replay.output, HasSubstr("every bit is equal: 4 outputs and 22 state entries after the step"));
   }
   const ToolResult was = Opt({"--replay=" + capsule, "--trace"});
   EXPECT_EQ(was.exit_code, 0) << was.error;
   EXPECT_THAT(was.output, HasSubstr("as it was: not finite\n"));
-  EXPECT_THAT(was.output, HasSubstr("first value that is not finite at loss scale 16777216: backward pass: cast"));
+  EXPECT_THAT(was.output, HasSubstr("first value that is not finite at loss scale 16777216: backward pass: cast for "
+                                    "'loss' (f16), 32 of 320 elements"));
   EXPECT_THAT(was.output, HasSubstr("what leads to it:\n"));
   EXPECT_THAT(was.output, HasSubstr("forward pass: matmul in 'lenet5/fc3' (f16)\n"));
   for (const char* change : {"scale=1024", "bf16", "O0"}) {
@@ -35,6 +43,26 @@ TEST_F(MpcRun, RepeatsTheFirstBadStepOnAnyThreads) {
   const ToolResult denied = Opt({"--replay=" + capsule, "--what-if=deny=lenet5/fc3"});
   EXPECT_THAT(denied.output, HasSubstr("deny=lenet5/fc3: not finite\n"));
   EXPECT_THAT(denied.output, HasSubstr("backward pass: reduce_sum for 'lenet5/fc2' (f16)"));
+}
+
+TEST_F(MpcRun, NamesTheFirstBadValueOfABadStepAlone) {
+  const std::string capsule = File("bad.capsule"), hashes = File("hashes");
+  // The rate makes weights so large that step 2 is not finite.
+  const std::vector<std::string> flags = {"lenet5",  "--epochs=1",           "--optimizer=sgd",          "--lr=1e38",
+                                          "--quiet", "--capsule=" + capsule, "--record-hashes=" + hashes};
+  std::vector<std::string> first = flags;
+  first.emplace_back("--capsule-at=1");
+  ASSERT_EQ(Train(first).exit_code, 0);
+  const ToolResult good = RunPackage({"--replay=" + capsule});
+  EXPECT_THAT(good.output, Not(HasSubstr("not finite")));
+  // The hash of the replay is that of the run.
+  const std::string line = ReadFile(hashes).substr(sizeof("mpc state hashes 1"), sizeof("1 0123456789abcdef") - 1);
+  EXPECT_THAT(good.output, HasSubstr("  state_hash: " + line.substr(2) + "\n"));
+  ASSERT_EQ(Train(flags).exit_code, 0);
+  const ToolResult bad = RunPackage({"--replay=" + capsule});
+  EXPECT_EQ(bad.exit_code, 0) << bad.error;
+  EXPECT_THAT(bad.output, HasSubstr("step 2 (not finite)"));
+  EXPECT_THAT(bad.output, ContainsRegex("first operation whose result is not finite: .*, phase forward\n  result 0, "));
 }
 
 TEST_F(MpcRun, RefusesWhatHasNoUseForACapsule) {

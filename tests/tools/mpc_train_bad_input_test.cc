@@ -112,6 +112,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--freeze=conv1", "--epochs=0"}, {"--freeze and --epochs=0 contradict"}},
         BadUsage{{"dcgan", "--init=a"}, {"dcgan takes no --init"}},
         BadUsage{{"resnet50", "--image-size=100"}, {"image_size = 100", "multiples of 32"}},
+        BadUsage{{"lenet5", "--dropout=0.1"},
+                 {"dropout = 0.1: lenet5 has none", "bert, bert-tiny, gpt2, gpt2-tiny, vit"}},
+        BadUsage{{"lenet5", "--dropout=0"}, {"dropout = 0: lenet5 has none"}},
+        BadUsage{{"dcgan", "--dropout=0.1"}, {"dcgan takes no --dropout"}},
+        BadUsage{{"gpt2-tiny", "--dropout=1"}, {"dropout = 1: gpt2-tiny takes rates of at least 0 and below 1"}},
+        BadUsage{{"gpt2-tiny", "--dropout=-0.1"}, {"--dropout", "'-0.1'", "number of at least 0"}},
+        BadUsage{{"gpt2-tiny", "--epochs=0", "--dropout=0.1"}, {"--dropout and --epochs=0 contradict"}},
         BadUsage{{"gpt2", "--tokens=2000"}, {"tokens = 2000", "from 1 to 1024"}},
         BadUsage{{"lenet5", "--device=tpu"}, {"\"tpu\"", "\"cpu\""}}));
 

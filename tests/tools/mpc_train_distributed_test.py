@@ -74,15 +74,18 @@ class Distributed(unittest.TestCase):
 
     def alone(self, micro_batches):
         saved = self.path(f"alone{micro_batches}.safetensors")
-        subprocess.run([TRAIN, *ARGUMENTS, f"--accumulation={micro_batches}", f"--save={saved}"], check=True,
-                       capture_output=True, timeout=LIMIT)
+        hashes = self.path(f"alone{micro_batches}.hashes")
+        subprocess.run([TRAIN, *ARGUMENTS, f"--accumulation={micro_batches}", f"--save={saved}",
+                        f"--record-hashes={hashes}"], check=True, capture_output=True, timeout=LIMIT)
         return ranks.tensors(saved)
 
     def test_processes_of_torchrun_have_the_bits_of_one(self):
         for size, steps in ((2, 1), (2, 2), (4, 1)):
             saved = self.path(f"saved{size}.safetensors")
             port = ranks.free_port()
-            results = finish([start(rank, size, port, f"--accumulation={steps}", f"--save={saved}") for rank in range(size)])
+            hashes = self.path(f"hashes{size}")
+            results = finish([start(rank, size, port, f"--accumulation={steps}", f"--save={saved}",
+                                    f"--record-hashes={hashes}") for rank in range(size)])
             for status, output, errors in results:
                 self.assertEqual(status, 0, output + errors)
             self.assertIn(f"{size} processes train together, each with 1 threads", results[0][1])
@@ -92,6 +95,9 @@ class Distributed(unittest.TestCase):
                 self.assertEqual(output, "")
                 self.assertNotIn("amp:", errors)
             self.assertEqual(ranks.tensors(saved), self.alone(size * steps))
+            recorded = pathlib.Path(hashes).read_text()
+            self.assertEqual(len(recorded.splitlines()), 1 + 44 // (size * steps))
+            self.assertEqual(recorded, pathlib.Path(self.path(f"alone{size * steps}.hashes")).read_text())
 
     def test_processes_of_mpirun_have_the_bits_of_one_over_both_transports(self):
         if not MPIRUN:
@@ -140,8 +146,9 @@ class Distributed(unittest.TestCase):
             self.assertEqual(job.returncode, 1, job.stdout + job.stderr)
             self.assertRegex(job.stderr, error)
 
-    def test_text_has_the_schedule_of_one_process(self):
-        arguments = ["gpt2-tiny", "--data=text", "--steps=16", "--sample=0", "--threads=1", "--quiet"]
+    def test_text_has_the_schedule_and_the_dropout_of_one_process(self):
+        arguments = ["gpt2-tiny", "--data=text", "--steps=16", "--sample=0", "--threads=1", "--quiet",
+                     "--dropout=0.1"]
         saved = [self.path("two.safetensors"), self.path("one.safetensors")]
         processes = ranks.start_ranks([TRAIN, *arguments, "--distributed", f"--save={saved[0]}"], 2,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

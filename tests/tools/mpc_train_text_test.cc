@@ -115,6 +115,29 @@ TEST(MpcTrainText, SizesOfTheNetworkAreFlags) {
   EXPECT_THAT(saved, AllOf(HasSubstr("[256,32]"), HasSubstr("[16,32]"))) << "the tables of bytes and of positions";
 }
 
+TEST(MpcTrainText, DropoutActsInTrainingAloneAndDrawsBySeed) {
+  const TemporaryFolder folder;
+  const std::string summary = folder.File("summary.json");
+  const auto weights = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> flags = {"--steps=2", "--sample=0", "--quiet", "--save=" + folder.File("net"),
+                                      "--summary=" + summary};
+    flags.insert(flags.end(), more.begin(), more.end());
+    const ToolResult result = Train(flags);
+    EXPECT_EQ(result.exit_code, 0) << result.error;
+    return ReadFile(folder.File("net"));
+  };
+  const std::string none = weights({});
+  const std::string some = weights({"--dropout=0.1"});
+  EXPECT_EQ(weights({"--dropout=0"}), none);
+  EXPECT_NE(some, none);
+  EXPECT_EQ(weights({"--dropout=0.1"}), some);
+  EXPECT_EQ(ReadJson(summary)["options"]["dropout"], 0.1);
+
+  const nlohmann::json loss = ReadJson(summary)["test_loss"];
+  ASSERT_EQ(Train({"--epochs=0", "--sample=0", "--load=" + folder.File("net"), "--summary=" + summary}).exit_code, 0);
+  EXPECT_EQ(ReadJson(summary)["test_loss"], loss);
+}
+
 TEST(MpcTrainText, AResumedRunGivesTheBitsOfOneThatNeverStopped) {
   const TemporaryFolder folder;
   const auto with = [&](std::vector<std::string> more) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/state/tensor_difference.h"
 #include "tools/mpc-bisect/beginning.h"
+#include "tools/mpc-bisect/hash_files.h"
 #include "tools/mpc-bisect/result_pairs.h"
 
 namespace mpc::tools {
@@ -154,6 +155,10 @@ absl::StatusOr<Bisection> BisectCapsules(const CapsuleFile& first, const Capsule
 }
 
 absl::StatusOr<Bisection> BisectFiles(const BisectOptions& options) {
+  // The error of a pair of two kinds is that of the one that is no file of hashes.
+  if (IsHashFile(options.first_path) || IsHashFile(options.second_path)) {
+    return BisectHashFiles(options.first_path, options.second_path);
+  }
   CapsuleFile files[2];
   const std::string* paths[] = {&options.first_path, &options.second_path};
   for (std::size_t i = 0; i < 2; ++i) {

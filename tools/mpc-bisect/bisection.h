@@ -19,7 +19,8 @@ struct Bisection {
 /// those of CompareBeginnings and of ComputeResults.
 absl::StatusOr<Bisection> BisectCapsules(const CapsuleFile& first, const CapsuleFile& second);
 
-/// Reads both files first. Errors also: those of ReadStepCapsule.
+/// Reads both files first: capsules, or the hashes of two runs. Errors also: those of ReadStepCapsule and of
+/// BisectHashFiles.
 absl::StatusOr<Bisection> BisectFiles(const BisectOptions& options);
 
 }  // namespace mpc::tools

@@ -14,9 +14,11 @@ constexpr std::int64_t kMostThreads = 1024;
 absl::StatusOr<BisectCommandLine> ParseBisectCommandLine(int argc, const char* const* argv) {
   BisectCommandLine line;
   FlagSet flags("mpc-bisect", "A B [flags]",
-                "Compares one step of two runs. A and B are capsules, which `mpc-train --capsule=FILE --capsule-at=N`\n"
-                "writes. Says what the steps begin with, replays both, and names the first operation whose result\n"
-                "differs. The exit status is 0 without a difference, 1 with one, 2 where they cannot be compared.");
+                "Compares two runs. A and B are files of `mpc-train --record-hashes=FILE`: it names the first step\n"
+                "after which their states differ. Or they are capsules of one step, which `mpc-train --capsule=FILE\n"
+                "--capsule-at=N` writes: it says what the steps begin with, replays both, and names the first\n"
+                "operation whose result differs. The exit status is 0 without a difference, 1 with one, 2 where they\n"
+                "cannot be compared.");
   flags.Integer("threads", 0, kMostThreads,
                 "Threads of both replays. By default each has as many as its capsule was made with.",
                 &line.options.threads);
@@ -30,8 +32,8 @@ absl::StatusOr<BisectCommandLine> ParseBisectCommandLine(int argc, const char* c
     const std::string given =
         arguments->empty() ? ""
                            : absl::StrCat(", not ", arguments->size(), ": '", absl::StrJoin(*arguments, "', '"), "'");
-    return absl::InvalidArgumentError(
-        absl::StrCat("two capsules", given, "; `mpc-train MODEL --capsule=FILE --capsule-at=N` writes one"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "give two files of `mpc-train --record-hashes=FILE`, or two of `mpc-train --capsule=FILE`", given));
   }
   line.options.first_path = arguments->front();
   line.options.second_path = arguments->back();

@@ -5,9 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/kernel.h"
-#include "runtime/generated_call.h"
-#include "runtime/program_binding.h"
-#include "runtime/state_hash.h"
+#include "kernels/state_hash.h"
 
 namespace mpc::tools {
 namespace {
@@ -28,18 +26,14 @@ absl::StatusOr<StepReplay> Replay(const CapsuleFile& file, const runtime::Result
   return absl::Status(replay.status().code(), absl::StrCat(file.path, ": ", replay.status().message()));
 }
 
-const runtime::Instruction& InstructionOf(const runtime::Program& program, const StepResult& result) {
-  return program.sequences[result.sequence].instructions[result.instruction];
-}
-
 }  // namespace
 
 absl::StatusOr<StepResults> ComputeResults(const CapsuleFile& file) {
   StepResults computed;
-  const std::uint64_t key = runtime::HashKey("");
+  const std::uint64_t key = HashKey("");
   absl::StatusOr<StepReplay> replay = Replay(file, [&](const runtime::ObservedResult& seen) {
     computed.results.push_back(
-        {seen.sequence, seen.instruction, seen.result, runtime::HashBytes(key, seen.bytes.data(), seen.bytes.size())});
+        {{seen.sequence, seen.instruction, seen.result}, HashBytes(key, seen.bytes.data(), seen.bytes.size())});
   });
   if (!replay.ok()) return replay.status();
   computed.replay = *std::move(replay);
@@ -51,38 +45,18 @@ absl::StatusOr<Tensor> ComputeResult(const CapsuleFile& file, std::size_t positi
   std::size_t next = 0;
   const absl::StatusOr<StepReplay> replay = Replay(file, [&](const runtime::ObservedResult& seen) {
     if (next++ != position) return;
-    const runtime::Program& program = file.capsule.program;
-    const runtime::ValueId id = program.sequences[seen.sequence].instructions[seen.instruction].outputs[seen.result];
-    value = Tensor::FromBytes(program.values[id].spec, seen.bytes.data(), seen.bytes.size());
+    const runtime::Value& result = ValueAt(file.capsule.program, {seen.sequence, seen.instruction, seen.result});
+    value = Tensor::FromBytes(result.spec, seen.bytes.data(), seen.bytes.size());
   });
   if (!replay.ok()) return replay.status();
   if (value.has_value()) return *std::move(value);
   return absl::InternalError(absl::StrCat(file.path, " has no result ", position, " but ", next));
 }
 
-std::string OperationOf(const runtime::Instruction& instruction) {
-  if (!runtime::IsGenerated(instruction.kernel)) return instruction.kernel;
-  return instruction.attributes.GetString(runtime::kOperationsAttribute, instruction.kernel);
-}
-
 std::string IdentityOf(const runtime::Program& program, const StepResult& result) {
-  const runtime::Instruction& instruction = InstructionOf(program, result);
+  const runtime::Instruction& instruction = InstructionAt(program, result);
   return absl::StrCat(OperationOf(instruction), "|", instruction.scope, "|", std::string(PhaseName(instruction.phase)),
                       "|", program.sequences[result.sequence].name, "|", DescribeResult(program, result));
-}
-
-std::string DescribeOperation(const runtime::Program& program, const StepResult& result) {
-  const runtime::Instruction& instruction = InstructionOf(program, result);
-  std::string text = runtime::DescribeInstruction(program, result.instruction, result.sequence);
-  if (runtime::IsGenerated(instruction.kernel)) absl::StrAppend(&text, " of ", OperationOf(instruction));
-  return absl::StrCat(text, ", phase ", std::string(PhaseName(instruction.phase)));
-}
-
-std::string DescribeResult(const runtime::Program& program, const StepResult& result) {
-  const runtime::Value& value = program.values[InstructionOf(program, result).outputs[result.result]];
-  std::string text = absl::StrCat("result ", result.result, ", ", value.spec.ToString());
-  if (value.storage != runtime::Storage::kState) return text;
-  return absl::StrCat(text, " in state \"", program.state[static_cast<std::size_t>(value.index)].name, "\"");
 }
 
 }  // namespace mpc::tools

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/graph/tensor.h"
 #include "frontend/state/step_capsule.h"
+#include "tools/support/program_results.h"
 
 namespace mpc::tools {
 
@@ -20,10 +21,7 @@ struct CapsuleFile {
 };
 
 /// A result of an instruction. One of a sequence that runs several times is there as often.
-struct StepResult {
-  std::size_t sequence = 0;  ///< index into Program::sequences
-  std::size_t instruction = 0;
-  std::size_t result = 0;  ///< index into Instruction::outputs
+struct StepResult : ResultPlace {
   std::uint64_t hash = 0;  ///< HashBytes of its bits
 };
 
@@ -38,16 +36,7 @@ absl::StatusOr<StepResults> ComputeResults(const CapsuleFile& file);
 /// The value of result `position` of ComputeResults, by another replay.
 absl::StatusOr<Tensor> ComputeResult(const CapsuleFile& file, std::size_t position);
 
-/// What the instruction computes: its kernel, or the operations of a fused one.
-std::string OperationOf(const runtime::Instruction& instruction);
-
 /// Operation, Cell, phase, type and place of a result. Results of two Programs are compared where these are equal.
 std::string IdentityOf(const runtime::Program& program, const StepResult& result);
-
-/// "train_step, instruction 7 (conv2d in lenet5/conv1), forward pass".
-std::string DescribeOperation(const runtime::Program& program, const StepResult& result);
-
-/// "result 0, tensor<8x6x28x28xf16>"; behind that, where it lies in state, the entry's name.
-std::string DescribeResult(const runtime::Program& program, const StepResult& result);
 
 }  // namespace mpc::tools

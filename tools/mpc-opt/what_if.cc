@@ -158,20 +158,15 @@ class ChangedStep {
   bool scale_is_changed_ = false;
 };
 
-/// Whether the outputs of a step say that it is finite: its loss, and what scalers have found.
-bool IsFinite(const Executable& step) {
+StepCapsule::NamedTensors RecordOf(const Executable& step) {
   const runtime::Program& program = step.program();
+  StepCapsule::NamedTensors record;
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    const std::string& name = program.outputs[i].name;
     const absl::Span<const std::uint8_t> bytes = step.output(i);
-    const Tensor value = Tensor::FromBytes(program.values[program.outputs[i].value].spec, bytes.data(), bytes.size());
-    const bool is_flag = absl::StartsWith(name, "finite");
-    if (!is_flag && i > 0) continue;
-    for (const float element : value.ToFloats()) {
-      if (is_flag ? element == 0 : !std::isfinite(element)) return false;
-    }
+    const TensorSpec& spec = program.values[program.outputs[i].value].spec;
+    record.emplace_back(program.outputs[i].name, Tensor::FromBytes(spec, bytes.data(), bytes.size()));
   }
-  return true;
+  return record;
 }
 
 }  // namespace
@@ -181,7 +176,7 @@ absl::StatusOr<std::string> ReplayWhatIf(const ReplayRequest& request) {
   if (!step.ok()) return step.status();
   const absl::StatusOr<std::unique_ptr<Executable>> trained = step->Run(/*measured=*/false);
   if (!trained.ok()) return trained.status();
-  const bool finite = IsFinite(**trained);
+  const bool finite = IsFinite(RecordOf(**trained));
   std::string text = absl::StrCat("step ", step->capsule().step, " of ", request.path, ", ",
                                   request.changes.empty() ? "as it was" : absl::StrJoin(request.changes, ", "), ": ",
                                   finite ? "finite\n" : "not finite\n");

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/state/step_capsule.h"
 #include "kernels/cpu/kernel.h"
+#include "runtime/state_record.h"
+#include "tools/mpc-run/first_bad_result.h"
 
 namespace mpc::tools {
 namespace {
@@ -24,6 +27,13 @@ std::string Summary(const Tensor& value) {
   return absl::StrCat(value.spec().ToString(), ", ", bad, " not finite, largest of the others ", largest);
 }
 
+/// As files of `mpc-train --record-hashes` have it.
+std::string HashText(const Tensor& hash) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, hash.bytes().data(), sizeof(bits));
+  return absl::StrFormat("%016x", bits);
+}
+
 std::string OriginOf(const StepCapsule& capsule) {
   std::string text;
   for (const char* key : {"model", "mpc", "device", "threads"}) {
@@ -39,7 +49,12 @@ absl::StatusOr<ReplayReport> ReplayCapsule(const RunOptions& options) {
   const absl::StatusOr<StepCapsule> capsule = ReadStepCapsule(options.replay_path);
   if (!capsule.ok()) return capsule.status();
   if (options.threads > 0) cpu::SetNumThreads(static_cast<int>(options.threads));
-  const absl::StatusOr<StepReplay> replay = ReplayStep(*capsule);
+  // Devices other than this one do not show the results of single operations.
+  const bool looks = !IsFinite(capsule->record) && capsule->program.device == "cpu";
+  FirstBadResult first_bad(*capsule);
+  const absl::StatusOr<StepReplay> replay =
+      looks ? ReplayStep(*capsule, [&](const runtime::ObservedResult& seen) { first_bad.See(seen); })
+            : ReplayStep(*capsule);
   if (!replay.ok()) {
     return absl::Status(replay.status().code(), absl::StrCat(options.replay_path, ": ", replay.status().message()));
   }
@@ -47,8 +62,11 @@ absl::StatusOr<ReplayReport> ReplayCapsule(const RunOptions& options) {
   report.is_equal = replay->differences.empty();
   report.text =
       absl::StrCat(options.replay_path, ": step ", capsule->step, " (", capsule->reason, ")", OriginOf(*capsule), "\n");
-  for (const auto& [name, value] : replay->record)
-    absl::StrAppend(&report.text, "  ", name, ": ", Summary(value), "\n");
+  for (const auto& [name, value] : replay->record) {
+    const bool is_hash = name == runtime::kStateHashOutput;
+    absl::StrAppend(&report.text, "  ", name, ": ", is_hash ? HashText(value) : Summary(value), "\n");
+  }
+  if (looks) absl::StrAppend(&report.text, first_bad.Describe());
   const std::size_t compared = replay->record.size() + replay->after.size();
   if (report.is_equal) {
     absl::StrAppend(&report.text, "every bit is equal: ", replay->record.size(), " outputs and ", replay->after.size(),

@@ -9,7 +9,7 @@
 namespace mpc::tools {
 
 struct ReplayReport {
-  std::string text;      ///< what the capsule is, its record, and what differs
+  std::string text;      ///< what the capsule is, its record, its first bad value, and what differs
   bool is_equal = true;  ///< every bit of the record and of the state after the step
 };
 

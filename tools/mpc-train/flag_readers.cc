@@ -96,6 +96,7 @@ void LimitFlags(FlagSet& flags) {
                "clip-norm",
                "clip-value",
                "plot",
+               "dropout",
                "freeze",
                "init",
                "load",
@@ -103,6 +104,7 @@ void LimitFlags(FlagSet& flags) {
                "diagnose-overflow",
                "capsule",
                "capsule-at",
+               "record-hashes",
                "profile-precision",
                "check-precision",
                "lock-precision",
@@ -134,6 +136,7 @@ void LimitFlags(FlagSet& flags) {
                "diagnose-overflow",
                "capsule",
                "capsule-at",
+               "record-hashes",
                "profile-precision",
                "trace",
                "trace-steps"});
@@ -141,7 +144,7 @@ void LimitFlags(FlagSet& flags) {
               {"data-dir", "normalize", "skip-damaged", "workers", "sample", "temperature", "prompt", "graph",
                "steps-per-launch", "init", "load", "save", "resume", "summary", "check-precision", "lock-precision",
                "timing", "report", "report-html"});
-  flags.Limit(kActions, kTrains | kEmits, {"freeze"});
+  flags.Limit(kActions, kTrains | kEmits, {"dropout", "freeze"});
   flags.Limit(kActions, kEmits, {"emit", "force", "arch"});
 }
 

@@ -158,6 +158,8 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                 "Classes of a ResNet or ViT; --init then leaves its head new. Default: the network's, or those of the "
                 "pictures.",
                 &options.classes);
+  flags.Number("dropout", 0, "Rate at which bert, gpt2 and a ViT drop elements in training, below 1. Default: 0.",
+               &options.dropout);
   flags.Text("freeze", "PATH,...", "Does not train the parameters below these paths: conv1,bn1,layer1.",
              &options.freeze);
   flags.Text("save", "FILE|FOLDER/",
@@ -198,6 +200,9 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
              &options.capsule_path);
   flags.Integer("capsule-at", 1, kNoLimit, "Writes this step of the run to --capsule, bad or not; the first is 1.",
                 &options.capsule_at);
+  flags.Text("record-hashes", "FILE",
+             "Writes a hash of the state after each step, a line a step. `mpc-bisect` finds where two runs part.",
+             &options.record_hashes_path);
   flags.Custom("profile-precision", "FILE",
                "Prints which exponents activations and gradients need and what the low type loses of them; writes\n"
                "FILE too: .txt, .json (for --amp-profile) or .svg.",
@@ -431,7 +436,8 @@ models::WorkloadSizes SizesOf(const TrainOptions& options) {
                               .tokens = options.tokens,
                               .width = options.width,
                               .layers = options.layers,
-                              .heads = options.heads};
+                              .heads = options.heads,
+                              .dropout = options.dropout};
   if (options.data == kText) {
     sizes.vocabulary = data::kByteVocabulary;
     sizes.context = options.tokens;

@@ -41,6 +41,7 @@ struct TrainOptions : DeviceOptions {
   std::int64_t image_size = 0;                    ///< pixels of a side of photographs; 0: the network's
   std::int64_t tokens = 0;                        ///< tokens of a row of text, synthetic or not; 0: the network's
   std::int64_t layers = 0, width = 0, heads = 0;  ///< sizes of a language model; 0: the network's
+  std::optional<double> dropout;                  ///< rate of a transformer; not given: the network's, which is 0
   std::string data_directory;                     ///< empty: where mpc looks by itself; pictures need it
   std::vector<float> mean, std;                   ///< values of pictures; ParseCommandLine sets the network's
   bool augment = false;
@@ -90,6 +91,7 @@ struct TrainOptions : DeviceOptions {
   bool diagnose_overflow = false;  ///< replays the first step of a run of overflows and names its first bad value
   std::string capsule_path;        ///< one step is written there, to be repeated elsewhere; empty: none
   std::int64_t capsule_at = 0;     ///< the step that is written, from 1; 0: the first bad one
+  std::string record_hashes_path;  ///< hashes of the state after each step; empty: none
   bool profile_precision = false;  ///< measures which exponents values need and what the low type loses of them
   std::string profile_path;        ///< file of profile_precision: .txt, .json or .svg; empty: the table is printed only
   std::string trace_path;          ///< Chrome trace of the steps below; empty: none

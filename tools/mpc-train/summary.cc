@@ -66,6 +66,7 @@ Json OptionsJson(const TrainOptions& options, const Model& model) {
   json["clip_value"] = options.clip_value;
   json["accumulation"] = options.accumulation;
   json["warmup_steps"] = options.warmup_steps;
+  if (options.dropout.has_value()) json["dropout"] = *options.dropout;
   if (options.data == kSynthetic || options.data == kText) json["steps"] = options.steps;
   if (options.data == kText) AddTextOptions(options, json);
   if (options.data == kPictures) AddPictureOptions(options, json);

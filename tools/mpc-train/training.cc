@@ -15,6 +15,7 @@
 #include "mpc/train.h"
 #include "tools/mpc-train/checkpoints.h"
 #include "tools/mpc-train/epoch_recorder.h"
+#include "tools/mpc-train/hash_log.h"
 #include "tools/mpc-train/initial_weights.h"
 #include "tools/mpc-train/optimizer.h"
 #include "tools/mpc-train/sample.h"
@@ -93,8 +94,8 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
   if (!options.summary_path.empty()) {
     if (absl::Status status = CheckWritable(options.summary_path); !status.ok()) return status;
   }
-  for (const std::string& path :
-       {options.profile_path, options.trace_path, options.plot_path, options.capsule_path, options.report_html_path}) {
+  for (const std::string& path : {options.profile_path, options.trace_path, options.plot_path, options.capsule_path,
+                                  options.record_hashes_path, options.report_html_path}) {
     if (path.empty()) continue;
     if (absl::Status status = CheckWritable(path); !status.ok()) return status;
   }
@@ -141,7 +142,8 @@ absl::Status Training::MakeModel() {
                              .capsule_at = options_.capsule_at,
                              .clip_global_norm = ClipNorm(options_),
                              .clip_value = ClipValue(options_),
-                             .record_learning_rate = !options_.plot_path.empty()};
+                             .record_learning_rate = !options_.plot_path.empty(),
+                             .record_state_hash = !options_.record_hashes_path.empty()};
   if (workload_ != nullptr) {
     // Accuracy compares one class with one label a row; a row of text has many.
     if (options_.data == kText) model_options.metrics = {"loss"};
@@ -286,14 +288,16 @@ absl::Status Training::Train(std::ostream* progress) {
   if (!options_.trace_path.empty()) {
     trace = std::make_shared<StepTrace>(options_.model, options_.trace_first, options_.trace_last);
   }
+  std::shared_ptr<HashLog> hashes;
+  if (!options_.record_hashes_path.empty()) hashes = std::make_shared<HashLog>(options_.record_hashes_path);
   // Where the output is no terminal the recorder's line says what the bar's would; lines amid an epoch would break it.
   const bool bar = progress == &std::cout && ::isatty(STDOUT_FILENO) == 1 && options_.validate_every == 0;
   // The saver saves at the end of a run that is stopped too.
   OnRequestExit on_exit;
   const absl::Status status =
       bar ? model_->Train(options_.epochs, train_data_,
-                          {ProgressBar(), recorder, plot, saver, profiler, trace, on_exit})
-          : model_->Train(options_.epochs, train_data_, {recorder, plot, saver, profiler, trace, on_exit});
+                          {ProgressBar(), recorder, plot, saver, profiler, trace, hashes, on_exit})
+          : model_->Train(options_.epochs, train_data_, {recorder, plot, saver, profiler, trace, hashes, on_exit});
   signal_ = on_exit.signal();
   if (!status.ok()) return status;
   if (!recorder.status().ok()) return recorder.status();

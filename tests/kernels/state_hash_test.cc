@@ -1,13 +1,16 @@
-#include "runtime/state_hash.h"
+#include "kernels/state_hash.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
-namespace mpc::runtime {
+#include "kernels/cpu/kernel.h"
+
+namespace mpc {
 namespace {
 
 std::vector<std::uint8_t> DrawBytes(std::mt19937& generator, std::size_t size) {
@@ -50,5 +53,37 @@ TEST(StateHash, KeepsPlacesAndNamesApart) {
   EXPECT_NE(HashKey("a") + HashBytes(HashKey("a"), words, 8), HashKey("a") + HashBytes(HashKey("b"), words, 8));
 }
 
+TEST(StateHash, IsThatOfTheKernelOnAnyThreads) {
+  std::mt19937 generator(3);
+  const std::vector<std::int64_t> sizes = {1, 0, 3, 100'003, 1, 400'000};
+  KernelSpec spec{kStateHash, {}, {{DType::kI64, {}}}, {}, {}};
+  std::vector<std::int64_t> keys;
+  std::vector<std::vector<std::uint8_t>> contents;
+  std::vector<const void*> inputs;
+  std::uint64_t expected = 0;
+  for (const std::int64_t size : sizes) {
+    spec.inputs.push_back({size % 2 == 0 ? DType::kF16 : DType::kBool, {size}});
+    contents.push_back(DrawBytes(generator, spec.inputs.back().bytes()));
+    keys.push_back(static_cast<std::int64_t>(HashKey(std::to_string(keys.size()))));
+    expected += HashBytes(static_cast<std::uint64_t>(keys.back()), contents.back().data(), contents.back().size());
+  }
+  for (const auto& content : contents) inputs.push_back(content.data());
+  spec.attributes.Set(kHashKeys, keys);
+  const int threads = cpu::NumThreads();
+  for (const int count : {1, 2, 5}) {
+    cpu::SetNumThreads(count);
+    std::uint64_t hash = 0;
+    void* outputs[] = {&hash};
+    const auto kernel = cpu::CreateKernel(spec);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    (*kernel)->Run({inputs.data(), outputs, nullptr});
+    EXPECT_EQ(hash, expected) << count << " threads";
+  }
+  cpu::SetNumThreads(threads);
+  spec.attributes.Set(kHashKeys, std::vector<std::int64_t>{1});
+  EXPECT_EQ(cpu::CreateKernel(spec).status().message(),
+            "state_hash takes a key for each input and gives one i64; got 6 inputs, 1 keys and tensor<i64>");
+}
+
 }  // namespace
-}  // namespace mpc::runtime
+}  // namespace mpc
