@@ -111,7 +111,7 @@ __device__ inline void AccumulateDirectRow(const WindowSum& sum, const WindowPix
   }
 }
 
-/// Adds the products of `channels` source channels from `first` on, whose weights are in shared memory: of `parts`
+/// Adds the products of `channels` source channels from `first` on, whose weights are in shared memory. Of `parts`
 /// threads the `part`-th takes every `parts`-th row of their windows.
 template <int kResults, int kTaps>
 __device__ inline void AccumulateDirect(const WindowSum& sum, const WindowPixel& pixel, const DirectItem& item,

@@ -9,7 +9,7 @@ namespace mpc::cuda {
 namespace {
 
 constexpr int kPaddedCopyThreads = 256;
-constexpr int kPaddedCopyLoads = 16;  ///< of a thread, in flight together
+constexpr int kPaddedCopyLoads = 16;  ///< loads of a thread that are in flight together
 constexpr std::int64_t kPaddedCopySegment = std::int64_t{kPaddedCopyThreads} * kPaddedCopyLoads;
 
 /// blockIdx.x chooses a segment of a row. Neighbouring threads move neighbouring elements: rows need not be aligned.

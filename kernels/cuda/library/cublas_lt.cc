@@ -130,8 +130,8 @@ class MatmulKernel : public Kernel {
   std::unique_ptr<Kernel> relu_;  ///< null: none
 };
 
-/// On an H100 some of cuBLASLt's kernels round the product before they add the bias: that of a single element, and some
-/// of those for rows that are not aligned.
+/// On an H100 some of cuBLASLt's kernels round the product before they add the bias. They are that of a single element
+/// and some of those for rows that are not aligned.
 bool RoundsBeforeTheBias(const Product& product) {
   constexpr std::int64_t kAlignedElements = 8;
   return product.has_bias && product.result_type != CUDA_R_32F && (product.m == 1 || product.n % kAlignedElements != 0);

@@ -18,10 +18,10 @@ namespace {
 
 constexpr char kPrefix[] = "blocks:";
 constexpr std::int64_t kElementBytes = 2;
-constexpr std::int64_t kAlignedElements = 8;  ///< of 16 bytes
-constexpr std::int64_t kPaddedElements = 64;  ///< of 128 bytes: rows of the copies begin at whole cache lines
-constexpr std::int64_t kRowsOfBlocks = 64;    ///< blocks have a multiple of this
-constexpr std::int64_t kFewestRows = 256;     ///< of a block that keeps the device busy
+constexpr std::int64_t kAlignedElements = 8;  ///< elements of 16 bytes
+constexpr std::int64_t kPaddedElements = 64;  ///< elements of a cache line: rows of copies begin at whole ones
+constexpr std::int64_t kRowsOfBlocks = 64;    ///< what the rows of a block are a multiple of
+constexpr std::int64_t kFewestRows = 256;     ///< rows of a block that keeps the device busy
 constexpr std::size_t kAlgorithmWorkspace = std::size_t{32} << 20;
 
 std::int64_t RoundUp(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -78,49 +78,58 @@ absl::StatusOr<cublasLtMatmulAlgo_t> BestAlgorithm(const CublasLtProblem& proble
   return found->front();
 }
 
+/// What is copied, and how large b's copy is.
+ProductBlocks CopiesOf(const Product& product) {
+  ProductBlocks copies;
+  copies.k = RoundUp(product.k, kAlignedElements);
+  copies.n = RoundUp(product.n, kAlignedElements);
+  copies.copies_a = !IsAligned(product.k) || !IsAligned(RowOfA(product));
+  copies.copies_b = !IsAligned(product.k) || !IsAligned(product.n);
+  copies.copies_y = !IsAligned(product.n);
+  copies.b_row = copies.copies_b ? RoundUp(RowOfB(product), kPaddedElements) : RowOfB(product);
+  if (copies.copies_b) copies.b_bytes = Aligned(copies.b_row * (product.transpose_b ? copies.n : copies.k));
+  return copies;
+}
+
+/// A copied element moves 4 bytes. It saves about 3/4 of the time of its multiplications at 150 TFLOP/s. With this many
+/// of them that is twice what the copy takes at 2.5 TB/s.
+bool GainsFromCopies(const Product& product, const ProductBlocks& copies) {
+  constexpr double kLeastProducts = 512;
+  const auto m = static_cast<double>(product.m), k = static_cast<double>(product.k), n = static_cast<double>(product.n);
+  const double copied = (copies.copies_a ? m * k : 0) + (copies.copies_b ? k * n : 0) + (copies.copies_y ? m * n : 0);
+  return m * k * n >= kLeastProducts * copied;
+}
+
+/// `copies` in blocks of `rows` rows.
+ProductBlocks WithRows(const Product& product, const ProductBlocks& copies, std::int64_t rows) {
+  ProductBlocks blocks = copies;
+  blocks.rows = rows;
+  blocks.a_row = RowOfA(product);
+  if (copies.copies_a) {
+    blocks.a_row = RoundUp(product.transpose_a ? rows : copies.k, kPaddedElements);
+    blocks.a_bytes = Aligned(blocks.a_row * (product.transpose_a ? copies.k : rows));
+  }
+  blocks.y_row = copies.copies_y ? RoundUp(copies.n, kPaddedElements) : product.n;
+  // f32 sums are twice as large.
+  if (copies.copies_y) blocks.y_bytes = (product.has_bias ? 2 : 1) * Aligned(blocks.y_row * rows);
+  return blocks;
+}
+
 }  // namespace
 
 std::optional<ProductBlocks> BlocksOf(const Product& product, std::size_t workspace_cap) {
   const bool low = product.operand_type != CUDA_R_32F && product.result_type == product.operand_type;
   if (!low || product.batch != 1 || product.whole_bias) return std::nullopt;
-  ProductBlocks blocks;
-  blocks.k = RoundUp(product.k, kAlignedElements);
-  blocks.n = RoundUp(product.n, kAlignedElements);
-  blocks.copies_a = !IsAligned(product.k) || !IsAligned(RowOfA(product));
-  blocks.copies_b = !IsAligned(product.k) || !IsAligned(product.n);
-  blocks.copies_y = !IsAligned(product.n);
-  if ((!blocks.copies_a && !blocks.copies_b) || (product.has_bias && !blocks.copies_y)) return std::nullopt;
-
-  // A copied element moves 4 bytes. What it gains is about 3/4 of the time of its multiplications at 150 TFLOP/s: at
-  // this many of them twice what the copy takes at 2.5 TB/s.
-  constexpr double kLeastProducts = 512;
-  const auto m = static_cast<double>(product.m), k = static_cast<double>(product.k), n = static_cast<double>(product.n);
-  const double copied = (blocks.copies_a ? m * k : 0) + (blocks.copies_b ? k * n : 0) + (blocks.copies_y ? m * n : 0);
-  if (m * k * n < kLeastProducts * copied) return std::nullopt;
-
-  blocks.b_row = blocks.copies_b ? RoundUp(RowOfB(product), kPaddedElements) : RowOfB(product);
-  if (blocks.copies_b) blocks.b_bytes = Aligned(blocks.b_row * (product.transpose_b ? blocks.n : blocks.k));
-  const auto with_rows = [&](std::int64_t rows) {
-    ProductBlocks sized = blocks;
-    sized.rows = rows;
-    sized.a_row = RowOfA(product);
-    if (blocks.copies_a) {
-      sized.a_row = RoundUp(product.transpose_a ? rows : blocks.k, kPaddedElements);
-      sized.a_bytes = Aligned(sized.a_row * (product.transpose_a ? blocks.k : rows));
-    }
-    sized.y_row = blocks.copies_y ? RoundUp(blocks.n, kPaddedElements) : product.n;
-    // f32 sums are twice as large.
-    if (blocks.copies_y) sized.y_bytes = (product.has_bias ? 2 : 1) * Aligned(sized.y_row * rows);
-    return sized;
-  };
-  if (blocks.b_bytes > workspace_cap) return std::nullopt;
-  const ProductBlocks unit = with_rows(kRowsOfBlocks);
+  const ProductBlocks copies = CopiesOf(product);
+  if ((!copies.copies_a && !copies.copies_b) || (product.has_bias && !copies.copies_y)) return std::nullopt;
+  if (!GainsFromCopies(product, copies) || copies.b_bytes > workspace_cap) return std::nullopt;
+  const ProductBlocks unit = WithRows(product, copies, kRowsOfBlocks);
   const std::size_t unit_bytes = unit.a_bytes + unit.y_bytes;
   const std::int64_t most =
       unit_bytes == 0 ? product.m : static_cast<std::int64_t>(workspace_cap / unit_bytes) * kRowsOfBlocks;
   if (most < std::min(kFewestRows, product.m)) return std::nullopt;
   const std::int64_t count = (product.m + most - 1) / most;
-  return with_rows(std::min(product.m, RoundUp((product.m + count - 1) / count, kRowsOfBlocks)));
+  return WithRows(product, copies, std::min(product.m, RoundUp((product.m + count - 1) / count, kRowsOfBlocks)));
 }
 
 bool IsBlockedChoice(const std::string& choice) { return absl::StartsWith(choice, kPrefix); }

@@ -1,7 +1,7 @@
 // Products whose rows are not aligned, in blocks of rows that are.
 //
 // Tensor cores read and write rows that begin at multiples of 16 bytes. Where rows of f16 or bf16 have another length,
-// cuBLASLt takes kernels that are several times slower: logits of 50,257 classes, and both derivatives of their
+// cuBLASLt takes kernels that are several times slower. Logits of 50,257 classes, and both derivatives of their
 // product, ran at 96 to 146 TFLOP/s on an H100. So operands are copied, with zeros behind their rows: b whole, a and y
 // in blocks of rows that fit the workspace. It is not enough that rows begin at such multiples: cuBLASLt asks for
 // extents that are multiples of 8 too.
@@ -19,11 +19,11 @@ namespace mpc::cuda {
 
 /// How a product is divided.
 struct ProductBlocks {
-  std::int64_t rows = 0;      ///< of y in a block; the last block has what is left
+  std::int64_t rows = 0;      ///< rows of y in a block; the last block has what is left
   std::int64_t k = 0, n = 0;  ///< extents with the zeros
   bool copies_a = false, copies_b = false, copies_y = false;
   std::int64_t a_row = 0, b_row = 0, y_row = 0;       ///< as in Product, of the copies or of what is not copied
-  std::size_t a_bytes = 0, b_bytes = 0, y_bytes = 0;  ///< of the copies
+  std::size_t a_bytes = 0, b_bytes = 0, y_bytes = 0;  ///< bytes of the copies
 };
 
 /// Nothing where rows are aligned, where the copies would cost more than they gain, and for products that are added to

@@ -9,8 +9,8 @@
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=true" | FileCheck %s --check-prefixes=FINAL,FUSED
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=true" > %t.fused && mpc-opt %t.fused --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling --mpc-shadows --mpc-group-updates --mpc-relu-mask --mpc-fusion | diff %t.fused -
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=false" | FileCheck %s --check-prefix=ALONE
-// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic device=cuda" | FileCheck %s --check-prefix=KERNELS
-// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic device=cuda fusion=true" | FileCheck %s --check-prefix=FUSED
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic device=cuda fusion=false" | FileCheck %s --check-prefix=KERNELS
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic device=cuda" | FileCheck %s --check-prefix=FUSED
 // RUN: not mpc-opt %s --mpc-step-pipeline="fusion=true device=tpu" 2>&1 | FileCheck %s --check-prefix=DEVICE
 // RUN: not mpc-opt %s --mpc-step-pipeline="stage=last" 2>&1 | FileCheck %s --check-prefix=STAGE
 // RUN: not mpc-opt %s --mpc-step-pipeline="level=O4" 2>&1 | FileCheck %s --check-prefix=LEVEL
