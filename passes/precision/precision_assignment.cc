@@ -23,7 +23,7 @@ PrecisionAssignment::PrecisionAssignment(ModuleOp module, const PrecisionOptions
     takeStored();
     applyInferRule(decisions, open);
     if (errors) {
-      llvm::Expected<PrecisionFrontier> found = findFrontier(module, decisions, open, options.costs, names, *errors);
+      llvm::Expected<AssignmentFrontier> found = findFrontier(module, decisions, open, options.costs, names, *errors);
       if (!found) {
         failure = llvm::toString(found.takeError());
         return;

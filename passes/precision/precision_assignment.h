@@ -35,7 +35,7 @@ public:
   const StoredAssignment &getStored() const { return stored; }
 
   /// Empty where it was not asked for, or where nothing is open.
-  const PrecisionFrontier &getFrontier() const { return frontier; }
+  const AssignmentFrontier &getFrontier() const { return frontier; }
 
   /// The cost of the casts that the cut chose, in elements (auto: 1e-15 s).
   std::int64_t getCutCost() const { return cutCost; }
@@ -76,7 +76,7 @@ private:
   DecidedOperations decisions;
   OpenOperations open;
   std::int64_t cutCost = 0;
-  PrecisionFrontier frontier;
+  AssignmentFrontier frontier;
   std::string failure;
   llvm::SmallVector<std::pair<mlir::Operation *, std::string>> remarks;
   llvm::DenseSet<mlir::Attribute> remarkedPaths;

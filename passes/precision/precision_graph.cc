@@ -211,8 +211,9 @@ public:
         continue;
       movement.insert(node);
       Value first;
-      for (Value v :
-           llvm::concat<const Value>(SmallVector<Value>(op->getOperands()), SmallVector<Value>(op->getResults())))
+      SmallVector<Value> touched(op->getOperands());
+      touched.append(op->result_begin(), op->result_end());
+      for (Value v : touched)
         if (isAssignable(v)) {
           first = first ? first : v;
           classes.unionSets(first.getAsOpaquePointer(), v.getAsOpaquePointer());
@@ -276,12 +277,12 @@ llvm::Expected<std::int64_t> solveByCut(ModuleOp module, const DecidedOperations
   return graph.solve();
 }
 
-llvm::Expected<PrecisionFrontier> findFrontier(ModuleOp module, const DecidedOperations &decided, OpenOperations &open,
-                                               const CostModel &costs, const AssignmentNames &names,
-                                               const SlotErrors &errors) {
+llvm::Expected<AssignmentFrontier> findFrontier(ModuleOp module, const DecidedOperations &decided, OpenOperations &open,
+                                                const CostModel &costs, const AssignmentNames &names,
+                                                const SlotErrors &errors) {
   PrecisionGraph finest(decided, open, costs);
   finest.addValues(module);
-  PrecisionFrontier frontier;
+  AssignmentFrontier frontier;
   for (const auto &[op, node] : finest.undecided()) {
     frontier.open.push_back(names.slotOf(op));
     if (open.lookup(op).level != AmpLevel::Auto)
