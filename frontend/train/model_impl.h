@@ -69,6 +69,8 @@ class InferenceMode {
 struct Model::Impl {
   class TrainingRun;
   class Trained;
+  class GradientProbe;
+  class FrontierSearch;
   /// What Fit evaluates between epochs.
   struct Validation {
     /// `given`: the Model's metrics. The loss joins them where it is missing.

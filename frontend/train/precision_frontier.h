@@ -1,0 +1,53 @@
+// Precisions of a training step between the fastest and the most exact one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/options/compile_options.h"
+#include "compiler/report/precision_file.h"
+
+namespace mpc {
+
+struct PrecisionFrontierOptions {
+  std::int64_t points = 5;   ///< corners of the hull that are run, >= 1
+  std::int64_t steps = 10;   ///< timed runs of each, >= 1
+  std::int64_t batches = 2;  ///< batches of the data set that errors are measured on, >= 1
+  /// > 0: the points are those near this error, and the fastest of them that keeps it on every batch is chosen.
+  std::optional<double> max_gradient_error;
+  /// What predicted times follow from. Unset: the rates of this device, which are measured. `compiler::DeviceRates{}`:
+  /// those that come with mpc, of a device with fast low matrix units.
+  std::optional<compiler::DeviceRates> rates;
+};
+
+/// The lower hull of predicted time and error, and what some of its corners came to when they were run.
+///
+/// The error of a precision is that of the gradient of all parameters, relative, in the l2 norm. It is against the same
+/// step at O0 from the same bits: parameters, batch, random numbers. The measured error of a point is the largest of
+/// its batches. docs/amp.md derives the prediction.
+struct PrecisionFrontier {
+  struct Point {
+    compiler::ChosenPrecision precision;
+    std::int64_t low_slots = 0;
+    double predicted_seconds = 0;  ///< time of casts, and what f32 slots take longer than low ones, in the forward pass
+    double predicted_error = 0;
+    double measured_error = 0;
+    double loss_error = 0;        ///< relative, the largest of the batches
+    double measured_seconds = 0;  ///< median time of loss and gradients, without the update
+  };
+
+  std::int64_t open_slots = 0;
+  std::int64_t corners = 0;           ///< size of the whole hull
+  std::vector<Point> points;          ///< the fastest first
+  std::optional<std::size_t> chosen;  ///< a place in `points`, where an error was given
+
+  /// A table for a terminal.
+  std::string Table() const;
+  /// Spearman's rank correlation of the predicted and the measured errors of the points; NaN for fewer than two.
+  double RankCorrelation() const;
+};
+
+}  // namespace mpc
