@@ -106,6 +106,11 @@ void LimitFlags(FlagSet& flags) {
                "profile-precision",
                "check-precision",
                "lock-precision",
+               "precision",
+               "precision-frontier",
+               "max-gradient-error",
+               "frontier-rates",
+               "save-precision",
                "timing",
                "report",
                "report-html",
@@ -135,12 +140,16 @@ void LimitFlags(FlagSet& flags) {
                "capsule",
                "capsule-at",
                "profile-precision",
+               "precision-frontier",
+               "max-gradient-error",
+               "frontier-rates",
+               "save-precision",
                "trace",
                "trace-steps"});
   flags.Limit(kActions, kTrains | kTests,
-              {"data-dir", "normalize", "skip-damaged", "workers", "sample", "temperature", "prompt", "graph",
-               "steps-per-launch", "init", "load", "save", "resume", "summary", "check-precision", "lock-precision",
-               "timing", "report", "report-html"});
+              {"data-dir",        "normalize",        "skip-damaged", "workers", "sample", "temperature", "prompt",
+               "graph",           "steps-per-launch", "init",         "load",    "save",   "resume",      "summary",
+               "check-precision", "lock-precision",   "precision",    "timing",  "report", "report-html"});
   flags.Limit(kActions, kTrains | kEmits, {"freeze"});
   flags.Limit(kActions, kEmits, {"emit", "force", "arch"});
 }
