@@ -12,24 +12,23 @@ void AddFrontierFlags(FlagSet& flags, TrainOptions& options) {
   flags.Integer("precision-frontier", 1, kNoLimit,
                 "Instead of training, runs so many precisions between the fastest and the most exact one.",
                 &options.frontier_points);
-  flags.Custom("max-gradient-error", "E",
-               "Of these chooses the fastest one whose gradient has at most this relative error, such as 1e-3.",
-               /*is_switch=*/false, [&options](const std::string& value) {
-                 if (absl::SimpleAtod(value, &options.max_gradient_error) && options.max_gradient_error > 0 &&
-                     std::isfinite(options.max_gradient_error)) {
-                   return absl::OkStatus();
-                 }
-                 return absl::InvalidArgumentError(
-                     absl::StrCat("--max-gradient-error takes a number above 0, such as 1e-3, not '", value, "'"));
-               });
   flags.Custom(
-      "frontier-rates", "WHICH",
-      "Rates that predict times: device (measured here), default (those that come with mpc).",
+      "max-gradient-error", "E",
+      "Of these chooses the fastest one whose gradient has at most this relative error, such as 1e-3.",
       /*is_switch=*/false, [&options](const std::string& value) {
-        options.frontier_rates = value;
-        if (value == "device" || value == "default") return absl::OkStatus();
-        return absl::InvalidArgumentError(absl::StrCat("--frontier-rates is device or default, not '", value, "'"));
+        if (absl::SimpleAtod(value, &options.max_gradient_error) && options.max_gradient_error > 0 &&
+            std::isfinite(options.max_gradient_error)) {
+          return absl::OkStatus();
+        }
+        return absl::InvalidArgumentError(absl::StrCat("it takes a number above 0, such as 1e-3, not '", value, "'"));
       });
+  flags.Custom("frontier-rates", "WHICH",
+               "Rates that predict times: device (measured here), default (those that come with mpc).",
+               /*is_switch=*/false, [&options](const std::string& value) {
+                 options.frontier_rates = value;
+                 if (value == "device" || value == "default") return absl::OkStatus();
+                 return absl::InvalidArgumentError(absl::StrCat("it takes device or default, not '", value, "'"));
+               });
   flags.Text("save-precision", "FILE", "With --max-gradient-error: writes the precision that was chosen.",
              &options.save_precision_path);
   flags.Text("precision", "FILE", "Trains at level auto with the precision of this file.", &options.precision_path);
