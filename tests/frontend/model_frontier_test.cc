@@ -13,7 +13,7 @@ using testing::GoodBatches;
 using ::testing::HasSubstr;
 using testing::TwoLayers;
 
-const Shape kPictures = {2, 6, 6};
+const Shape kSmallPictures = {2, 6, 6};
 
 template <typename Network>
 struct FrontierTraining {
@@ -41,13 +41,13 @@ PrecisionFrontierOptions OnFastDevice() {
 
 TEST(ModelFrontier, GoesFromTheFastestPrecisionToOneWithoutErrorAndChangesNoState) {
   FrontierTraining<ConvNorm> training("auto");
-  MPC_ASSERT_OK(training.model.Train(1, GoodBatches(kPictures, 1)));
+  MPC_ASSERT_OK(training.model.Train(1, GoodBatches(kSmallPictures, 1)));
   std::vector<std::vector<float>> before;
   for (const Parameter& parameter : training.model.AllState()) before.push_back(parameter.Value()->ToFloats());
   PrecisionFrontierOptions options = OnFastDevice();
   options.max_gradient_error = 1e-6;
   const absl::StatusOr<PrecisionFrontier> frontier =
-      training.model.FindPrecisionFrontier(GoodBatches(kPictures, 2), options);
+      training.model.FindPrecisionFrontier(GoodBatches(kSmallPictures, 2), options);
   ASSERT_TRUE(frontier.ok()) << frontier.status();
   ASSERT_GE(frontier->points.size(), 2U);
   for (std::size_t i = 1; i < frontier->points.size(); ++i) {
@@ -67,12 +67,12 @@ TEST(ModelFrontier, GoesFromTheFastestPrecisionToOneWithoutErrorAndChangesNoStat
 TEST(ModelFrontier, AChosenPrecisionIsTrainedWith) {
   FrontierTraining<ConvNorm> found("auto");
   const absl::StatusOr<PrecisionFrontier> frontier =
-      found.model.FindPrecisionFrontier(GoodBatches(kPictures, 1), OnFastDevice());
+      found.model.FindPrecisionFrontier(GoodBatches(kSmallPictures, 1), OnFastDevice());
   ASSERT_TRUE(frontier.ok()) << frontier.status();
   for (const PrecisionFrontier::Point& point : {frontier->points.front(), frontier->points.back()}) {
     FrontierTraining<ConvNorm> training("auto");
-    MPC_ASSERT_OK(training.model.UsePrecision(point.precision, GoodBatches(kPictures, 1)));
-    MPC_ASSERT_OK(training.model.Train(1, GoodBatches(kPictures, 1)));
+    MPC_ASSERT_OK(training.model.UsePrecision(point.precision, GoodBatches(kSmallPictures, 1)));
+    MPC_ASSERT_OK(training.model.Train(1, GoodBatches(kSmallPictures, 1)));
     for (const auto& [slot, type] : point.precision.slots) {
       EXPECT_EQ(training.model.compiled().front()->assignment.at(slot), type) << slot;
     }
