@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/module/module_impl.h"
 #include "passes/precision/precision_assignment.h"
+#include "passes/precision/slot_probes.h"
 
 #include <cmath>
 
@@ -50,6 +51,10 @@ absl::StatusOr<std::vector<std::string>> OpenPrecisionSlots(const Module &traced
   if (!frontier.ok())
     return frontier.status();
   return std::move(frontier->open);
+}
+
+SlotProbes ProbePrecisionSlots(Module &traced, const std::vector<std::string> &open) {
+  return probeSlots(traced.impl().module.get(), open);
 }
 
 absl::StatusOr<std::vector<PredictedPrecision>> PredictPrecisionFrontier(const Module &traced,

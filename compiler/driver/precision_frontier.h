@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "compiler/module/graph_builder.h"
 #include "compiler/options/compile_options.h"
+#include "passes/precision/slot_points.h"
 
 namespace mpc::compiler {
 // NOLINTBEGIN(readability-identifier-naming): the front end calls this, so that it has the front end's names.
@@ -22,6 +23,10 @@ struct PredictedPrecision {
 /// The slots of the step in `traced` that no rule decides at level auto, in program order. Errors: another level than
 /// auto; words of `options` that passes refuse.
 absl::StatusOr<std::vector<std::string>> OpenPrecisionSlots(const Module &traced, const CompileOptions &options);
+
+/// Makes the step in `traced` return the values that its slots `open` would round, and their cotangents, behind its
+/// other outputs. A slot that is not in what comes back cannot be probed: it lies in a function that the network calls.
+SlotProbes ProbePrecisionSlots(Module &traced, const std::vector<std::string> &open);
 
 /// The corners of the hull, the fastest first and the most exact last; their low slots are nested. `errors` are the
 /// relative errors of the gradient with one slot low, by its name. Their squares add up: rounding errors of different

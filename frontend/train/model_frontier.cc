@@ -1,22 +1,19 @@
 // Finds the precisions of a Model's step between the fastest and the most exact one, and trains with one of them.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/driver/precision_frontier.h"
-#include "frontend/graph/emit.h"
-#include "frontend/graph/gradient_ops.h"
+#include "frontend/train/gradient_probe.h"
 #include "frontend/train/model_impl.h"
 #include "frontend/train/precision_frontier.h"
+#include "frontend/train/slot_estimate.h"
 
 namespace mpc {
 namespace {
 
 using compiler::PrecisionMap;
-using internal::CompiledStep;
-using internal::StepOptions;
 
 /// The seeds that gradients in f16 are tried with, the largest first: a small one loses gradients to zero.
 constexpr double kFirstSeed = 32768;
@@ -49,188 +46,34 @@ double RelativeError(const std::vector<float>& a, const std::vector<float>& b) {
   return std::isfinite(error) ? error : INFINITY;
 }
 
+double Norm(const std::vector<float>& a) {
+  double squares = 0;
+  for (const float element : a) squares += static_cast<double>(element) * element;
+  return std::sqrt(squares);
+}
+
 std::int64_t CountLow(const PrecisionMap& slots) {
   return std::count_if(slots.begin(), slots.end(), [](const auto& slot) { return slot.second != "f32"; });
 }
 
 }  // namespace
 
-/// The step without its update, compiled for one precision after the other.
-class Model::Impl::GradientProbe {
- public:
-  /// Loss and gradients of one batch, the seed divided out.
-  struct LossAndGradients {
-    double loss = 0;
-    std::vector<float> gradients;
-
-    bool IsFinite() const {
-      return std::isfinite(loss) &&
-             std::all_of(gradients.begin(), gradients.end(), [](float element) { return std::isfinite(element); });
-    }
-  };
-
-  /// Errors: a step of the user's own, of which the network and its loss are not known.
-  static absl::StatusOr<GradientProbe> Create(Model::Impl& model, const std::optional<compiler::DeviceRates>& rates) {
-    const auto* step =
-        model.own_step != nullptr ? model.own_step.get() : dynamic_cast<const nn::TrainOneStepCell*>(model.user_step);
-    if (step == nullptr || model.precision.num_losses != 1) {
-      return absl::UnimplementedError(
-          "a frontier of precision is of one network with one loss: give Model network, loss and optimizer, or a "
-          "TrainOneStepCell; this step is of your own");
-    }
-    GradientProbe probe(model, *step);
-    model.step.cell()->SetTrain(true);
-    StepOptions options = model.TrainOptions({});
-    options.optimizers.clear();
-    options.scaler.clear();
-    options.records.clear();
-    options.output_names.clear();
-    options.pass_state = nullptr;
-    options.divided_scale.reset();
-    options.load.steps_per_launch = 1;
-    options.load.communicator = nullptr;
-    options.compile.loss_scale = "none";
-    options.compile.processes = 1;
-    options.compile.accumulation_steps = 1;
-    options.compile.master_weights = true;
-    options.compile.dtype = std::string(DTypeName(model.precision.dtype));
-    // Rates that were given take the place of measuring.
-    absl::StatusOr<StepOptions> precise = rates.has_value() ? options : model.WithPrecision(options);
-    if (!precise.ok()) return precise.status();
-    if (rates.has_value()) precise->compile.rates = *rates;
-    precise->compile.assignment.clear();
-    precise->compile.function = precise->name;
-    probe.options_ = *std::move(precise);
-    return probe;
-  }
-
-  const compiler::CompileOptions& compile_options() const { return options_.compile; }
-
-  absl::StatusOr<compiler::Module> Trace(const data::Row& batch) {
-    return internal::TraceStep(model_.step.cell(), Function(1), internal::SpecsOf(batch), options_, nullptr);
-  }
-
-  /// Compiles the step at O0.
-  absl::Status CompileExact(const data::Row& batch) {
-    StepOptions options = options_;
-    options.compile.level = "O0";
-    options.compile.dtype = "f16";
-    for (auto* list : {&options.compile.allow, &options.compile.deny, &options.compile.infer, &options.compile.clear})
-      list->clear();
-    if (absl::Status status = Compile(batch, options, 1); !status.ok()) return status;
-    // Initial values have been drawn by now.
-    absl::StatusOr<StateKeeper> kept = StateKeeper::Keep(State(model_));
-    if (!kept.ok()) return kept.status();
-    kept_ = *std::move(kept);
-    return absl::OkStatus();
-  }
-
-  /// Compiles the step with the precision of `slots`, its loss scaled by `seed`. `fused`: as it would train.
-  absl::Status CompileWith(const data::Row& batch, const PrecisionMap& slots, double seed, bool fused) {
-    StepOptions options = options_;
-    options.compile.assignment = slots;
-    if (!fused) options.compile.fusion = false;
-    return Compile(batch, options, seed);
-  }
-
-  /// Runs what was compiled last, from the same state each time.
-  absl::StatusOr<LossAndGradients> Run(const data::Row& batch) {
-    if (absl::Status status = Restore(); !status.ok()) return status;
-    if (absl::Status status = step_run_->Run(batch); !status.ok()) return status;
-    LossAndGradients result;
-    const absl::StatusOr<double> loss = step_run_->Output(0).TryItem<double>();
-    if (!loss.ok()) return loss.status();
-    result.loss = *loss;
-    for (std::size_t i = 1; i < step_run_->num_outputs(); ++i) {
-      const Tensor gradient = step_run_->Output(i);
-      if (!gradient.status().ok()) return gradient.status();
-      for (const float element : gradient.data<float>())
-        result.gradients.push_back(static_cast<float>(element / seed_));
-    }
-    return result;
-  }
-
-  /// The median seconds of a run.
-  absl::StatusOr<double> Time(const data::Row& batch, std::int64_t steps) {
-    std::vector<double> seconds;
-    for (std::int64_t i = 0; i < steps; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      if (absl::Status status = step_run_->Run(batch); !status.ok()) return status;
-      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
-    std::nth_element(seconds.begin(), seconds.begin() + steps / 2, seconds.end());
-    return seconds[static_cast<std::size_t>(steps / 2)];
-  }
-
-  /// The state is as it was before the first run.
-  absl::Status Restore() { return kept_.Restore(); }
-
- private:
-  /// Puts state back to what it was.
-  class StateKeeper {
-   public:
-    static absl::StatusOr<StateKeeper> Keep(std::vector<Parameter> state) {
-      StateKeeper keeper;
-      for (Parameter& parameter : state) {
-        absl::StatusOr<Tensor> value = parameter.Value();
-        if (!value.ok()) return value.status();
-        keeper.kept_.emplace_back(std::move(parameter), *std::move(value));
-      }
-      return keeper;
-    }
-    absl::Status Restore() {
-      for (auto& [parameter, value] : kept_) {
-        if (absl::Status status = parameter.SetData(value); !status.ok()) return status;
-      }
-      return absl::OkStatus();
-    }
-
-   private:
-    std::vector<std::pair<Parameter, Tensor>> kept_;
-  };
-
-  GradientProbe(Model::Impl& model, const nn::TrainOneStepCell& step)
-      : model_(model), network_(step.trained_network()), weights_(step.trained_by().parameters()) {}
-
-  static std::vector<Parameter> State(const Model::Impl& model) {
-    std::vector<Parameter> state{model.rng.step};
-    for (const auto& [name, parameter] : model.root()->ParametersAndNames()) state.push_back(parameter);
-    return state;
-  }
-
-  internal::TensorFunction Function(double seed) const {
-    return [this, seed](const std::vector<Tensor>& columns) {
-      const Tensor cotangent = seed == 1.0 ? Tensor() : ops::Fill(DType::kF32, {}, seed);
-      ops::ValueAndGradResult result = ops::ValueAndGrad(network_, weights_, columns, cotangent);
-      std::vector<Tensor> outputs{result.value};
-      outputs.insert(outputs.end(), result.gradients.begin(), result.gradients.end());
-      return outputs;
-    };
-  }
-
-  absl::Status Compile(const data::Row& batch, const StepOptions& options, double seed) {
-    absl::StatusOr<std::unique_ptr<CompiledStep>> fresh =
-        internal::CompileStep(model_.step.cell(), Function(seed), internal::SpecsOf(batch), options);
-    if (!fresh.ok()) return fresh.status();
-    step_run_ = *std::move(fresh);
-    seed_ = seed;
-    return absl::OkStatus();
-  }
-
-  Model::Impl& model_;
-  nn::CellFunction network_;
-  std::vector<Parameter> weights_;
-  StateKeeper kept_;  ///< empty before CompileExact
-  StepOptions options_;
-  std::unique_ptr<CompiledStep> step_run_;
-  double seed_ = 1;
-};
-
 /// Measures errors against the step at O0.
 class Model::Impl::FrontierSearch {
  public:
   FrontierSearch(GradientProbe& probe, std::vector<data::Row> batches, const PrecisionFrontierOptions& options)
       : probe_(probe), batches_(std::move(batches)), options_(options) {}
+
+  /// The relative error of the gradient with `slots`, the largest of the batches.
+  absl::StatusOr<double> MeasureError(const PrecisionMap& slots) {
+    if (absl::Status status = RunExact(); !status.ok()) return status;
+    std::vector<std::string> names;
+    for (const auto& [slot, type] : slots) names.push_back(slot);
+    if (absl::Status status = ChooseSeed(names); !status.ok()) return status;
+    PrecisionFrontier::Point point;
+    if (absl::Status status = RunErrors(slots, point); !status.ok()) return status;
+    return point.measured_error;
+  }
 
   absl::StatusOr<PrecisionFrontier> Run(const std::string& network) {
     absl::StatusOr<compiler::Module> traced = probe_.Trace(batches_.front());
@@ -243,16 +86,13 @@ class Model::Impl::FrontierSearch {
     }
     if (absl::Status status = RunExact(); !status.ok()) return status;
     if (absl::Status status = ChooseSeed(*open); !status.ok()) return status;
-    std::map<std::string, double> errors;
-    for (const std::string& slot : *open) {
-      const absl::StatusOr<double> error = ErrorOfSlot(*open, slot);
-      if (!error.ok()) return error.status();
-      errors[slot] = *error;
-    }
-    absl::StatusOr<std::vector<compiler::PredictedPrecision>> hull =
-        compiler::PredictPrecisionFrontier(*traced, probe_.compile_options(), errors);
-    if (!hull.ok()) return hull.status();
     PrecisionFrontier frontier;
+    absl::StatusOr<std::map<std::string, double>> errors = ErrorsOfSlots(*open, frontier.measured_slots);
+    if (!errors.ok()) return errors.status();
+    absl::StatusOr<std::vector<compiler::PredictedPrecision>> hull =
+        compiler::PredictPrecisionFrontier(*traced, probe_.compile_options(), *errors);
+    if (!hull.ok()) return hull.status();
+    frontier.slot_errors = *std::move(errors);
     frontier.open_slots = static_cast<std::int64_t>(open->size());
     frontier.corners = static_cast<std::int64_t>(hull->size());
     for (const std::size_t corner : PlacesToRun(*hull)) {
@@ -302,8 +142,31 @@ class Model::Impl::FrontierSearch {
     return absl::OkStatus();
   }
 
+  /// `measured` receives the number of slots that were run one by one.
+  absl::StatusOr<std::map<std::string, double>> ErrorsOfSlots(const std::vector<std::string>& open,
+                                                              std::int64_t& measured) {
+    std::map<std::string, double> errors;
+    if (options_.slot_errors == SlotErrorSource::kEstimated) {
+      std::vector<double> norms;
+      for (const GradientProbe::LossAndGradients& run : exact_) norms.push_back(Norm(run.gradients));
+      absl::StatusOr<std::map<std::string, double>> estimated =
+          SlotEstimate(probe_, batches_, std::move(norms), low() == "bf16" ? DType::kBF16 : DType::kF16, seed_)
+              .Run(open, options_.directions);
+      if (!estimated.ok()) return estimated.status();
+      errors = *std::move(estimated);
+    }
+    for (const std::string& slot : open) {
+      if (errors.contains(slot)) continue;
+      const absl::StatusOr<double> error = MeasureSlot(open, slot);
+      if (!error.ok()) return error.status();
+      errors[slot] = *error;
+      ++measured;
+    }
+    return errors;
+  }
+
   /// The root of the mean square over the batches.
-  absl::StatusOr<double> ErrorOfSlot(const std::vector<std::string>& open, const std::string& slot) {
+  absl::StatusOr<double> MeasureSlot(const std::vector<std::string>& open, const std::string& slot) {
     PrecisionMap slots = AllSlots(open, "f32");
     slots[slot] = low();
     if (absl::Status status = probe_.CompileWith(batches_.front(), slots, seed_, false); !status.ok()) return status;
@@ -338,15 +201,8 @@ class Model::Impl::FrontierSearch {
     return {run.begin(), run.end()};
   }
 
-  absl::StatusOr<PrecisionFrontier::Point> RunPoint(const std::string& network,
-                                                    const compiler::PredictedPrecision& corner) {
-    PrecisionFrontier::Point point;
-    point.precision = {network, low(), corner.slots};
-    point.low_slots = CountLow(corner.slots);
-    point.predicted_seconds = corner.seconds;
-    point.predicted_error = corner.error;
-    if (absl::Status status = probe_.CompileWith(batches_.front(), corner.slots, seed_, true); !status.ok())
-      return status;
+  absl::Status RunErrors(const PrecisionMap& slots, PrecisionFrontier::Point& point) {
+    if (absl::Status status = probe_.CompileWith(batches_.front(), slots, seed_, true); !status.ok()) return status;
     for (std::size_t i = 0; i < batches_.size(); ++i) {
       const absl::StatusOr<GradientProbe::LossAndGradients> run = probe_.Run(batches_[i]);
       if (!run.ok()) return run.status();
@@ -354,6 +210,17 @@ class Model::Impl::FrontierSearch {
       point.measured_error = std::max(point.measured_error, RelativeError(run->gradients, exact_[i].gradients));
       point.loss_error = std::max(point.loss_error, std::abs(run->loss - loss) / std::max(std::abs(loss), 1e-30));
     }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<PrecisionFrontier::Point> RunPoint(const std::string& network,
+                                                    const compiler::PredictedPrecision& corner) {
+    PrecisionFrontier::Point point;
+    point.precision = {network, low(), corner.slots};
+    point.low_slots = CountLow(corner.slots);
+    point.predicted_seconds = corner.seconds;
+    point.predicted_error = corner.error;
+    if (absl::Status status = RunErrors(corner.slots, point); !status.ok()) return status;
     const absl::StatusOr<double> seconds = probe_.Time(batches_.front(), options_.steps);
     if (!seconds.ok()) return seconds.status();
     point.measured_seconds = *seconds;
@@ -386,7 +253,8 @@ absl::StatusOr<PrecisionFrontier> Model::FindPrecisionFrontier(const data::Datas
   }
   for (const auto& [name, value] : {std::pair<const char*, std::int64_t>{"points", options.points},
                                     {"steps", options.steps},
-                                    {"batches", options.batches}}) {
+                                    {"batches", options.batches},
+                                    {"directions", options.directions}}) {
     if (value < 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("PrecisionFrontierOptions::", name, " is at least 1, not ", value));
@@ -407,44 +275,62 @@ absl::StatusOr<PrecisionFrontier> Model::FindPrecisionFrontier(const data::Datas
   return frontier;
 }
 
+absl::StatusOr<double> Model::MeasureGradientError(const compiler::ChosenPrecision& chosen,
+                                                   const data::Dataset& dataset, std::int64_t count) {
+  if (absl::Status status = impl_->CheckChosen(*this, chosen, dataset); !status.ok()) return status;
+  if (count < 1) return absl::InvalidArgumentError(absl::StrCat("batches is at least 1, not ", count));
+  absl::StatusOr<std::vector<data::Row>> batches = FirstBatches(dataset, count);
+  if (!batches.ok()) return batches.status();
+  absl::StatusOr<Impl::GradientProbe> probe = Impl::GradientProbe::Create(*impl_, compiler::DeviceRates{});
+  if (!probe.ok()) return probe.status();
+  const absl::StatusOr<double> error = Impl::FrontierSearch(*probe, *std::move(batches), {}).MeasureError(chosen.slots);
+  if (absl::Status status = probe->Restore(); !status.ok()) return status;
+  return error;
+}
+
 absl::Status Model::UsePrecision(const compiler::ChosenPrecision& chosen, const data::Dataset& dataset) {
-  Impl& self = *impl_;
-  if (!self.status.ok()) return self.status;
-  if (!self.step.defined()) return absl::FailedPreconditionError("this Model has no training step");
-  if (self.precision.level != "auto") {
-    return absl::InvalidArgumentError(absl::StrCat("a chosen precision is for level auto, not ", self.precision.level));
+  if (absl::Status status = impl_->CheckChosen(*this, chosen, dataset); !status.ok()) return status;
+  impl_->KeepAssignment(chosen.slots, /*training=*/true);
+  return absl::OkStatus();
+}
+
+absl::Status Model::Impl::CheckChosen(const Model& model, const compiler::ChosenPrecision& chosen,
+                                      const data::Dataset& dataset) const {
+  if (!status.ok()) return status;
+  if (!step.defined()) return absl::FailedPreconditionError("this Model has no training step");
+  if (precision.level != "auto") {
+    return absl::InvalidArgumentError(absl::StrCat("a chosen precision is for level auto, not ", precision.level));
   }
-  const std::string network = self.network.cell()->TypeName();
-  if (chosen.network != network) {
+  const std::string name = network.cell()->TypeName();
+  if (chosen.network != name) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the precision is of the network ", chosen.network, ", this one is ", network));
+        absl::StrCat("the precision is of the network ", chosen.network, ", this one is ", name));
   }
-  const std::string low(DTypeName(self.precision.dtype));
+  const std::string low(DTypeName(precision.dtype));
   if (chosen.low != low) {
     return absl::InvalidArgumentError(absl::StrCat("the precision has the low type ", chosen.low, ", this Model has ",
                                                    low, "; give it dtype = ", chosen.low));
   }
   const absl::StatusOr<std::vector<data::Row>> batches = FirstBatches(dataset, 1);
   if (!batches.ok()) return batches.status();
-  absl::StatusOr<compiler::Module> traced = TraceTrainStep(internal::SpecsOf(batches->front()));
+  absl::StatusOr<compiler::Module> traced = model.TraceTrainStep(internal::SpecsOf(batches->front()));
   if (!traced.ok()) return traced.status();
-  compiler::CompileOptions options = compile_options(/*training=*/true);
+  compiler::CompileOptions options = model.compile_options(/*training=*/true);
   options.dtype = low;
   const absl::StatusOr<std::vector<std::string>> open = compiler::OpenPrecisionSlots(*traced, options);
   if (!open.ok()) return open.status();
   for (const std::string& slot : *open) {
     if (!chosen.slots.contains(slot)) {
-      return absl::InvalidArgumentError(absl::StrCat("the precision does not have ", slot, ", which this ", network,
+      return absl::InvalidArgumentError(absl::StrCat("the precision does not have ", slot, ", which this ", name,
                                                      " has: another variant of the network wrote it"));
     }
   }
   for (const auto& [slot, type] : chosen.slots) {
     if (std::find(open->begin(), open->end(), slot) == open->end()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the precision has ", slot, ", which is no open slot of this ", network));
+          absl::StrCat("the precision has ", slot, ", which is no open slot of this ", name));
     }
   }
-  self.KeepAssignment(chosen.slots, /*training=*/true);
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,10 +13,18 @@
 
 namespace mpc {
 
+/// Where the error of a low slot comes from; docs/amp.md derives both.
+enum class SlotErrorSource {
+  kEstimated,  ///< a few f32 steps for all slots; slots inside functions that the network calls are measured
+  kMeasured,   ///< each slot is compiled and run as the only low one
+};
+
 struct PrecisionFrontierOptions {
   std::int64_t points = 5;   ///< corners of the hull that are run, >= 1
   std::int64_t steps = 10;   ///< timed runs of each, >= 1
   std::int64_t batches = 2;  ///< batches of the data set that errors are measured on, >= 1
+  SlotErrorSource slot_errors = SlotErrorSource::kEstimated;
+  std::int64_t directions = 2;  ///< random directions of an estimate, >= 1; each takes two f32 steps a batch
   /// > 0: the points are those near this error, and the fastest of them that keeps it on every batch is chosen.
   std::optional<double> max_gradient_error;
   /// What predicted times follow from. Unset: the rates of this device, which are measured. `compiler::DeviceRates{}`:
@@ -40,9 +49,11 @@ struct PrecisionFrontier {
   };
 
   std::int64_t open_slots = 0;
-  std::int64_t corners = 0;           ///< size of the whole hull
-  std::vector<Point> points;          ///< the fastest first
-  std::optional<std::size_t> chosen;  ///< a place in `points`, where an error was given
+  std::int64_t measured_slots = 0;            ///< those that were run as the only low one
+  std::map<std::string, double> slot_errors;  ///< of the gradient, by the slot that alone is low
+  std::int64_t corners = 0;                   ///< size of the whole hull
+  std::vector<Point> points;                  ///< the fastest first
+  std::optional<std::size_t> chosen;          ///< a place in `points`, where an error was given
 
   /// A table for a terminal.
   std::string Table() const;

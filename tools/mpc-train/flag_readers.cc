@@ -110,6 +110,7 @@ void LimitFlags(FlagSet& flags) {
                "precision-frontier",
                "max-gradient-error",
                "frontier-rates",
+               "frontier-errors",
                "save-precision",
                "timing",
                "report",
@@ -143,6 +144,7 @@ void LimitFlags(FlagSet& flags) {
                "precision-frontier",
                "max-gradient-error",
                "frontier-rates",
+               "frontier-errors",
                "save-precision",
                "trace",
                "trace-steps"});

@@ -11,7 +11,7 @@ namespace mpc::tools {
 void AddFrontierFlags(FlagSet& flags, TrainOptions& options) {
   flags.Integer("precision-frontier", 1, kNoLimit,
                 "Instead of training, runs so many precisions between the fastest and the most exact one.",
-                &options.frontier_points);
+                &options.precision_frontier_points);
   flags.Custom(
       "max-gradient-error", "E",
       "Of these chooses the fastest one whose gradient has at most this relative error, such as 1e-3.",
@@ -29,17 +29,25 @@ void AddFrontierFlags(FlagSet& flags, TrainOptions& options) {
                  if (value == "device" || value == "default") return absl::OkStatus();
                  return absl::InvalidArgumentError(absl::StrCat("it takes device or default, not '", value, "'"));
                });
+  flags.Custom("frontier-errors", "HOW",
+               "Errors of single slots: estimated (from a few f32 steps), measured (each slot alone runs low).",
+               /*is_switch=*/false, [&options](const std::string& value) {
+                 options.frontier_errors = value;
+                 if (value == "estimated" || value == "measured") return absl::OkStatus();
+                 return absl::InvalidArgumentError(absl::StrCat("it takes estimated or measured, not '", value, "'"));
+               });
   flags.Text("save-precision", "FILE", "With --max-gradient-error: writes the precision that was chosen.",
              &options.save_precision_path);
   flags.Text("precision", "FILE", "Trains at level auto with the precision of this file.", &options.precision_path);
 }
 
 absl::Status CheckFrontier(TrainOptions& options) {
-  const bool finds = options.frontier_points > 0;
+  const bool finds = options.precision_frontier_points > 0;
   const char* flag = finds ? "--precision-frontier" : "--precision";
   for (const auto& [given, name] :
        {std::pair<bool, const char*>{options.max_gradient_error > 0, "--max-gradient-error"},
-        {options.frontier_rates != "device", "--frontier-rates"}}) {
+        {options.frontier_rates != "device", "--frontier-rates"},
+        {options.frontier_errors != "estimated", "--frontier-errors"}}) {
     if (given && !finds) return absl::InvalidArgumentError(absl::StrCat(name, " needs --precision-frontier=K"));
   }
   if (!options.save_precision_path.empty() && options.max_gradient_error == 0) {
@@ -72,9 +80,10 @@ absl::Status CheckFrontier(TrainOptions& options) {
 }
 
 absl::Status RunFrontier(const TrainOptions& options, const data::Dataset& rows, Model& model, std::ostream& out) {
-  PrecisionFrontierOptions wanted{.points = options.frontier_points};
+  PrecisionFrontierOptions wanted{.points = options.precision_frontier_points};
   if (options.max_gradient_error > 0) wanted.max_gradient_error = options.max_gradient_error;
   if (options.frontier_rates == "default") wanted.rates = compiler::DeviceRates{};
+  if (options.frontier_errors == "measured") wanted.slot_errors = SlotErrorSource::kMeasured;
   const absl::StatusOr<PrecisionFrontier> frontier = model.FindPrecisionFrontier(rows, wanted);
   if (!frontier.ok()) return frontier.status();
   out << frontier->Table();
