@@ -205,11 +205,11 @@ class Model {
   /// is open. Those of the data set and of compiling.
   absl::StatusOr<PrecisionFrontier> FindPrecisionFrontier(const data::Dataset& dataset,
                                                           const PrecisionFrontierOptions& options = {});
-  /// The relative error of the gradient with a precision that a frontier gave, in the l2 norm, from the present state:
-  /// the largest of the first `batches` >= 1 batches. Nothing of the training changes. Errors: those of UsePrecision
-  /// and of FindPrecisionFrontier.
+  /// The relative error of the gradient, in the l2 norm, with a precision that a frontier gave. It is that of a step
+  /// from the present state, the largest of the first `batches` >= 1 batches. Nothing of the training changes. Errors:
+  /// those of UsePrecision and of FindPrecisionFrontier.
   absl::StatusOr<double> MeasureGradientError(const compiler::ChosenPrecision& chosen, const data::Dataset& dataset,
-                                              std::int64_t batches = 2);
+                                              std::int64_t batches = 4);
   /// Trains from now on with a precision that a frontier gave, at level auto. Checkpoints keep it. Errors
   /// (INVALID_ARGUMENT): another level, network or low type; slots that are not those of the training step on batches
   /// like the first one of `dataset`. Those of the data set and of tracing.

@@ -1,7 +1,7 @@
 // Finds the precisions of a Model's step between the fastest and the most exact one, and trains with one of them.
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/driver/precision_frontier.h"
@@ -95,11 +95,7 @@ class Model::Impl::FrontierSearch {
     frontier.slot_errors = *std::move(errors);
     frontier.open_slots = static_cast<std::int64_t>(open->size());
     frontier.corners = static_cast<std::int64_t>(hull->size());
-    for (const std::size_t corner : PlacesToRun(*hull)) {
-      absl::StatusOr<PrecisionFrontier::Point> point = RunPoint(network, (*hull)[corner]);
-      if (!point.ok()) return point.status();
-      frontier.points.push_back(*std::move(point));
-    }
+    if (absl::Status status = RunCorners(network, *hull, frontier); !status.ok()) return status;
     Choose(frontier);
     return frontier;
   }
@@ -181,35 +177,61 @@ class Model::Impl::FrontierSearch {
     return std::sqrt(squares / static_cast<double>(batches_.size()));
   }
 
-  /// The places of the corners to run, the fastest first. The most exact one is always among them.
-  std::vector<std::size_t> PlacesToRun(const std::vector<compiler::PredictedPrecision>& hull) const {
-    std::vector<std::size_t> places(hull.size());
-    for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
-    const auto wanted = static_cast<std::size_t>(options_.points);
-    if (wanted >= places.size()) return places;
-    std::set<std::size_t> run{places.back()};
+  /// Runs corners into the points of `frontier`, the fastest first. The most exact one is always among them.
+  absl::Status RunCorners(const std::string& network, const std::vector<compiler::PredictedPrecision>& hull,
+                          PrecisionFrontier& frontier) {
+    std::map<std::size_t, PrecisionFrontier::Point> points;
+    const auto run = [&](std::size_t corner) {
+      absl::StatusOr<PrecisionFrontier::Point> point = RunPoint(network, hull[corner]);
+      if (point.ok()) points[corner] = *std::move(point);
+      return point.status();
+    };
+    const std::size_t last = hull.size() - 1, wanted = std::min(static_cast<std::size_t>(options_.points), hull.size());
+    if (absl::Status status = run(last); !status.ok()) return status;
     if (options_.max_gradient_error.has_value()) {
-      const auto distance = [&](std::size_t place) {
-        return std::abs(std::log(std::max(hull[place].error, 1e-30) / *options_.max_gradient_error));
-      };
-      std::stable_sort(places.begin(), places.end(),
-                       [&](std::size_t a, std::size_t b) { return distance(a) < distance(b); });
-      for (std::size_t i = 0; run.size() < wanted; ++i) run.insert(places[i]);
+      const double error = *options_.max_gradient_error;
+      // Corners before `begin` have too large an error, and those from `end` on do not.
+      std::size_t begin = 0, end = last;
+      std::size_t next = PlaceWithin(hull, error);
+      while (points.size() < wanted && begin < end) {
+        next = std::clamp(next, begin, end - 1);
+        if (absl::Status status = run(next); !status.ok()) return status;
+        if (points[next].Keeps(error)) {
+          end = next;
+        } else {
+          begin = next + 1;
+        }
+        next = begin + (end - begin) / 2;
+      }
     } else {
-      for (std::size_t i = 0; i + 1 < wanted; ++i) run.insert(i * (places.size() - 1) / (wanted - 1));
+      for (std::size_t i = 0; i + 1 < wanted; ++i) {
+        if (absl::Status status = run(i * last / (wanted - 1)); !status.ok()) return status;
+      }
     }
-    return {run.begin(), run.end()};
+    for (auto& [corner, point] : points) frontier.points.push_back(std::move(point));
+    return absl::OkStatus();
+  }
+
+  /// The fastest corner that is predicted to keep the error.
+  static std::size_t PlaceWithin(const std::vector<compiler::PredictedPrecision>& hull, double error) {
+    const auto found =
+        std::find_if(hull.begin(), hull.end(), [&](const auto& corner) { return corner.error <= error; });
+    return static_cast<std::size_t>(std::min(found, std::prev(hull.end())) - hull.begin());
   }
 
   absl::Status RunErrors(const PrecisionMap& slots, PrecisionFrontier::Point& point) {
     if (absl::Status status = probe_.CompileWith(batches_.front(), slots, seed_, true); !status.ok()) return status;
+    double least = INFINITY;
     for (std::size_t i = 0; i < batches_.size(); ++i) {
       const absl::StatusOr<GradientProbe::LossAndGradients> run = probe_.Run(batches_[i]);
       if (!run.ok()) return run.status();
       const double loss = exact_[i].loss;
-      point.measured_error = std::max(point.measured_error, RelativeError(run->gradients, exact_[i].gradients));
+      const double error = RelativeError(run->gradients, exact_[i].gradients);
+      point.measured_error = std::max(point.measured_error, error);
+      least = std::min(least, error);
       point.loss_error = std::max(point.loss_error, std::abs(run->loss - loss) / std::max(std::abs(loss), 1e-30));
     }
+    point.error_spread = std::isfinite(point.measured_error) ? point.measured_error - least : 0;
     return absl::OkStatus();
   }
 
@@ -230,7 +252,7 @@ class Model::Impl::FrontierSearch {
   void Choose(PrecisionFrontier& frontier) const {
     if (!options_.max_gradient_error.has_value()) return;
     for (std::size_t i = 0; i < frontier.points.size(); ++i) {
-      if (frontier.points[i].measured_error > *options_.max_gradient_error) continue;
+      if (!frontier.points[i].Keeps(*options_.max_gradient_error)) continue;
       frontier.chosen = i;
       return;
     }

@@ -45,13 +45,13 @@ double PrecisionFrontier::RankCorrelation() const {
 std::string PrecisionFrontier::Table() const {
   std::string text = absl::StrFormat("%d open slots, %d corners, %d of them run\n", open_slots, corners,
                                      static_cast<std::int64_t>(points.size()));
-  absl::StrAppend(&text, "  low  predicted us  measured us  predicted error  measured error  loss error\n");
+  absl::StrAppend(&text, "  low  predicted us  measured us  predicted error  measured error     spread  loss error\n");
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Point& point = points[i];
-    absl::StrAppend(&text,
-                    absl::StrFormat("%5d  %12.3f  %11.1f  %15.3e  %14.3e  %10.3e%s\n", point.low_slots,
-                                    point.predicted_seconds * 1e6, point.measured_seconds * 1e6, point.predicted_error,
-                                    point.measured_error, point.loss_error, chosen == i ? "  chosen" : ""));
+    absl::StrAppend(&text, absl::StrFormat("%5d  %12.3f  %11.1f  %15.3e  %14.3e  %9.2e  %10.3e%s\n", point.low_slots,
+                                           point.predicted_seconds * 1e6, point.measured_seconds * 1e6,
+                                           point.predicted_error, point.measured_error, point.error_spread,
+                                           point.loss_error, chosen == i ? "  chosen" : ""));
   }
   if (points.size() > 2) {
     absl::StrAppend(&text,

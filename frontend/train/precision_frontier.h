@@ -22,10 +22,10 @@ enum class SlotErrorSource {
 struct PrecisionFrontierOptions {
   std::int64_t points = 5;   ///< corners of the hull that are run, >= 1
   std::int64_t steps = 10;   ///< timed runs of each, >= 1
-  std::int64_t batches = 2;  ///< batches of the data set that errors are measured on, >= 1
+  std::int64_t batches = 4;  ///< batches of the data set that errors are measured on, >= 1
   SlotErrorSource slot_errors = SlotErrorSource::kEstimated;
   std::int64_t directions = 2;  ///< random directions of an estimate, >= 1; each takes two f32 steps a batch
-  /// > 0: the points are those near this error, and the fastest of them that keeps it on every batch is chosen.
+  /// > 0: corners are bisected for this error. The fastest of those that were run and keep it (Point::Keeps) is chosen.
   std::optional<double> max_gradient_error;
   /// What predicted times follow from. Unset: the rates of this device, which are measured. `compiler::DeviceRates{}`:
   /// those that come with mpc, of a device with fast low matrix units.
@@ -43,14 +43,18 @@ struct PrecisionFrontier {
     std::int64_t low_slots = 0;
     double predicted_seconds = 0;  ///< time of casts, and what f32 slots take longer than low ones, in the forward pass
     double predicted_error = 0;
-    double measured_error = 0;
+    double measured_error = 0;    ///< the largest of the batches
+    double error_spread = 0;      ///< the largest of the batches less the least: what another batch may add
     double loss_error = 0;        ///< relative, the largest of the batches
     double measured_seconds = 0;  ///< median time of loss and gradients, without the update
+
+    /// Whether an error of `limit` is kept, also where another batch adds the spread.
+    bool Keeps(double limit) const { return measured_error + error_spread <= limit; }
   };
 
   std::int64_t open_slots = 0;
   std::int64_t measured_slots = 0;            ///< those that were run as the only low one
-  std::map<std::string, double> slot_errors;  ///< of the gradient, by the slot that alone is low
+  std::map<std::string, double> slot_errors;  ///< errors of the gradient, by the slot that alone is low
   std::int64_t corners = 0;                   ///< size of the whole hull
   std::vector<Point> points;                  ///< the fastest first
   std::optional<std::size_t> chosen;          ///< a place in `points`, where an error was given

@@ -59,9 +59,9 @@ double Model::Impl::SlotEstimate::SquaredRounding(float x, double scale) const {
 
 absl::StatusOr<std::vector<Model::Impl::SlotEstimate::PointError>> Model::Impl::SlotEstimate::ErrorsOfPoints(
     const data::Row& batch, std::int64_t points, std::int64_t directions, std::uint64_t seed) {
-  // Where an operation has a kink, such as relu, its derivative is a difference across those kinks that rounding
-  // crosses too. So parameters move by as much as rounding them would.
-  const double distance = std::max(UnitRoundoff(low_) * probe_.ParameterSize(), 1e-30);
+  // Where an operation has a kink, such as relu, the estimate depends on the distance: its square falls with 1 /
+  // distance. So the parameters move by about as much as rounding one slot moves what it computes.
+  const double distance = std::max(UnitRoundoff(low_) / 2 * probe_.ParameterSize(), 1e-30);
   if (absl::Status status = probe_.RunMoved(batch, {}); !status.ok()) return status;
   const PointTensors exact = TakePoints(points);
   std::vector<PointError> errors(static_cast<std::size_t>(points));

@@ -9,7 +9,7 @@ namespace mpc {
 
 /// Something that a low slot rounds: a value where the slot reads or writes it, and the cotangent there.
 struct SlotPoint {
-  std::int64_t place = 0; ///< of this point among those of the step
+  std::int64_t place = 0; ///< the point's number among those of the step
   bool roundsValue = true;
   bool roundsCotangent = true;
 };

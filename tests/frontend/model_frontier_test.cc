@@ -15,12 +15,23 @@ using testing::TwoLayers;
 
 const Shape kSmallPictures = {2, 6, 6};
 
+/// [N, 6] -> [N, 3]: no operation has a kink, so that errors are of first order.
+class SmoothLayers : public nn::Cell {
+ public:
+  MPC_CELL(SmoothLayers, fc1, activation, fc2)
+  Tensor Construct(Tensor x) { return fc2(activation(fc1(x))); }
+  nn::Dense fc1{6, 8};
+  nn::Tanh activation;
+  nn::Dense fc2{8, 3};
+};
+
 template <typename Network>
 struct FrontierTraining {
-  explicit FrontierTraining(const std::string& level) : model(network, loss, optimizer, Options(level)) {}
-  static ModelOptions Options(const std::string& level) {
+  explicit FrontierTraining(const std::string& level, const std::string& dtype = "bf16")
+      : model(network, loss, optimizer, Options(level, dtype)) {}
+  static ModelOptions Options(const std::string& level, const std::string& dtype) {
     ModelOptions options{.amp = {.level = level}};
-    if (level == "auto") options.amp.dtype = "bf16";
+    if (level == "auto") options.amp.dtype = dtype;
     options.amp.verbosity = 0;
     return options;
   }
@@ -64,6 +75,57 @@ TEST(ModelFrontier, GoesFromTheFastestPrecisionToOneWithoutErrorAndChangesNoStat
   EXPECT_EQ(after, before);
 }
 
+TEST(ModelFrontier, EstimatesOfSlotsAreWithinAFactorOfTwoOfWhatIsMeasured) {
+  for (const char* dtype : {"bf16", "f16"}) {
+    SCOPED_TRACE(dtype);
+    FrontierTraining<SmoothLayers> training("auto", dtype);
+    PrecisionFrontierOptions options = OnFastDevice();
+    options.directions = 8;
+    const absl::StatusOr<PrecisionFrontier> estimated =
+        training.model.FindPrecisionFrontier(GoodBatches({6}, 4), options);
+    ASSERT_TRUE(estimated.ok()) << estimated.status();
+    EXPECT_EQ(estimated->measured_slots, 0);
+    options.slot_errors = SlotErrorSource::kMeasured;
+    const absl::StatusOr<PrecisionFrontier> measured =
+        training.model.FindPrecisionFrontier(GoodBatches({6}, 4), options);
+    ASSERT_TRUE(measured.ok()) << measured.status();
+    EXPECT_EQ(measured->measured_slots, measured->open_slots);
+    ASSERT_GE(measured->open_slots, 2);
+    for (const auto& [slot, error] : measured->slot_errors) {
+      EXPECT_GT(error, 0) << slot;
+      EXPECT_GT(estimated->slot_errors.at(slot), error / 2) << slot;
+      EXPECT_LT(estimated->slot_errors.at(slot), error * 2) << slot;
+    }
+  }
+}
+
+TEST(ModelFrontier, FindsTheFastestCornerThatKeepsAnErrorAmongFewRuns) {
+  FrontierTraining<ConvNorm> training("auto");
+  PrecisionFrontierOptions options = OnFastDevice();
+  options.points = 100;
+  const data::Dataset batches = GoodBatches(kSmallPictures, 2);
+  const absl::StatusOr<PrecisionFrontier> all = training.model.FindPrecisionFrontier(batches, options);
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(static_cast<std::int64_t>(all->points.size()), all->corners);
+  ASSERT_GE(all->corners, 3);
+  const PrecisionFrontier::Point& middle = all->points[all->points.size() / 2];
+  options.max_gradient_error = (middle.measured_error + middle.error_spread) * 1.0001;
+  const absl::StatusOr<PrecisionFrontier> found = training.model.FindPrecisionFrontier(batches, options);
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_TRUE(found->chosen.has_value());
+  const PrecisionFrontier::Point& chosen = found->points[*found->chosen];
+  EXPECT_TRUE(chosen.Keeps(*options.max_gradient_error));
+  EXPECT_GE(chosen.low_slots, middle.low_slots);
+  const absl::StatusOr<double> again = training.model.MeasureGradientError(chosen.precision, batches, 2);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, chosen.measured_error);
+  options.points = 1;
+  const absl::StatusOr<PrecisionFrontier> exact = training.model.FindPrecisionFrontier(batches, options);
+  ASSERT_TRUE(exact.ok()) << exact.status();
+  ASSERT_EQ(exact->points.size(), 1U);
+  EXPECT_EQ(exact->points.front().low_slots, 0);
+}
+
 TEST(ModelFrontier, AChosenPrecisionIsTrainedWith) {
   FrontierTraining<ConvNorm> found("auto");
   const absl::StatusOr<PrecisionFrontier> frontier =
@@ -101,6 +163,7 @@ TEST(ModelFrontier, OptionsOutOfRangeAreRefused) {
   EXPECT_THAT(refusal({.points = 0}), HasSubstr("points is at least 1, not 0"));
   EXPECT_THAT(refusal({.steps = 0}), HasSubstr("steps is at least 1"));
   EXPECT_THAT(refusal({.batches = -1}), HasSubstr("batches is at least 1, not -1"));
+  EXPECT_THAT(refusal({.directions = 0}), HasSubstr("directions is at least 1, not 0"));
   EXPECT_THAT(refusal({.max_gradient_error = 0.0}), HasSubstr("a number above 0, not 0"));
 }
 

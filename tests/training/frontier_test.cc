@@ -107,11 +107,11 @@ class FrontierOfModel : public ::testing::TestWithParam<Case> {
 TEST_P(FrontierOfModel, RanksErrorsAsTheyAreMeasured) {
   TrainedWorkload trained(GetParam(), 1);
   const auto estimated =
-      trained.model->FindPrecisionFrontier(trained.BatchesOf(1, 2), OptionsOf(10, SlotErrorSource::kEstimated));
+      trained.model->FindPrecisionFrontier(trained.BatchesOf(1, 4), OptionsOf(10, SlotErrorSource::kEstimated));
   MPC_ASSERT_OK(estimated.status());
   EXPECT_EQ(estimated->measured_slots, 0) << "every slot has probes";
   const auto measured =
-      trained.model->FindPrecisionFrontier(trained.BatchesOf(1, 2), OptionsOf(2, SlotErrorSource::kMeasured));
+      trained.model->FindPrecisionFrontier(trained.BatchesOf(1, 4), OptionsOf(2, SlotErrorSource::kMeasured));
   MPC_ASSERT_OK(measured.status());
   const double of_slots = RankCorrelation(estimated->slot_errors, measured->slot_errors);
   std::cout << GetParam().model << ":\n" << estimated->Table();
@@ -131,26 +131,26 @@ TEST_P(FrontierOfModel, ChoosesAPrecisionThatKeepsItsError) {
   for (int seed = 1; seed <= SeedsToTry(); ++seed) {
     TrainedWorkload trained(GetParam(), static_cast<std::uint32_t>(seed));
     PrecisionFrontierOptions options = OptionsOf(2, SlotErrorSource::kEstimated);
-    const auto ends = trained.model->FindPrecisionFrontier(trained.BatchesOf(1, 2), options);
+    const auto ends = trained.model->FindPrecisionFrontier(trained.BatchesOf(1, 4), options);
     MPC_ASSERT_OK(ends.status());
     options.points = 8;
     options.max_gradient_error = ends->points.front().measured_error / 2;
-    const auto frontier = trained.model->FindPrecisionFrontier(trained.BatchesOf(1, 2), options);
+    const auto frontier = trained.model->FindPrecisionFrontier(trained.BatchesOf(1, 4), options);
     MPC_ASSERT_OK(frontier.status());
     ASSERT_TRUE(frontier->chosen.has_value());
     const PrecisionFrontier::Point& chosen = frontier->points[*frontier->chosen];
     const auto elsewhere = trained.model->MeasureGradientError(chosen.precision, trained.BatchesOf(2, 4), 4);
     MPC_ASSERT_OK(elsewhere.status());
-    std::cout << absl::StrFormat("%s, seed %d: at most %.3e; %d of %d slots low, error %.3e, on other batches %.3e\n",
-                                 GetParam().model, seed, *options.max_gradient_error, chosen.low_slots,
-                                 frontier->open_slots, chosen.measured_error, *elsewhere);
+    std::cout << absl::StrFormat(
+        "%s, seed %d: at most %.3e; %d of %d slots low, error %.3e + %.3e, on other batches %.3e\n", GetParam().model,
+        seed, *options.max_gradient_error, chosen.low_slots, frontier->open_slots, chosen.measured_error,
+        chosen.error_spread, *elsewhere);
     EXPECT_LE(*elsewhere, *options.max_gradient_error);
     EXPECT_GT(chosen.low_slots, 0);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, FrontierOfModel,
-                         ::testing::Values(Case{"lenet5", 8}, Case{"gpt2-tiny", 4, true}, Case{"resnet18", 8, true}));
+INSTANTIATE_TEST_SUITE_P(Models, FrontierOfModel, ::testing::Values(Case{"gpt2-tiny", 4}, Case{"resnet18", 8, true}));
 
 }  // namespace
 }  // namespace mpc::testing
