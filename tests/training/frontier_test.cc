@@ -1,4 +1,6 @@
 // The frontier of precision of models: what was predicted against what runs.
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <random>
@@ -19,7 +21,8 @@ int SeedsToTry() {
 struct Case {
   const char* model;
   std::int64_t rows;
-  bool is_long = false;  ///< runs only where MPC_FRONTIER_SEEDS is set
+  double max_gradient_error;  ///< about half of what every slot in bf16 errs by
+  bool is_long = false;       ///< runs only where MPC_FRONTIER_SEEDS is set
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& tested) { return out << tested.model; }
@@ -115,13 +118,14 @@ TEST_P(FrontierOfModel, RanksErrorsAsTheyAreMeasured) {
   MPC_ASSERT_OK(measured.status());
   const double of_slots = RankCorrelation(estimated->slot_errors, measured->slot_errors);
   std::cout << GetParam().model << ":\n" << estimated->Table();
-  std::cout << absl::StrFormat("rank correlation of the estimated and the measured errors of %d slots: %.3f\n",
-                               estimated->open_slots, of_slots);
-  if (std::getenv("MPC_FRONTIER_SLOTS") != nullptr) {
-    for (const auto& [slot, error] : estimated->slot_errors) {
-      std::cout << absl::StrFormat("%10.3e %10.3e  %s\n", error, measured->slot_errors.at(slot), slot);
-    }
+  double least = INFINITY, most = 0;
+  for (const auto& [slot, error] : estimated->slot_errors) {
+    least = std::min(least, error / measured->slot_errors.at(slot));
+    most = std::max(most, error / measured->slot_errors.at(slot));
   }
+  std::cout << absl::StrFormat(
+      "%d slots: rank correlation of estimated and measured errors %.3f, estimates %.2f to %.2f of what is measured\n",
+      estimated->open_slots, of_slots, least, most);
   EXPECT_GE(of_slots, 0.9);
   EXPECT_GE(estimated->RankCorrelation(), 0.9);
   EXPECT_GT(estimated->corners, 2);
@@ -130,11 +134,8 @@ TEST_P(FrontierOfModel, RanksErrorsAsTheyAreMeasured) {
 TEST_P(FrontierOfModel, ChoosesAPrecisionThatKeepsItsError) {
   for (int seed = 1; seed <= SeedsToTry(); ++seed) {
     TrainedWorkload trained(GetParam(), static_cast<std::uint32_t>(seed));
-    PrecisionFrontierOptions options = OptionsOf(2, SlotErrorSource::kEstimated);
-    const auto ends = trained.model->FindPrecisionFrontier(trained.BatchesOf(1, 4), options);
-    MPC_ASSERT_OK(ends.status());
-    options.points = 8;
-    options.max_gradient_error = ends->points.front().measured_error / 2;
+    PrecisionFrontierOptions options = OptionsOf(8, SlotErrorSource::kEstimated);
+    options.max_gradient_error = GetParam().max_gradient_error;
     const auto frontier = trained.model->FindPrecisionFrontier(trained.BatchesOf(1, 4), options);
     MPC_ASSERT_OK(frontier.status());
     ASSERT_TRUE(frontier->chosen.has_value());
@@ -142,15 +143,17 @@ TEST_P(FrontierOfModel, ChoosesAPrecisionThatKeepsItsError) {
     const auto elsewhere = trained.model->MeasureGradientError(chosen.precision, trained.BatchesOf(2, 4), 4);
     MPC_ASSERT_OK(elsewhere.status());
     std::cout << absl::StrFormat(
-        "%s, seed %d: at most %.3e; %d of %d slots low, error %.3e + %.3e, on other batches %.3e\n", GetParam().model,
-        seed, *options.max_gradient_error, chosen.low_slots, frontier->open_slots, chosen.measured_error,
-        chosen.error_spread, *elsewhere);
+                     "%s, seed %d: at most %.3e; %d of %d slots low, error %.3e + %.3e, on other batches %.3e\n",
+                     GetParam().model, seed, *options.max_gradient_error, chosen.low_slots, frontier->open_slots,
+                     chosen.measured_error, chosen.error_spread, *elsewhere)
+              << std::flush;
     EXPECT_LE(*elsewhere, *options.max_gradient_error);
     EXPECT_GT(chosen.low_slots, 0);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, FrontierOfModel, ::testing::Values(Case{"gpt2-tiny", 4}, Case{"resnet18", 8, true}));
+INSTANTIATE_TEST_SUITE_P(Models, FrontierOfModel,
+                         ::testing::Values(Case{"gpt2-tiny", 4, 3e-3}, Case{"resnet18", 8, 0.13, true}));
 
 }  // namespace
 }  // namespace mpc::testing
