@@ -1,6 +1,7 @@
 #include "frontend/train/gradient_probe.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -120,9 +121,11 @@ absl::Status Model::Impl::GradientProbe::RunMoved(const data::Row& batch, const 
     absl::StatusOr<Tensor> value = parameter.Value();
     if (!value.ok()) return value.status();
     std::vector<float> moved = value->ToFloats();
+    std::array<std::uint32_t, 4> words = {};  // a bit for each of 128 elements
     for (std::size_t i = 0; i < moved.size(); ++i) {
-      const std::uint32_t bits = PhiloxBlock(move.seed, 0, number, i / 128)[i / 32 % 4];
-      moved[i] = static_cast<float>(moved[i] + ((bits >> i % 32 & 1U) != 0 ? move.distance : -move.distance));
+      if (i % 128 == 0) words = PhiloxBlock(move.seed, 0, number, i / 128);
+      const bool ahead = (words[i / 32 % 4] >> i % 32 & 1U) != 0;
+      moved[i] = static_cast<float>(moved[i] + (ahead ? move.distance : -move.distance));
     }
     if (absl::Status status = parameter.SetData(Tensor::From(moved, parameter.shape())); !status.ok()) return status;
     ++number;
