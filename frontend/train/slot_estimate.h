@@ -23,8 +23,8 @@ class Model::Impl::SlotEstimate {
                DType low, double seed);
 
   /// The errors by slot: each the root of its mean square over the batches, at most 1. Slots of `open` that cannot be
-  /// probed are left out. Each batch takes one step, and two more for each of `directions`, >= 1. Three
-  /// copies of what slots read and write are held meanwhile.
+  /// probed are left out. Each batch takes one step, and two more for each of `directions`, >= 1. Three copies of
+  /// what slots read and write are held meanwhile.
   absl::StatusOr<std::map<std::string, double>> Run(const std::vector<std::string>& open, std::int64_t directions);
 
  private:
