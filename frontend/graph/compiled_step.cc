@@ -125,6 +125,7 @@ absl::StatusOr<UnboundStep> CompileUnbound(nn::Cell* root, const TensorFunction&
   const auto start = std::chrono::steady_clock::now();
   absl::StatusOr<compiler::Module> module = TraceStep(root, function, inputs, options, &step.state, &step.facts);
   if (!module.ok()) return module.status();
+  if (options.edit) options.edit(*module);
   const double trace_seconds = SecondsSince(start);
 
   compiler::CompileOptions compile = options.compile;

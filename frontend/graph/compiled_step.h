@@ -1,6 +1,7 @@
 // A traced function compiled for some input types and bound to its state. Not part of the public API.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,7 @@ struct StepOptions {
   std::vector<std::string> records;       ///< made on request: "gradient_norm", "learning_rate", "state_hash"
   compiler::CompileOptions compile;       ///< `function` is set to `name`
   runtime::LoadOptions load;
+  std::function<void(compiler::Module&)> edit;  ///< changes the traced graph before it is compiled; empty: nothing does
 };
 
 /// Compiles for `device`, and runs there, as the context says.

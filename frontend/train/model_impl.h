@@ -69,6 +69,9 @@ class InferenceMode {
 struct Model::Impl {
   class TrainingRun;
   class Trained;
+  class GradientProbe;
+  class FrontierSearch;
+  class SlotEstimate;
   /// What Fit evaluates between epochs.
   struct Validation {
     /// `given`: the Model's metrics. The loss joins them where it is missing.
@@ -165,6 +168,9 @@ struct Model::Impl {
                                                  bool training, const compiler::CompileOptions& compile) const;
   /// The lock of the training step on batches like the first one of `dataset`.
   absl::StatusOr<compiler::PrecisionLock> LockOn(const Model& model, const data::Dataset& dataset) const;
+  /// Errors: a precision that UsePrecision refuses.
+  absl::Status CheckChosen(const Model& model, const compiler::ChosenPrecision& chosen,
+                           const data::Dataset& dataset) const;
   /// The ranges of the training step of `model`, which owns this. Parameters are as they are, inputs like those of the
   /// first batch of `dataset`.
   absl::StatusOr<compiler::RangeTable> RangesOn(const Model& model, const data::Dataset& dataset) const;

@@ -131,13 +131,7 @@ private:
 
   CostModel costs() const {
     CostModel costs;
-    const std::pair<double *, double> given[] = {{&costs.bytesPerSecond, bytesPerSecond},
-                                                 {&costs.lowFlops, lowFlops},
-                                                 {&costs.f32Flops, f32Flops},
-                                                 {&costs.secondsPerOperation, secondsPerOperation}};
-    for (const auto &[field, rate] : given)
-      if (rate > 0)
-        *field = rate;
+    costs.give(bytesPerSecond, lowFlops, f32Flops, secondsPerOperation);
     return costs;
   }
 

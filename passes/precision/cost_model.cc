@@ -27,6 +27,14 @@ static double bytes(Operation *op, bool low) {
   return bytes;
 }
 
+void CostModel::give(double bytes, double low, double f32, double perOperation) {
+  const std::pair<double *, double> given[] = {
+      {&bytesPerSecond, bytes}, {&lowFlops, low}, {&f32Flops, f32}, {&secondsPerOperation, perOperation}};
+  for (const auto &[field, rate] : given)
+    if (rate > 0)
+      *field = rate;
+}
+
 double CostModel::operationSeconds(Operation *op, bool low) const {
   // The same bytes under another shape.
   if (isa<ViewLikeOpInterface>(op))

@@ -14,6 +14,9 @@ struct CostModel {
   double f32Flops = 2.5e13;
   double secondsPerOperation = 2e-6;
 
+  /// Takes rates that were given; those that are not above 0 keep their defaults.
+  void give(double bytes, double low, double f32, double perOperation);
+
   /// Seconds of \p op with every floating tensor stored in f32, or in a 16-bit type.
   double operationSeconds(mlir::Operation *op, bool low) const;
 

@@ -15,13 +15,21 @@ static bool isUserCast(Operation *op) {
 
 static AmpClass classOf(Operation *op) { return cast<AmpOpInterface>(op).getAmpClass(); }
 
-PrecisionAssignment::PrecisionAssignment(ModuleOp module, const PrecisionOptions &options)
+PrecisionAssignment::PrecisionAssignment(ModuleOp module, const PrecisionOptions &options, const SlotErrors *errors)
     : options(options), f32(Float32Type::get(module.getContext())), regions(module), names(module),
       stored(readAssignment(module)) {
   module.walk([&](Operation *op) { decide(op); });
   if (!open.empty()) {
     takeStored();
     applyInferRule(decisions, open);
+    if (errors) {
+      llvm::Expected<AssignmentFrontier> found = findFrontier(module, decisions, open, options.costs, names, *errors);
+      if (!found) {
+        failure = llvm::toString(found.takeError());
+        return;
+      }
+      frontier = std::move(*found);
+    }
     llvm::Expected<std::int64_t> solved = solveByCut(module, decisions, open, options.costs);
     if (!solved) {
       failure = llvm::toString(solved.takeError());
@@ -229,8 +237,7 @@ void PrecisionAssignment::decideByClass(Operation *op, const LevelChoice &choice
 
 void PrecisionAssignment::takeStored() {
   for (auto &[op, slot] : open) {
-    std::string name = names.lookup(op) + (classOf(op) == AmpClass::Norm ? ".y" : "");
-    auto known = stored.find(name);
+    auto known = stored.find(names.slotOf(op));
     if (known == stored.end())
       continue;
     slot.decideBy(PrecisionRule::StoredAssignment, known->second != "f32");

@@ -4,6 +4,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/precision/network_parts.h"
 #include "passes/precision/op_precision.h"
+#include "passes/precision/precision_graph.h"
 #include "passes/precision/stored_assignment.h"
 
 namespace mpc {
@@ -18,7 +19,8 @@ namespace mpc {
 /// types.
 class PrecisionAssignment {
 public:
-  PrecisionAssignment(mlir::ModuleOp module, const PrecisionOptions &options);
+  /// With \p errors the frontier is found as well.
+  PrecisionAssignment(mlir::ModuleOp module, const PrecisionOptions &options, const SlotErrors *errors = nullptr);
 
   /// Why nothing could be decided; empty where everything is.
   llvm::StringRef getFailure() const { return failure; }
@@ -31,6 +33,9 @@ public:
 
   /// The slots at O1 and auto, including those that the module stored before.
   const StoredAssignment &getStored() const { return stored; }
+
+  /// Empty where it was not asked for, or where nothing is open.
+  const AssignmentFrontier &getFrontier() const { return frontier; }
 
   /// The cost of the casts that the cut chose, in elements (auto: 1e-15 s).
   std::int64_t getCutCost() const { return cutCost; }
@@ -71,6 +76,7 @@ private:
   DecidedOperations decisions;
   OpenOperations open;
   std::int64_t cutCost = 0;
+  AssignmentFrontier frontier;
   std::string failure;
   llvm::SmallVector<std::pair<mlir::Operation *, std::string>> remarks;
   llvm::DenseSet<mlir::Attribute> remarkedPaths;

@@ -125,10 +125,12 @@ private:
 
 } // namespace
 
-void PrecisionCut::addToTotal(std::int64_t amount) { total = amount < infinite - total ? total + amount : infinite; }
+void PrecisionCut::addToTotal(std::int64_t &total, std::int64_t amount) {
+  total = amount < infinite - total ? total + amount : infinite;
+}
 
 unsigned PrecisionCut::addNode(Pin pinned, std::int64_t lowGain) {
-  addToTotal(lowGain <= -infinite ? infinite : std::abs(lowGain));
+  addToTotal(totalTime, lowGain <= -infinite ? infinite : std::abs(lowGain));
   nodes.push_back({pinned, lowGain});
   return numNodes() - 1;
 }
@@ -136,34 +138,56 @@ unsigned PrecisionCut::addNode(Pin pinned, std::int64_t lowGain) {
 void PrecisionCut::addValue(unsigned producer, std::span<const unsigned> consumers, std::int64_t weight) {
   assert(weight >= 0 && "a cast does not pay");
   assert(producer < numNodes() && "the producer was added before");
-  addToTotal(weight);
+  addToTotal(totalTime, weight);
   values.push_back({producer, {consumers.begin(), consumers.end()}, weight});
 }
 
-bool PrecisionCut::solve() {
-  if (total >= infinite)
+void PrecisionCut::addError(std::span<const unsigned> ofNodes, std::int64_t size) {
+  assert(size >= 0 && "rounding does not make a step more exact");
+  addToTotal(totalError, size);
+  errors.push_back({{ofNodes.begin(), ofNodes.end()}, size});
+}
+
+// Whether the network takes capacities that add up to the time and the error by their factors.
+static bool fits(std::int64_t time, std::int64_t error, PrecisionCut::Factors factors) {
+  assert(factors.time >= 0 && factors.error >= 0 && "a cost does not pay");
+  const auto product = [](std::int64_t sum, std::int64_t factor) {
+    return factor != 0 && sum > infinite / factor ? infinite : sum * factor;
+  };
+  return product(time, factors.time) < infinite - product(error, factors.error);
+}
+
+bool PrecisionCut::solve(Factors factors) {
+  if (totalTime >= infinite || totalError >= infinite || !fits(totalTime, totalError, factors))
     return false;
   const unsigned source = numNodes(), sink = source + 1, firstValue = sink + 1;
-  FlowNetwork network(firstValue + 2 * static_cast<unsigned>(values.size()));
+  const unsigned firstError = firstValue + 2 * static_cast<unsigned>(values.size());
+  FlowNetwork network(firstError + static_cast<unsigned>(errors.size()));
   for (unsigned node = 0; node < numNodes(); ++node) {
     if (nodes[node].pinned == Pin::Low)
       network.addArc(source, node, infinite);
     if (nodes[node].pinned == Pin::F32)
       network.addArc(node, sink, infinite);
     if (nodes[node].lowGain > 0)
-      network.addArc(source, node, nodes[node].lowGain);
+      network.addArc(source, node, nodes[node].lowGain * factors.time);
     if (nodes[node].lowGain < 0)
-      network.addArc(node, sink, -nodes[node].lowGain);
+      network.addArc(node, sink, -nodes[node].lowGain * factors.time);
   }
   unsigned node = firstValue;
   for (const Value &v : values) {
     const unsigned widened = node++, narrowed = node++;
-    network.addArc(v.producer, widened, v.weight);
-    network.addArc(narrowed, v.producer, v.weight);
+    network.addArc(v.producer, widened, v.weight * factors.time);
+    network.addArc(narrowed, v.producer, v.weight * factors.time);
     for (unsigned consumer : v.consumers) {
       network.addArc(widened, consumer, infinite);
       network.addArc(consumer, narrowed, infinite);
     }
+  }
+  for (const Error &e : errors) {
+    const unsigned made = node++;
+    network.addArc(made, sink, e.size * factors.error);
+    for (unsigned low : e.nodes)
+      network.addArc(low, made, infinite);
   }
   cost = network.maximumFlow(source, sink);
   std::vector<bool> reachesF32 = network.reaching(sink);
@@ -171,6 +195,26 @@ bool PrecisionCut::solve() {
   for (unsigned node = 0; node < numNodes(); ++node)
     low[node] = !reachesF32[node];
   return true;
+}
+
+std::int64_t PrecisionCut::getTime() const {
+  std::int64_t time = 0;
+  for (unsigned node = 0; node < numNodes(); ++node)
+    if (low[node] != (nodes[node].lowGain > 0))
+      time += std::abs(nodes[node].lowGain);
+  for (const Value &v : values)
+    if (std::any_of(v.consumers.begin(), v.consumers.end(),
+                    [&](unsigned consumer) { return low[consumer] != low[v.producer]; }))
+      time += v.weight;
+  return time;
+}
+
+std::int64_t PrecisionCut::getError() const {
+  std::int64_t error = 0;
+  for (const Error &e : errors)
+    if (std::any_of(e.nodes.begin(), e.nodes.end(), [&](unsigned node) { return low[node]; }))
+      error += e.size;
+  return error;
 }
 
 } // namespace mpc

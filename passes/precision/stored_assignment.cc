@@ -42,4 +42,8 @@ AssignmentNames::AssignmentNames(ModuleOp module) {
 
 std::string AssignmentNames::lookup(Operation *op) const { return names.lookup(op); }
 
+std::string AssignmentNames::slotOf(Operation *op) const {
+  return lookup(op) + (cast<AmpOpInterface>(op).getAmpClass() == AmpClass::Norm ? ".y" : "");
+}
+
 } // namespace mpc

@@ -27,6 +27,9 @@ public:
   /// "lenet5/conv1#conv2d.0"; empty for an operation that AMP never assigns.
   std::string lookup(mlir::Operation *op) const;
 
+  /// The slot that the cut decides: that of a norm is its y.
+  std::string slotOf(mlir::Operation *op) const;
+
 private:
   llvm::DenseMap<mlir::Operation *, std::string> names;
 };

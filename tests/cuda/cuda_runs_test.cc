@@ -60,7 +60,8 @@ Snapshot TrainLeNet(ContextOptions context) {
 }
 
 /// The hash of each step that BnNet makes in a context.
-std::vector<std::uint64_t> HashesOfBnNet(const ContextOptions& context) {
+std::vector<std::uint64_t> HashesOfBnNet(ContextOptions context) {
+  context.fusion = test::NetworkDeviceFusion();
   MPC_EXPECT_OK(SetContext(context));
   using BnNetRun = DeviceRun<models::BnNet, nn::SoftmaxCrossEntropyWithLogits>;
   const DynamicLossScaleManager dynamic({.init_loss_scale = 256});

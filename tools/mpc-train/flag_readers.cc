@@ -108,6 +108,12 @@ void LimitFlags(FlagSet& flags) {
                "profile-precision",
                "check-precision",
                "lock-precision",
+               "precision",
+               "precision-frontier",
+               "max-gradient-error",
+               "frontier-rates",
+               "frontier-errors",
+               "save-precision",
                "timing",
                "report",
                "report-html",
@@ -138,12 +144,17 @@ void LimitFlags(FlagSet& flags) {
                "capsule-at",
                "record-hashes",
                "profile-precision",
+               "precision-frontier",
+               "max-gradient-error",
+               "frontier-rates",
+               "frontier-errors",
+               "save-precision",
                "trace",
                "trace-steps"});
   flags.Limit(kActions, kTrains | kTests,
-              {"data-dir", "normalize", "skip-damaged", "workers", "sample", "temperature", "prompt", "graph",
-               "steps-per-launch", "init", "load", "save", "resume", "summary", "check-precision", "lock-precision",
-               "timing", "report", "report-html"});
+              {"data-dir",        "normalize",        "skip-damaged", "workers", "sample", "temperature", "prompt",
+               "graph",           "steps-per-launch", "init",         "load",    "save",   "resume",      "summary",
+               "check-precision", "lock-precision",   "precision",    "timing",  "report", "report-html"});
   flags.Limit(kActions, kTrains | kEmits, {"dropout", "freeze"});
   flags.Limit(kActions, kEmits, {"emit", "force", "arch"});
 }

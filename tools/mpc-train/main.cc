@@ -164,6 +164,10 @@ int Main(int argc, char** argv) {
   absl::StatusOr<std::unique_ptr<Training>> created = Training::Create(options);
   if (!created.ok()) return FailInGroup(created.status());
   Training& training = **created;
+  if (options.precision_frontier_points > 0) {
+    const absl::Status status = training.FindFrontier(std::cout);
+    return status.ok() ? kSuccess : Fail(kProgram, status, kFailure);
+  }
   if (absl::Status status = training.Run(options.quiet ? nullptr : &std::cout); !status.ok()) {
     return FailInGroup(status);
   }

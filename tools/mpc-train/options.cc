@@ -16,6 +16,7 @@
 #include "models/registry.h"
 #include "mpc/data.h"
 #include "tools/mpc-train/flag_readers.h"
+#include "tools/mpc-train/frontier.h"
 #include "tools/mpc-train/picture_options.h"
 #include "tools/mpc-train/process_options.h"
 #include "tools/mpc-train/text_options.h"
@@ -225,6 +226,7 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
   flags.Text("lock-precision", "FILE",
              "Writes the precision of the step as a lock before training; one that says the same stays as it is.",
              &options.lock_precision_path);
+  AddFrontierFlags(flags, options);
   flags.Text("trace", "FILE",
              "Writes when each instruction of the steps of --trace-steps ran, for Perfetto or chrome://tracing.",
              &options.trace_path);
@@ -461,6 +463,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
   options.data = ChosenData(given, options.model);
   options.epochs = given.epochs.value_or(DefaultEpochs(options.data));
   const bool dcgan = options.model == kDcgan;
+  if (absl::Status status = CheckFrontier(options); !status.ok()) return status;
   absl::Status status =
       dcgan ? CheckDcgan(given, options) : amp::ResolveOptions(options.amp, amp::Front::kModel).status();
   if (status.ok() && !dcgan) status = CheckNetworkTakesData(options);

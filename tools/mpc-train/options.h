@@ -108,7 +108,13 @@ struct TrainOptions : DeviceOptions {
   std::int64_t bucket_mib = 25;                    ///< MiB of gradients that travel as one message
   std::int64_t ranks = 1;                          ///< those processes, this one among them; see SetRanks
   std::string check_precision_path;                ///< a precision lock that the step must hold; empty: none
-  std::string lock_precision_path;                 ///< the step's precision lock is written there; empty: nowhere
+  std::int64_t precision_frontier_points = 0;  ///< points of the frontier of precision to run; 0: it is not asked for
+  double max_gradient_error = 0;               ///< chooses a point of the frontier; 0: none is chosen
+  std::string frontier_rates = "device";       ///< "device": measured here; "default": those that come with mpc
+  std::string frontier_errors = "estimated";   ///< or "measured": where errors of single slots come from
+  std::string save_precision_path;             ///< the chosen precision is written there; empty: nowhere
+  std::string precision_path;                  ///< the chosen precision to train with; empty: none
+  std::string lock_precision_path;             ///< the step's precision lock is written there; empty: nowhere
 };
 
 /// True if --save names a folder of checkpoints: one that exists, or a name that ends in '/'.

@@ -15,6 +15,7 @@
 #include "mpc/train.h"
 #include "tools/mpc-train/checkpoints.h"
 #include "tools/mpc-train/epoch_recorder.h"
+#include "tools/mpc-train/frontier.h"
 #include "tools/mpc-train/hash_log.h"
 #include "tools/mpc-train/initial_weights.h"
 #include "tools/mpc-train/optimizer.h"
@@ -95,7 +96,7 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
     if (absl::Status status = CheckWritable(options.summary_path); !status.ok()) return status;
   }
   for (const std::string& path : {options.profile_path, options.trace_path, options.plot_path, options.capsule_path,
-                                  options.record_hashes_path, options.report_html_path}) {
+                                  options.record_hashes_path, options.report_html_path, options.save_precision_path}) {
     if (path.empty()) continue;
     if (absl::Status status = CheckWritable(path); !status.ok()) return status;
   }
@@ -107,9 +108,14 @@ absl::StatusOr<std::unique_ptr<Training>> Training::Create(const TrainOptions& o
   absl::StatusOr<std::string> resumed = Resume(options, *training->model_);
   if (!resumed.ok()) return resumed.status();
   training->resumed_ = *std::move(resumed);
+  if (absl::Status status = TakePrecision(options, training->train_data_, *training->model_); !status.ok()) {
+    return status;
+  }
   if (absl::Status status = training->LockPrecision(); !status.ok()) return status;
   return training;
 }
+
+absl::Status Training::FindFrontier(std::ostream& out) { return RunFrontier(options_, train_data_, *model_, out); }
 
 absl::Status Training::LockPrecision() const {
   if (!options_.lock_precision_path.empty()) {

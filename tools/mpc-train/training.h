@@ -56,6 +56,9 @@ class Training {
   /// sample.
   absl::Status Run(std::ostream* progress);
 
+  /// What --precision-frontier asks for, in place of Run: prints on `out`, writes the chosen precision.
+  absl::Status FindFrontier(std::ostream& out);
+
   const Model& model() const { return *model_; }
   const std::vector<EpochResult>& epochs() const { return epochs_; }
   /// The test after the last epoch.

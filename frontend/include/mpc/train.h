@@ -17,6 +17,7 @@
 #include "frontend/train/mean_iou.h"
 #include "frontend/train/metric.h"
 #include "frontend/train/model.h"
+#include "frontend/train/precision_frontier.h"
 #include "frontend/train/precision_profiler.h"
 #include "frontend/train/reduce_lr_on_plateau.h"
 #include "frontend/train/request_exit.h"

@@ -1,0 +1,193 @@
+#include "frontend/train/gradient_probe.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include "frontend/graph/emit.h"
+#include "frontend/graph/gradient_ops.h"
+#include "kernels/scalar/philox.h"
+
+namespace mpc {
+
+using internal::CompiledStep;
+using internal::StepOptions;
+
+bool Model::Impl::GradientProbe::LossAndGradients::IsFinite() const {
+  return std::isfinite(loss) &&
+         std::all_of(gradients.begin(), gradients.end(), [](float element) { return std::isfinite(element); });
+}
+
+Model::Impl::GradientProbe::GradientProbe(Model::Impl& model, const nn::TrainOneStepCell& step)
+    : model_(model), network_(step.trained_network()), weights_(step.trained_by().parameters()) {}
+
+absl::StatusOr<Model::Impl::GradientProbe> Model::Impl::GradientProbe::Create(
+    Model::Impl& model, const std::optional<compiler::DeviceRates>& rates) {
+  const auto* step =
+      model.own_step != nullptr ? model.own_step.get() : dynamic_cast<const nn::TrainOneStepCell*>(model.user_step);
+  if (step == nullptr || model.precision.num_losses != 1) {
+    return absl::UnimplementedError(
+        "a frontier of precision is of one network with one loss: give Model network, loss and optimizer, or a "
+        "TrainOneStepCell; this step is of your own");
+  }
+  GradientProbe probe(model, *step);
+  model.step.cell()->SetTrain(true);
+  StepOptions options = model.TrainOptions({});
+  options.optimizers.clear();
+  options.scaler.clear();
+  options.records.clear();
+  options.output_names.clear();
+  options.pass_state = nullptr;
+  options.divided_scale.reset();
+  options.load.steps_per_launch = 1;
+  options.load.communicator = nullptr;
+  options.compile.loss_scale = "none";
+  options.compile.processes = 1;
+  options.compile.accumulation_steps = 1;
+  options.compile.master_weights = true;
+  options.compile.dtype = std::string(DTypeName(model.precision.dtype));
+  // Rates that were given take the place of measuring.
+  absl::StatusOr<StepOptions> precise = rates.has_value() ? options : model.WithPrecision(options);
+  if (!precise.ok()) return precise.status();
+  if (rates.has_value()) precise->compile.rates = *rates;
+  precise->compile.assignment.clear();
+  precise->compile.function = precise->name;
+  probe.options_ = *std::move(precise);
+  return probe;
+}
+
+absl::StatusOr<compiler::Module> Model::Impl::GradientProbe::Trace(const data::Row& batch) {
+  return internal::TraceStep(model_.step.cell(), Function(1), internal::SpecsOf(batch), options_, nullptr);
+}
+
+StepOptions Model::Impl::GradientProbe::ExactOptions() const {
+  StepOptions options = options_;
+  options.compile.level = "O0";
+  options.compile.dtype = "f16";
+  for (auto* list : {&options.compile.allow, &options.compile.deny, &options.compile.infer, &options.compile.clear})
+    list->clear();
+  return options;
+}
+
+absl::Status Model::Impl::GradientProbe::CompileExact(const data::Row& batch) {
+  if (absl::Status status = Compile(batch, ExactOptions(), 1); !status.ok()) return status;
+  // Initial values have been drawn by now.
+  for (Parameter& parameter : State()) {
+    absl::StatusOr<Tensor> value = parameter.Value();
+    if (!value.ok()) return value.status();
+    kept_.emplace_back(parameter, *std::move(value));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Model::Impl::GradientProbe::CompileWith(const data::Row& batch, const compiler::PrecisionMap& slots,
+                                                     double seed, bool fused) {
+  StepOptions options = options_;
+  options.compile.assignment = slots;
+  if (!fused) options.compile.fusion = false;
+  return Compile(batch, options, seed);
+}
+
+absl::StatusOr<SlotProbes> Model::Impl::GradientProbe::CompileProbes(const data::Row& batch,
+                                                                     const std::vector<std::string>& slots) {
+  SlotProbes probes;
+  StepOptions options = ExactOptions();
+  options.compile.fusion = false;
+  options.edit = [&](compiler::Module& traced) { probes = compiler::ProbePrecisionSlots(traced, slots); };
+  if (absl::Status status = Compile(batch, options, 1); !status.ok()) return status;
+  return probes;
+}
+
+absl::StatusOr<Model::Impl::GradientProbe::LossAndGradients> Model::Impl::GradientProbe::Run(const data::Row& batch) {
+  if (absl::Status status = Restore(); !status.ok()) return status;
+  if (absl::Status status = step_run_->Run(batch); !status.ok()) return status;
+  LossAndGradients result;
+  const absl::StatusOr<double> loss = step_run_->Output(0).TryItem<double>();
+  if (!loss.ok()) return loss.status();
+  result.loss = *loss;
+  for (std::size_t i = 1; i < step_run_->num_outputs(); ++i) {
+    const Tensor gradient = step_run_->Output(i);
+    if (!gradient.status().ok()) return gradient.status();
+    for (const float element : gradient.data<float>()) result.gradients.push_back(static_cast<float>(element / seed_));
+  }
+  return result;
+}
+
+absl::Status Model::Impl::GradientProbe::RunMoved(const data::Row& batch, const Move& move) {
+  if (absl::Status status = Restore(); !status.ok()) return status;
+  std::uint32_t number = 0;
+  for (Parameter& parameter : weights_) {
+    absl::StatusOr<Tensor> value = parameter.Value();
+    if (!value.ok()) return value.status();
+    std::vector<float> moved = value->ToFloats();
+    std::array<std::uint32_t, 4> words = {};  // a bit for each of 128 elements
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+      if (i % 128 == 0) words = PhiloxBlock(move.seed, 0, number, i / 128);
+      const bool ahead = (words[i / 32 % 4] >> i % 32 & 1U) != 0;
+      moved[i] = static_cast<float>(moved[i] + (ahead ? move.distance : -move.distance));
+    }
+    if (absl::Status status = parameter.SetData(Tensor::From(moved, parameter.shape())); !status.ok()) return status;
+    ++number;
+  }
+  return step_run_->Run(batch);
+}
+
+Tensor Model::Impl::GradientProbe::ProbeOutput(std::int64_t place) const {
+  return step_run_->Output(step_run_->num_outputs() + static_cast<std::size_t>(place));
+}
+
+absl::StatusOr<double> Model::Impl::GradientProbe::Time(const data::Row& batch, std::int64_t steps) {
+  std::vector<double> seconds;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    if (absl::Status status = step_run_->Run(batch); !status.ok()) return status;
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + steps / 2, seconds.end());
+  return seconds[static_cast<std::size_t>(steps / 2)];
+}
+
+double Model::Impl::GradientProbe::ParameterSize() const {
+  double squares = 0, count = 0;
+  for (const auto& [parameter, value] : kept_) {
+    if (std::find(weights_.begin(), weights_.end(), parameter) == weights_.end()) continue;
+    for (const float element : value.ToFloats()) squares += static_cast<double>(element) * element;
+    count += static_cast<double>(value.size());
+  }
+  return count > 0 ? std::sqrt(squares / count) : 0;
+}
+
+absl::Status Model::Impl::GradientProbe::Restore() {
+  for (auto& [parameter, value] : kept_) {
+    if (absl::Status status = parameter.SetData(value); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Parameter> Model::Impl::GradientProbe::State() const {
+  std::vector<Parameter> state{model_.rng.step};
+  for (const auto& [name, parameter] : model_.root()->ParametersAndNames()) state.push_back(parameter);
+  return state;
+}
+
+internal::TensorFunction Model::Impl::GradientProbe::Function(double seed) const {
+  return [this, seed](const std::vector<Tensor>& columns) {
+    const Tensor cotangent = seed == 1.0 ? Tensor() : ops::Fill(DType::kF32, {}, seed);
+    ops::ValueAndGradResult result = ops::ValueAndGrad(network_, weights_, columns, cotangent);
+    std::vector<Tensor> outputs{result.value};
+    outputs.insert(outputs.end(), result.gradients.begin(), result.gradients.end());
+    return outputs;
+  };
+}
+
+absl::Status Model::Impl::GradientProbe::Compile(const data::Row& batch, const StepOptions& options, double seed) {
+  absl::StatusOr<std::unique_ptr<CompiledStep>> fresh =
+      internal::CompileStep(model_.step.cell(), Function(seed), internal::SpecsOf(batch), options);
+  if (!fresh.ok()) return fresh.status();
+  step_run_ = *std::move(fresh);
+  seed_ = seed;
+  return absl::OkStatus();
+}
+
+}  // namespace mpc

@@ -1,0 +1,182 @@
+// The frontier of precision of a Model, and training with a precision of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frontend/train/model.h"
+#include "tests/training/training_support.h"
+
+namespace mpc {
+namespace {
+
+using testing::ConvNorm;
+using testing::GoodBatches;
+using ::testing::HasSubstr;
+using testing::TwoLayers;
+
+const Shape kSmallPictures = {2, 6, 6};
+
+/// [N, 6] -> [N, 3]: no operation has a kink, so that errors are of first order.
+class SmoothLayers : public nn::Cell {
+ public:
+  MPC_CELL(SmoothLayers, fc1, activation, fc2)
+  Tensor Construct(Tensor x) { return fc2(activation(fc1(x))); }
+  nn::Dense fc1{6, 8};
+  nn::Tanh activation;
+  nn::Dense fc2{8, 3};
+};
+
+template <typename Network>
+struct FrontierTraining {
+  explicit FrontierTraining(const std::string& level, const std::string& dtype = "bf16")
+      : model(network, loss, optimizer, Options(level, dtype)) {}
+  static ModelOptions Options(const std::string& level, const std::string& dtype) {
+    ModelOptions options{.amp = {.level = level}};
+    if (level == "auto") options.amp.dtype = dtype;
+    options.amp.verbosity = 0;
+    return options;
+  }
+
+  Network network;
+  nn::SoftmaxCrossEntropyWithLogits loss{{.sparse = false, .reduction = "mean"}};
+  nn::Momentum optimizer{network.TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9}};
+  Model model;
+};
+
+/// Rates of a device on which every slot of a small network pays.
+PrecisionFrontierOptions OnFastDevice() {
+  return {.points = 4,
+          .steps = 1,
+          .rates = compiler::DeviceRates{
+              .bytes_per_second = 1e9, .low_flops = 1e9, .f32_flops = 1e7, .seconds_per_operation = 1e-12}};
+}
+
+TEST(ModelFrontier, GoesFromTheFastestPrecisionToOneWithoutErrorAndChangesNoState) {
+  FrontierTraining<ConvNorm> training("auto");
+  MPC_ASSERT_OK(training.model.Train(1, GoodBatches(kSmallPictures, 1)));
+  std::vector<std::vector<float>> before;
+  for (const Parameter& parameter : training.model.AllState()) before.push_back(parameter.Value()->ToFloats());
+  PrecisionFrontierOptions options = OnFastDevice();
+  options.max_gradient_error = 1e-6;
+  const absl::StatusOr<PrecisionFrontier> frontier =
+      training.model.FindPrecisionFrontier(GoodBatches(kSmallPictures, 2), options);
+  ASSERT_TRUE(frontier.ok()) << frontier.status();
+  ASSERT_GE(frontier->points.size(), 2U);
+  for (std::size_t i = 1; i < frontier->points.size(); ++i) {
+    EXPECT_GT(frontier->points[i].predicted_seconds, frontier->points[i - 1].predicted_seconds);
+    EXPECT_LT(frontier->points[i].predicted_error, frontier->points[i - 1].predicted_error);
+  }
+  EXPECT_GT(frontier->points.front().measured_error, 1e-4) << "bf16 keeps 8 bits";
+  EXPECT_EQ(frontier->points.back().measured_error, 0) << "every slot is f32";
+  EXPECT_EQ(frontier->points.back().low_slots, 0);
+  ASSERT_EQ(frontier->chosen, frontier->points.size() - 1);
+  EXPECT_THAT(frontier->Table(), HasSubstr("chosen"));
+  std::vector<std::vector<float>> after;
+  for (const Parameter& parameter : training.model.AllState()) after.push_back(parameter.Value()->ToFloats());
+  EXPECT_EQ(after, before);
+}
+
+TEST(ModelFrontier, EstimatesOfSlotsAreWithinAFactorOfTwoOfWhatIsMeasured) {
+  for (const char* dtype : {"bf16", "f16"}) {
+    SCOPED_TRACE(dtype);
+    FrontierTraining<SmoothLayers> training("auto", dtype);
+    PrecisionFrontierOptions options = OnFastDevice();
+    options.directions = 8;
+    const absl::StatusOr<PrecisionFrontier> estimated =
+        training.model.FindPrecisionFrontier(GoodBatches({6}, 4), options);
+    ASSERT_TRUE(estimated.ok()) << estimated.status();
+    EXPECT_EQ(estimated->measured_slots, 0);
+    options.slot_errors = SlotErrorSource::kMeasured;
+    const absl::StatusOr<PrecisionFrontier> measured =
+        training.model.FindPrecisionFrontier(GoodBatches({6}, 4), options);
+    ASSERT_TRUE(measured.ok()) << measured.status();
+    EXPECT_EQ(measured->measured_slots, measured->open_slots);
+    ASSERT_GE(measured->open_slots, 2);
+    for (const auto& [slot, error] : measured->slot_errors) {
+      EXPECT_GT(error, 0) << slot;
+      EXPECT_GT(estimated->slot_errors.at(slot), error / 2) << slot;
+      EXPECT_LT(estimated->slot_errors.at(slot), error * 2) << slot;
+    }
+  }
+}
+
+TEST(ModelFrontier, FindsTheFastestCornerThatKeepsAnErrorAmongFewRuns) {
+  FrontierTraining<ConvNorm> training("auto");
+  PrecisionFrontierOptions options = OnFastDevice();
+  options.points = 100;
+  const data::Dataset batches = GoodBatches(kSmallPictures, 2);
+  const absl::StatusOr<PrecisionFrontier> all = training.model.FindPrecisionFrontier(batches, options);
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(static_cast<std::int64_t>(all->points.size()), all->corners);
+  ASSERT_GE(all->corners, 3);
+  const PrecisionFrontier::Point& middle = all->points[all->points.size() / 2];
+  options.max_gradient_error = (middle.measured_error + middle.error_spread) * 1.0001;
+  const absl::StatusOr<PrecisionFrontier> found = training.model.FindPrecisionFrontier(batches, options);
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_TRUE(found->chosen.has_value());
+  const PrecisionFrontier::Point& chosen = found->points[*found->chosen];
+  EXPECT_TRUE(chosen.Keeps(*options.max_gradient_error));
+  EXPECT_GE(chosen.low_slots, middle.low_slots);
+  const absl::StatusOr<double> again = training.model.MeasureGradientError(chosen.precision, batches, 2);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, chosen.measured_error);
+  options.points = 1;
+  const absl::StatusOr<PrecisionFrontier> exact = training.model.FindPrecisionFrontier(batches, options);
+  ASSERT_TRUE(exact.ok()) << exact.status();
+  ASSERT_EQ(exact->points.size(), 1U);
+  EXPECT_EQ(exact->points.front().low_slots, 0);
+}
+
+TEST(ModelFrontier, AChosenPrecisionIsTrainedWith) {
+  FrontierTraining<ConvNorm> found("auto");
+  const absl::StatusOr<PrecisionFrontier> frontier =
+      found.model.FindPrecisionFrontier(GoodBatches(kSmallPictures, 1), OnFastDevice());
+  ASSERT_TRUE(frontier.ok()) << frontier.status();
+  for (const PrecisionFrontier::Point& point : {frontier->points.front(), frontier->points.back()}) {
+    FrontierTraining<ConvNorm> training("auto");
+    MPC_ASSERT_OK(training.model.UsePrecision(point.precision, GoodBatches(kSmallPictures, 1)));
+    MPC_ASSERT_OK(training.model.Train(1, GoodBatches(kSmallPictures, 1)));
+    for (const auto& [slot, type] : point.precision.slots) {
+      EXPECT_EQ(training.model.compiled().front()->assignment.at(slot), type) << slot;
+    }
+  }
+}
+
+TEST(ModelFrontier, PrecisionOfAnotherNetworkTypeOrLevelIsRefused) {
+  FrontierTraining<TwoLayers> training("auto");
+  const data::Dataset batches = GoodBatches({6}, 1);
+  const auto refusal = [&](const compiler::ChosenPrecision& chosen) {
+    return std::string(training.model.UsePrecision(chosen, batches).message());
+  };
+  EXPECT_THAT(refusal({"LeNet5", "bf16", {}}), HasSubstr("is of the network LeNet5, this one is TwoLayers"));
+  EXPECT_THAT(refusal({"TwoLayers", "f16", {}}), HasSubstr("low type f16, this Model has bf16"));
+  EXPECT_THAT(refusal({"TwoLayers", "bf16", {}}), HasSubstr("does not have twolayers"));
+  FrontierTraining<TwoLayers> other("O2");
+  EXPECT_THAT(other.model.UsePrecision({"TwoLayers", "f16", {}}, batches).message(), HasSubstr("level auto, not O2"));
+  EXPECT_THAT(other.model.FindPrecisionFrontier(batches).status().message(), HasSubstr("level auto, not O2"));
+}
+
+TEST(ModelFrontier, OptionsOutOfRangeAreRefused) {
+  FrontierTraining<TwoLayers> training("auto");
+  const auto refusal = [&](const PrecisionFrontierOptions& options) {
+    return std::string(training.model.FindPrecisionFrontier(GoodBatches({6}, 1), options).status().message());
+  };
+  EXPECT_THAT(refusal({.points = 0}), HasSubstr("points is at least 1, not 0"));
+  EXPECT_THAT(refusal({.steps = 0}), HasSubstr("steps is at least 1"));
+  EXPECT_THAT(refusal({.batches = -1}), HasSubstr("batches is at least 1, not -1"));
+  EXPECT_THAT(refusal({.directions = 0}), HasSubstr("directions is at least 1, not 0"));
+  EXPECT_THAT(refusal({.max_gradient_error = 0.0}), HasSubstr("a number above 0, not 0"));
+}
+
+TEST(PrecisionFrontier, RankCorrelationIsSpearmans) {
+  PrecisionFrontier frontier;
+  for (const auto& [predicted, measured] : std::vector<std::pair<double, double>>{{1, 10}, {2, 30}, {3, 20}, {4, 40}}) {
+    PrecisionFrontier::Point point;
+    point.predicted_error = predicted;
+    point.measured_error = measured;
+    frontier.points.push_back(point);
+  }
+  EXPECT_NEAR(frontier.RankCorrelation(), 0.8, 1e-12);
+}
+
+}  // namespace
+}  // namespace mpc
