@@ -146,13 +146,13 @@ TEST(Bisect, NamesTheMicroBatchOfAnInputThatDiffers) {
   CapsuleFile file = Read(Accumulated());
   ASSERT_EQ(file.capsule.runs, 2);
   auto& [name, data] = file.capsule.batch.at(2);
-  EXPECT_EQ(name, "data@2");
+  EXPECT_EQ(name, "image@2");
   std::vector<float> values = data.ToFloats();
   values[5] += 1;
   data = Tensor::From(values, data.shape());
   const ToolResult result = BisectTool(Accumulated(), Write("second", file.capsule));
   EXPECT_EQ(result.exit_code, 1) << result.error;
-  EXPECT_THAT(result.output, HasSubstr("  batch: 1 of 4 differs\n    \"data@2\": 1 of "));
+  EXPECT_THAT(result.output, HasSubstr("  batch: 1 of 4 differs\n    \"image@2\": 1 of "));
   EXPECT_THAT(result.output,
               ::testing::ContainsRegex("first operation whose result differs: .*, micro-batch 2 of 2\n"));
 }
