@@ -23,6 +23,7 @@ constexpr char kVersion[] = "mpc_capsule";
 constexpr char kChecksumOfFile[] = "mpc_crc32";
 constexpr char kStep[] = "step";
 constexpr char kReason[] = "reason";
+constexpr char kRuns[] = "runs";
 constexpr char kProgram[] = "program";
 constexpr char kTraced[] = "traced";
 constexpr char kState[] = "state.";
@@ -71,10 +72,21 @@ NamedSpecs StateOf(const runtime::Program& program) {
   return specs;
 }
 
-NamedSpecs SpecsOf(const runtime::Program& program, const std::vector<runtime::NamedValue>& values) {
+/// Of `values`, inputs or outputs, of each run in turn.
+NamedSpecs SpecsOf(const StepCapsule& capsule, const std::vector<runtime::NamedValue>& values) {
   NamedSpecs specs;
-  for (const runtime::NamedValue& value : values) specs.emplace_back(value.name, program.values[value.value].spec);
+  for (std::int64_t run = 0; run < capsule.runs; ++run) {
+    for (const runtime::NamedValue& value : values) {
+      specs.emplace_back(NameInRun(value.name, run), capsule.program.values[value.value].spec);
+    }
+  }
   return specs;
+}
+
+/// Errors: a count that tensors of the batch and the record cannot bear out.
+absl::Status CheckRuns(std::int64_t runs, std::size_t tensors) {
+  if (runs >= 1 && (runs == 1 || static_cast<std::uint64_t>(runs) <= tensors)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("it has ", runs, " runs of its Program, and ", tensors, " tensors"));
 }
 
 const Tensor* Find(const NamedTensors& tensors, std::string_view name) {
@@ -151,6 +163,10 @@ std::map<std::string, std::string> Take(const Safetensors& content, const char* 
 
 }  // namespace
 
+std::string NameInRun(const std::string& name, std::int64_t run) {
+  return run == 0 ? name : absl::StrCat(name, "@", run + 1);
+}
+
 std::string CapsuleSizes::ToString() const {
   return absl::StrCat(Bytes(total()), " (state ", Bytes(state), ", batch ", Bytes(batch), ", Program ", Bytes(program),
                       ", the rest ", Bytes(rest), ")");
@@ -168,10 +184,12 @@ absl::StatusOr<CapsuleSizes> SizesOf(const StepCapsule& capsule) {
 absl::Status CheckStepCapsule(const StepCapsule& capsule) {
   const runtime::Program& program = capsule.program;
   if (absl::Status status = runtime::CheckProgram(program); !status.ok()) return status;
+  absl::Status runs = CheckRuns(capsule.runs, capsule.batch.size() + capsule.record.size());
+  if (!runs.ok()) return runs;
   std::vector<std::string> problems;
   CheckTensors("state", StateOf(program), capsule.state, problems);
-  CheckTensors("input", SpecsOf(program, program.inputs), capsule.batch, problems);
-  CheckTensors("output", SpecsOf(program, program.outputs), capsule.record, problems);
+  CheckTensors("input", SpecsOf(capsule, program.inputs), capsule.batch, problems);
+  CheckTensors("output", SpecsOf(capsule, program.outputs), capsule.record, problems);
   for (const runtime::StateBinding& binding : program.state) {
     if (binding.role == Role::kDerived || !binding.written || capsule.after.contains(binding.name)) continue;
     problems.push_back(absl::StrCat("state \"", binding.name, "\" has no checksum after the step"));
@@ -202,6 +220,7 @@ absl::Status WriteStepCapsule(const std::string& path, const StepCapsule& capsul
   content.metadata[kVersion] = kStepCapsuleVersion;
   content.metadata[kStep] = absl::StrCat(capsule.step);
   content.metadata[kReason] = capsule.reason;
+  if (capsule.runs > 1) content.metadata[kRuns] = absl::StrCat(capsule.runs);
   return internal::WriteCheckpointFile(path, std::move(content));
 }
 
@@ -225,6 +244,13 @@ absl::StatusOr<StepCapsule> ParseStepCapsule(const Safetensors& content, const s
   if (const auto reason = content.metadata.find(kReason); reason != content.metadata.end()) {
     capsule.reason = reason->second;
   }
+  const auto runs = content.metadata.find(kRuns);
+  if (runs != content.metadata.end() && !absl::SimpleAtoi(runs->second, &capsule.runs)) {
+    return error(" is malformed: its metadata say \"", kRuns, "\" is '", runs->second, "', which is no number");
+  }
+  if (absl::Status status = CheckRuns(capsule.runs, content.tensors.size()); !status.ok()) {
+    return error(" is malformed: ", status.message());
+  }
   const Tensor* program = content.Find(kProgram);
   if (program == nullptr || program->dtype() != DType::kU8) return error(" is malformed: it has no \"program\"");
   absl::StatusOr<runtime::Package> package =
@@ -237,8 +263,8 @@ absl::StatusOr<StepCapsule> ParseStepCapsule(const Safetensors& content, const s
     capsule.traced.assign(reinterpret_cast<const char*>(text.data()), text.size());
   }
   capsule.state = Take(content, kState, StateOf(capsule.program));
-  capsule.batch = Take(content, kBatch, SpecsOf(capsule.program, capsule.program.inputs));
-  capsule.record = Take(content, kRecord, SpecsOf(capsule.program, capsule.program.outputs));
+  capsule.batch = Take(content, kBatch, SpecsOf(capsule, capsule.program.inputs));
+  capsule.record = Take(content, kRecord, SpecsOf(capsule, capsule.program.outputs));
   capsule.options = Take(content, kOption);
   capsule.after = Take(content, kAfter);
   capsule.origin = Take(content, kOrigin);

@@ -1,7 +1,9 @@
 // One step of a run as a file: what it began from, what it ran, and what came of it. Needs no compiler.
+// A step that accumulates runs its Program once for each micro-batch. A capsule holds all of these runs.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -9,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "frontend/graph/tensor.h"
 #include "frontend/state/safetensors.h"
 #include "runtime/observable_step.h"
@@ -25,18 +28,22 @@ struct StepCapsule {
   std::int64_t step = 0;     ///< number of the step in its run, from 1: Model::global_step after it
   std::string reason;        ///< why it was written: "not finite", "asked for"
   runtime::Program program;  ///< with choices, constants and linked code; of one process
+  std::int64_t runs = 1;     ///< runs of the Program in this step, one a micro-batch
   /// The step before any pass, as IR text. Empty: this capsule cannot be compiled anew.
   std::string traced;
   /// What it was compiled with: compiler::OptionTexts. For compiling anew alone.
   std::map<std::string, std::string> options;
   NamedTensors state;   ///< before the step: each entry that the Program binds and that is not derived, seeds included
-  NamedTensors batch;   ///< the inputs, in the order of Program::inputs
-  NamedTensors record;  ///< every output of the Program: losses, records of loss scaling, norms, taps
+  NamedTensors batch;   ///< the inputs in the order of Program::inputs, of each run in turn, under NameInRun
+  NamedTensors record;  ///< every output of the Program: losses, records of loss scaling, norms, taps; as `batch`
   /// After the step: CRC-32 in eight hexadecimal digits, of each entry that the Program writes.
   std::map<std::string, std::string> after;
   /// Where it was made: "mpc", "processor", "threads", "model", ...; for people alone.
   std::map<std::string, std::string> origin;
 };
+
+/// What StepCapsule::batch and record call the input or output `name` of run `run`, from 0: "data", "data@2", "data@3".
+std::string NameInRun(const std::string& name, std::int64_t run);
 
 /// Bytes of the parts of the file that WriteStepCapsule would write.
 struct CapsuleSizes {
@@ -56,9 +63,9 @@ absl::StatusOr<CapsuleSizes> SizesOf(const StepCapsule& capsule);
 /// The version of the format that this mpc writes and reads. It is in the metadata entry "mpc_capsule".
 inline constexpr char kStepCapsuleVersion[] = "1";
 
-/// Errors (INVALID_ARGUMENT) list everything. The Program is one that runtime::CheckProgram refuses. State, an input or
-/// an output of the Program is missing or of another type, or there are tensors that it does not have. A state entry
-/// that it writes has no checksum.
+/// Errors (INVALID_ARGUMENT) list everything. The Program is one that runtime::CheckProgram refuses. There is no run,
+/// or there are more than tensors. State, an input or an output of the Program is missing or of another type, or there
+/// are tensors that it does not have. A state entry that it writes has no checksum.
 absl::Status CheckStepCapsule(const StepCapsule& capsule);
 
 /// Writes a safetensors file that is guarded by a checksum. It is written beside `path`, synced and renamed: a full
@@ -92,12 +99,19 @@ struct StepReplay {
   std::vector<std::string> differences;
 };
 
-/// Whether the outputs of a step say that it is finite: its loss, which is the first, and what scalers have found.
-bool IsFinite(const StepCapsule::NamedTensors& record);
+/// Whether the outputs of a step of `program` say that it is finite. They are the loss of each run, which is its first
+/// output, and what scalers have found.
+bool IsFinite(const runtime::Program& program, const StepCapsule::NamedTensors& record);
+
+/// The inputs of run `run` of the step, from 0. `capsule` has been checked and outlives them.
+std::vector<absl::Span<const std::uint8_t>> InputsOfRun(const StepCapsule& capsule, std::int64_t run);
+
+/// Is given each result of run `run` of the step, from 0.
+using ReplayObserver = std::function<void(std::int64_t run, const runtime::ObservedResult&)>;
 
 /// Runs the step on the Program's device and compares every bit. Needs neither compiler nor data. `observe` sees every
 /// result. Errors: those of Device::Load (no such device here, a missing processor feature) and of the step.
 /// UNIMPLEMENTED where the device does not let `observe` look.
-absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule, const runtime::ResultObserver& observe = nullptr);
+absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule, const ReplayObserver& observe = nullptr);
 
 }  // namespace mpc

@@ -11,21 +11,41 @@
 namespace mpc {
 namespace {
 
-absl::Status RunOneStep(runtime::Executable& step, runtime::StepInputs inputs, const runtime::ResultObserver& observe) {
-  if (!observe) return step.Run(inputs);
+absl::Status RunOnce(runtime::Executable& step, const StepCapsule& capsule, std::int64_t run,
+                     const ReplayObserver& observe) {
+  const std::vector<absl::Span<const std::uint8_t>> inputs = InputsOfRun(capsule, run);
+  if (!observe) {
+    const absl::Status status = step.Run(inputs);
+    return status.ok() ? step.Wait() : status;
+  }
   auto* const observable = dynamic_cast<runtime::ObservableStep*>(&step);
-  if (observable != nullptr) return observable->RunObserved(inputs, observe);
+  if (observable != nullptr) {
+    return observable->RunObserved(inputs, [&](const runtime::ObservedResult& seen) { observe(run, seen); });
+  }
   return absl::UnimplementedError(absl::StrCat("device \"", step.program().device,
                                                "\" does not show the results of single operations; \"cpu\" does"));
 }
 
+/// Adds what the run that has ended gave to `replay`, which has the record of those before it.
+void CompareOutputs(runtime::Executable& step, const StepCapsule& capsule, StepReplay& replay) {
+  for (std::size_t i = 0; i < capsule.program.outputs.size(); ++i) {
+    const auto& [name, kept] = capsule.record[replay.record.size()];
+    const absl::Span<const std::uint8_t> bytes = step.output(i);
+    replay.record.emplace_back(name, Tensor::FromBytes(kept.spec(), bytes.data(), bytes.size()));
+    if (const auto difference = FindDifference(kept.spec(), kept.bytes(), bytes); difference.has_value()) {
+      replay.differences.push_back(
+          absl::StrCat("output \"", name, "\": ", difference->ToString("the capsule", "the replay")));
+    }
+  }
+}
+
 }  // namespace
 
-bool IsFinite(const StepCapsule::NamedTensors& record) {
+bool IsFinite(const runtime::Program& program, const StepCapsule::NamedTensors& record) {
   for (std::size_t i = 0; i < record.size(); ++i) {
     const auto& [name, value] = record[i];
     const bool is_flag = absl::StartsWith(name, "finite");
-    if (!is_flag && i > 0) continue;
+    if (!is_flag && i % program.outputs.size() > 0) continue;
     for (const float element : value.ToFloats()) {
       if (is_flag ? element == 0 : !std::isfinite(element)) return false;
     }
@@ -33,7 +53,16 @@ bool IsFinite(const StepCapsule::NamedTensors& record) {
   return true;
 }
 
-absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule, const runtime::ResultObserver& observe) {
+std::vector<absl::Span<const std::uint8_t>> InputsOfRun(const StepCapsule& capsule, std::int64_t run) {
+  const std::size_t count = capsule.program.inputs.size();
+  std::vector<absl::Span<const std::uint8_t>> inputs;
+  for (std::size_t i = 0; i < count; ++i) {
+    inputs.push_back(capsule.batch[static_cast<std::size_t>(run) * count + i].second.bytes());
+  }
+  return inputs;
+}
+
+absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule, const ReplayObserver& observe) {
   const absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(capsule.program.device);
   if (!device.ok()) return device.status();
   const absl::StatusOr<runtime::StateStore> state = MakeCapsuleState(capsule);
@@ -41,21 +70,11 @@ absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule, const runtime:
   const absl::StatusOr<std::unique_ptr<runtime::Executable>> step =
       (*device)->Load(std::make_shared<const runtime::Program>(capsule.program), *state);
   if (!step.ok()) return step.status();
-  std::vector<absl::Span<const std::uint8_t>> inputs;
-  for (const auto& [name, tensor] : capsule.batch) inputs.push_back(tensor.bytes());
-  if (absl::Status status = RunOneStep(**step, inputs, observe); !status.ok()) return status;
-  if (absl::Status status = (*step)->Wait(); !status.ok()) return status;
 
   StepReplay replay;
-  for (std::size_t i = 0; i < capsule.program.outputs.size(); ++i) {
-    const auto& [name, kept] = capsule.record[i];
-    const absl::Span<const std::uint8_t> bytes = (*step)->output(i);
-    const Tensor found = Tensor::FromBytes(kept.spec(), bytes.data(), bytes.size());
-    replay.record.emplace_back(name, found);
-    if (const auto difference = FindDifference(kept.spec(), kept.bytes(), bytes); difference.has_value()) {
-      replay.differences.push_back(
-          absl::StrCat("output \"", name, "\": ", difference->ToString("the capsule", "the replay")));
-    }
+  for (std::int64_t run = 0; run < capsule.runs; ++run) {
+    if (absl::Status status = RunOnce(**step, capsule, run, observe); !status.ok()) return status;
+    CompareOutputs(**step, capsule, replay);
   }
   for (const runtime::StateBinding& binding : capsule.program.state) {
     if (binding.role == Role::kDerived || !binding.written) continue;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/driver/compiler.h"
+#include "frontend/graph/pass_state.h"
 #include "runtime/scaler_field.h"
 
 namespace mpc::internal {
@@ -33,35 +34,92 @@ bool HoldsWhenBad(const CompiledStep& step) {
 
 bool IsHeld(Role role) { return role == Role::kParameter || role == Role::kSlot || role == Role::kStatistic; }
 
+/// Whether the next run of `program` is the first one of a step. It is not where micro-batches are accumulated.
+absl::StatusOr<bool> BeginsStep(const CompiledStep& program) {
+  for (const Parameter& each : program.state()) {
+    if (each.name() != kMicroStep) continue;
+    const absl::StatusOr<Tensor> number = each.Value();
+    if (!number.ok()) return number.status();
+    return number->Item<std::int64_t>() == 0;
+  }
+  return true;
+}
+
+std::vector<std::uint64_t> VersionsOf(const CompiledStep& program) {
+  std::vector<std::uint64_t> versions;
+  for (const Parameter& each : program.state()) versions.push_back(each.entry()->version());
+  return versions;
+}
+
+bool HasFiniteLoss(const StepResults& results) {
+  const std::vector<float> losses = results.Output(0).ToFloats();
+  return std::all_of(losses.begin(), losses.end(), [](float loss) { return std::isfinite(loss); });
+}
+
+/// Adds a run of its Program to `capsule`, which has as many as `capsule.runs` says.
+void Append(const StepResults& results, const std::vector<Tensor>& columns, StepCapsule& capsule) {
+  const runtime::Program& program = results.step().program();
+  for (std::size_t i = 0; i < program.inputs.size() && i < columns.size(); ++i) {
+    capsule.batch.emplace_back(NameInRun(program.inputs[i].name, capsule.runs), columns[i]);
+  }
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    capsule.record.emplace_back(NameInRun(program.outputs[i].name, capsule.runs), results.Output(i));
+  }
+  ++capsule.runs;
+}
+
 const char* ReasonOf(std::int64_t at) { return at > 0 ? "asked for" : "not finite"; }
 
 }  // namespace
 
 absl::Status CapsuleWriter::Before(const CompiledStep& program, std::int64_t step) {
-  if (!waits_ || (at_ > 0 && step != at_)) return absl::OkStatus();
-  const bool holds = at_ == 0 && HoldsWhenBad(program);
-  before_.clear();
-  for (const Parameter& parameter : program.state()) {
-    if (holds && IsHeld(parameter.entry()->role())) continue;
-    absl::StatusOr<Tensor> value = Copy(*parameter.entry());
-    if (!value.ok()) return value.status();
-    before_.emplace_back(parameter.name(), *std::move(value));
+  if (!Watches(step)) return absl::OkStatus();
+  const absl::StatusOr<bool> begins = BeginsStep(program);
+  if (!begins.ok()) return begins.status();
+  if (*begins || pending_.program == nullptr) {
+    pending_ = {};
+    return CopyState(program, *begins);
+  }
+  if (&program != pending_.program) {
+    pending_.problem = "its micro-batches ran different Programs, as those of several shapes do";
+  } else if (VersionsOf(program) != pending_.versions) {
+    pending_.problem = "its state was changed from outside between two of its micro-batches";
   }
   return absl::OkStatus();
 }
 
+absl::Status CapsuleWriter::CopyState(const CompiledStep& program, bool begins) {
+  // A step that skips goes back to what its first micro-batch began from. That may lie before the run of this Model.
+  const bool holds = begins && at_ == 0 && HoldsWhenBad(program);
+  for (const Parameter& parameter : program.state()) {
+    if (holds && IsHeld(parameter.entry()->role())) continue;
+    absl::StatusOr<Tensor> value = Copy(*parameter.entry());
+    if (!value.ok()) return value.status();
+    pending_.before.emplace_back(parameter.name(), *std::move(value));
+  }
+  return absl::OkStatus();
+}
+
+void CapsuleWriter::Between(const StepResults& results, std::int64_t step, const std::vector<Tensor>& columns) {
+  if (!Watches(step)) return;
+  pending_.program = &results.step();
+  Append(results, columns, pending_.earlier);
+  pending_.versions = VersionsOf(results.step());
+  pending_.is_bad |= !HasFiniteLoss(results);
+}
+
 bool CapsuleWriter::Wants(const StepResults& results, std::int64_t step, bool overflow) const {
-  if (!waits_) return false;
-  if (at_ > 0) return step == at_;
+  if (!Watches(step)) return false;
+  if (at_ > 0) return true;
   if (overflow || HoldsWhenBad(results.step())) return overflow;
-  const std::vector<float> losses = results.Output(0).ToFloats();
-  return !std::all_of(losses.begin(), losses.end(), [](float loss) { return std::isfinite(loss); });
+  return pending_.is_bad || !HasFiniteLoss(results);
 }
 
 absl::StatusOr<StepCapsule> CapsuleWriter::Make(const StepResults& results, std::int64_t step,
                                                 const std::vector<Tensor>& columns, CapsuleSource source) const {
   const CompiledStep& compiled = results.step();
-  StepCapsule capsule;
+  // A step that accumulates has held the runs before this one.
+  StepCapsule capsule = pending_.earlier;
   capsule.step = step;
   capsule.reason = ReasonOf(at_);
   capsule.program = compiled.compiled().program;
@@ -69,6 +127,7 @@ absl::StatusOr<StepCapsule> CapsuleWriter::Make(const StepResults& results, std:
   capsule.traced = std::move(source.traced);
   capsule.options = std::move(source.options);
   capsule.origin = std::move(source.origin);
+  const StepCapsule::NamedTensors& before = pending_.before;
   for (const runtime::StateBinding& binding : capsule.program.state) {
     if (binding.role == Role::kDerived) continue;
     const auto entry = std::find_if(compiled.state().begin(), compiled.state().end(),
@@ -77,8 +136,8 @@ absl::StatusOr<StepCapsule> CapsuleWriter::Make(const StepResults& results, std:
       return absl::InternalError(absl::StrCat("the step has no state \"", binding.name, "\""));
     }
     const auto kept =
-        std::find_if(before_.begin(), before_.end(), [&](const auto& each) { return each.first == binding.name; });
-    absl::StatusOr<Tensor> value = kept != before_.end() ? absl::StatusOr<Tensor>(kept->second) : Copy(*entry->entry());
+        std::find_if(before.begin(), before.end(), [&](const auto& each) { return each.first == binding.name; });
+    absl::StatusOr<Tensor> value = kept != before.end() ? absl::StatusOr<Tensor>(kept->second) : Copy(*entry->entry());
     if (!value.ok()) return value.status();
     capsule.state.emplace_back(binding.name, *std::move(value));
     if (!binding.written) continue;
@@ -86,20 +145,17 @@ absl::StatusOr<StepCapsule> CapsuleWriter::Make(const StepResults& results, std:
     if (!checksum.ok()) return checksum.status();
     capsule.after[binding.name] = *std::move(checksum);
   }
-  for (std::size_t i = 0; i < capsule.program.inputs.size() && i < columns.size(); ++i) {
-    capsule.batch.emplace_back(capsule.program.inputs[i].name, columns[i]);
-  }
-  for (std::size_t i = 0; i < capsule.program.outputs.size(); ++i) {
-    capsule.record.emplace_back(capsule.program.outputs[i].name, results.Output(i));
-  }
+  Append(results, columns, capsule);
   return capsule;
 }
 
 void CapsuleWriter::Write(const StepResults& results, std::int64_t step, const std::vector<Tensor>& columns,
                           const std::function<absl::StatusOr<CapsuleSource>()>& source,
                           const std::function<void(const std::string&)>& say) {
-  waits_ = false;
+  // Another bad step may be one that can be kept.
+  waits_ = at_ == 0 && !pending_.problem.empty();
   const auto write = [&]() -> absl::Status {
+    if (!pending_.problem.empty()) return absl::UnimplementedError(pending_.problem);
     absl::StatusOr<CapsuleSource> made = source();
     if (!made.ok()) return made.status();
     const absl::StatusOr<StepCapsule> capsule = Make(results, step, columns, *std::move(made));
@@ -112,7 +168,7 @@ void CapsuleWriter::Write(const StepResults& results, std::int64_t step, const s
   if (const absl::Status status = write(); !status.ok()) {
     say(absl::StrCat("warning: no capsule of step ", step, ": ", status.message(), "; training goes on"));
   }
-  before_.clear();
+  pending_ = {};
 }
 
 }  // namespace mpc::internal

@@ -21,11 +21,6 @@ absl::Status Model::Impl::CheckCapsule() const {
     return absl::InvalidArgumentError(
         absl::StrCat("Model: capsule_at = ", options.capsule_at, " needs capsule_path, the file to write"));
   }
-  if (options.accumulation_steps > 1) {
-    return absl::UnimplementedError(absl::StrCat(
-        "Model: a capsule holds one run of the step, and accumulation_steps = ", options.accumulation_steps,
-        " makes several of them one step"));
-  }
   if (processes.size() > 1 || distributed::internal::GetCommunicator() != nullptr) {
     return absl::UnimplementedError(
         "Model: a capsule is of a step of one process; this one is in a group of processes that may exchange tensors");
@@ -54,8 +49,9 @@ absl::StatusOr<internal::CapsuleSource> Model::Impl::SourceOf(const StepResults&
   return source;
 }
 
-void Model::Impl::WriteCapsule(const StepResults& results, const std::vector<Tensor>& columns,
+void Model::Impl::WriteCapsule(const StepResults& results, const std::vector<Tensor>& columns, bool completes,
                                const RunContext& context) {
+  if (!completes) return capsule_writer.Between(results, context.global_step + 1, columns);
   if (!capsule_writer.Wants(results, context.global_step, context.overflow)) return;
   capsule_writer.Write(
       results, context.global_step, columns, [&] { return SourceOf(results, columns); },

@@ -267,13 +267,14 @@ struct Model::Impl {
   /// Tells callbacks of a step and reports overflow; `completes`: it is no micro-step before the last. Errors: too many
   /// skips in a row.
   absl::Status AfterStep(const internal::StepResults& results, bool completes, RunContext& context);
-  /// Errors: a capsule that cannot be written, or would be of a step that is not one run of one Program.
+  /// Errors: a capsule that cannot be written, or would be of a step of several processes.
   absl::Status CheckCapsule() const;
   /// The training step that has left `results`, as it was traced, and what it is compiled with.
   absl::StatusOr<internal::CapsuleSource> SourceOf(const internal::StepResults& results,
                                                    const std::vector<Tensor>& columns) const;
   /// Writes the capsule of the step that `context` tells of, if it is the one that is asked for. Errors are said.
-  void WriteCapsule(const internal::StepResults& results, const std::vector<Tensor>& columns,
+  /// `completes`: as of AfterStep; a micro-step before the last is kept.
+  void WriteCapsule(const internal::StepResults& results, const std::vector<Tensor>& columns, bool completes,
                     const RunContext& context);
   /// Model::Measure.
   absl::StatusOr<std::vector<ValueStatistics>> Measure(const std::vector<Tensor>& columns,

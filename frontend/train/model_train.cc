@@ -57,6 +57,9 @@ class Model::Impl::TrainingRun {
     std::map<const LossScaler*, ScalerHistory::Writes> writes;  ///< the host's, since the launch before it
     std::vector<Callback*> timed_for;
     StepTiming timing;
+
+    /// The number of the step in its run, from 1. A micro-step is part of the step that comes next.
+    std::int64_t number_in_run() const { return completes ? global_step : global_step + 1; }
   };
 
   /// Calls OnStepBegin; starts and finishes what can be.
@@ -274,7 +277,7 @@ absl::Status Model::Impl::TrainingRun::Launch() {
   std::vector<const data::Row*> rows;
   for (const Step& step : gathered_) rows.push_back(&step.columns);
   // A run that writes a capsule never gathers two steps.
-  absl::Status kept = model_.capsule_writer.Before(program, gathered_.front().global_step);
+  absl::Status kept = model_.capsule_writer.Before(program, gathered_.front().number_in_run());
   if (!kept.ok()) return OfTheStepThatFailed(kept);
   if (absl::Status status = program.Start(rows); !status.ok()) return OfTheStepThatFailed(status);
   NoteLaunch(gathered_.back());
@@ -292,7 +295,7 @@ absl::Status Model::Impl::TrainingRun::Launch() {
 absl::Status Model::Impl::TrainingRun::RunTimed(Step step) {
   if (absl::Status status = Flush(); !status.ok()) return status;
   if (absl::Status status = TakeWrites(step); !status.ok()) return status;
-  if (absl::Status status = model_.capsule_writer.Before(*step.program, step.global_step); !status.ok()) {
+  if (absl::Status status = model_.capsule_writer.Before(*step.program, step.number_in_run()); !status.ok()) {
     return StepFailed(step, status);
   }
   step.timing.global_step = step.global_step;
@@ -339,7 +342,7 @@ absl::Status Model::Impl::TrainingRun::Finish(Step& step) {
   }
   const bool first_of_run = !model_.in_overflow_run;
   absl::Status status = model_.AfterStep(results, step.completes, context_);
-  model_.WriteCapsule(results, step.columns, context_);
+  model_.WriteCapsule(results, step.columns, step.completes, context_);
   const bool diagnose = !status.ok() || (first_of_run && model_.options.diagnose_overflow);
   if (context_.overflow && diagnose) status = model_.DiagnoseOverflow(results, step.columns, status);
   if (status.ok()) callbacks_.OnStepEnd(context_);
@@ -360,10 +363,8 @@ absl::Status Model::Impl::TrainingRun::OfTheStepThatFailed(const absl::Status& s
 }
 
 absl::Status Model::Impl::TrainingRun::StepFailed(const Step& step, const absl::Status& status) const {
-  // A micro-step is part of the step that comes next.
-  const std::int64_t number = step.completes ? step.global_step : step.global_step + 1;
-  return absl::Status(status.code(), absl::StrCat("training step ", number, " (epoch ", context_.epoch, " step ",
-                                                  step.step_in_epoch, "): ", status.message()));
+  return absl::Status(status.code(), absl::StrCat("training step ", step.number_in_run(), " (epoch ", context_.epoch,
+                                                  " step ", step.step_in_epoch, "): ", status.message()));
 }
 
 absl::Status Model::Impl::CheckTraining(std::int64_t epochs, const data::Dataset& dataset) {

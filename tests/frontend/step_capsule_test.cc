@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <functional>
+#include <limits>
 
 #include "frontend/state/checkpoint_file.h"
 #include "tests/frontend/error_of.h"
@@ -86,6 +87,36 @@ TEST(StepCapsuleFile, OutputsOfOneNameAreKeptInTheirOrder) {
   EXPECT_EQ(read->record[1].second.ToFloats().front(), 9);
   capsule.record.pop_back();
   EXPECT_THAT(ErrorOf(WriteStepCapsule(folder / "x", capsule)), HasSubstr("each output of the Program must be given"));
+}
+
+TEST(StepCapsuleFile, KeepsWhatEachRunTookAndGave) {
+  const TemporaryFolder folder;
+  StepCapsule capsule = SmallCapsule();
+  capsule.runs = 2;
+  capsule.batch.emplace_back("data@2", Tensor::From<float>({10, 10, 10, 10}, {4}));
+  capsule.record.emplace_back("loss@2", Tensor::From<float>({12, 13, 14, 15}, {4}));
+  ASSERT_TRUE(WriteStepCapsule(folder / "x", capsule).ok());
+  const absl::StatusOr<StepCapsule> read = ReadStepCapsule(folder / "x");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->runs, 2);
+  EXPECT_EQ(read->batch.at(1).first, "data@2");
+  EXPECT_EQ(InputsOfRun(*read, 1).at(0), read->batch[1].second.bytes());
+  EXPECT_TRUE(IsFinite(read->program, read->record));
+  capsule.record.back().second = Tensor::From<float>({12, std::numeric_limits<float>::infinity(), 14, 15}, {4});
+  EXPECT_FALSE(IsFinite(capsule.program, capsule.record));
+  capsule.runs = 3;
+  EXPECT_THAT(ErrorOf(CheckStepCapsule(capsule)), HasSubstr("input \"data@3\" is missing"));
+  for (const std::int64_t runs : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{5}, std::int64_t{1} << 62}) {
+    capsule.runs = runs;
+    EXPECT_THAT(ErrorOf(CheckStepCapsule(capsule)), HasSubstr("runs of its Program, and 4 tensors")) << runs;
+  }
+  for (const char* runs : {"0", "99", "9223372036854775807", "many"}) {
+    absl::StatusOr<Safetensors> content = internal::ReadCheckpointFile(folder / "x");
+    ASSERT_TRUE(content.ok());
+    content->metadata["runs"] = runs;
+    EXPECT_THAT(ErrorOf(ParseStepCapsule(*content, "some file").status()), HasSubstr("some file is malformed: "))
+        << runs;
+  }
 }
 
 TEST(StepCapsuleFile, TellsItsSizes) {

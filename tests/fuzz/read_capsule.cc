@@ -51,9 +51,9 @@ void ReadCapsule(absl::Span<const std::uint8_t> input) {
   Require(written.ok(), "what was accepted cannot be written: " + written.ToString());
   const absl::StatusOr<StepCapsule> again = ReadStepCapsule(file->path());
   Require(again.ok(), "what was written cannot be read: " + again.status().ToString());
-  Require(again->step == capsule->step && again->after == capsule->after && again->options == capsule->options &&
-              SameTensors(again->state, capsule->state) && SameTensors(again->batch, capsule->batch) &&
-              SameTensors(again->record, capsule->record),
+  Require(again->step == capsule->step && again->runs == capsule->runs && again->after == capsule->after &&
+              again->options == capsule->options && SameTensors(again->state, capsule->state) &&
+              SameTensors(again->batch, capsule->batch) && SameTensors(again->record, capsule->record),
           "a capsule changes when it is written and read");
 }
 

@@ -136,6 +136,27 @@ void ExpectPlantedDifferencesFound(const std::string& path, std::size_t stride) 
 TEST(Bisect, FindsOneUnitInTheLastPlaceAtItsOperationInLenet5) { ExpectPlantedDifferencesFound(Lenet(), 1); }
 TEST(Bisect, FindsOneUnitInTheLastPlaceAtItsOperationInGpt2) { ExpectPlantedDifferencesFound(Gpt2(), 7); }
 
+std::string Accumulated() {
+  return MakeCapsule("accumulated", {"lenet5", "--amp-level=O2", "--loss-scale=128", "--epochs=1", "--accumulation=2"});
+}
+TEST(Bisect, FindsOneUnitInTheLastPlaceAtItsOperationInAStepThatAccumulates) {
+  ExpectPlantedDifferencesFound(Accumulated(), 3);
+}
+TEST(Bisect, NamesTheMicroBatchOfAnInputThatDiffers) {
+  CapsuleFile file = Read(Accumulated());
+  ASSERT_EQ(file.capsule.runs, 2);
+  auto& [name, data] = file.capsule.batch.at(2);
+  EXPECT_EQ(name, "image@2");
+  std::vector<float> values = data.ToFloats();
+  values[5] += 1;
+  data = Tensor::From(values, data.shape());
+  const ToolResult result = BisectTool(Accumulated(), Write("second", file.capsule));
+  EXPECT_EQ(result.exit_code, 1) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("  batch: 1 of 4 differs\n    \"image@2\": 1 of "));
+  EXPECT_THAT(result.output,
+              ::testing::ContainsRegex("first operation whose result differs: .*, micro-batch 2 of 2\n"));
+}
+
 // Levels of mixed precision have Programs of their own. What both compute is compared; what one alone does is named.
 TEST(Bisect, ComparesWhatTwoProgramsShare) {
   const std::string path = MakeCapsule("O0", {"lenet5", "--amp-level=O0", "--epochs=1"});

@@ -1,4 +1,6 @@
 // A step that mpc-train has written, repeated by mpc-run and compiled anew by mpc-opt, from outside.
+#include <csignal>
+
 #include "absl/strings/str_cat.h"
 #include "tests/tools/mpc_run_fixture.h"
 
@@ -63,6 +65,66 @@ TEST_F(MpcRun, NamesTheFirstBadValueOfABadStepAlone) {
   EXPECT_EQ(bad.exit_code, 0) << bad.error;
   EXPECT_THAT(bad.output, HasSubstr("step 2 (not finite)"));
   EXPECT_THAT(bad.output, ContainsRegex("first operation whose result is not finite: .*, phase forward\n  result 0, "));
+}
+
+// Three micro-batches make a step. The scale overflows in the first of them, and the last one skips the step.
+TEST_F(MpcRun, RepeatsAStepThatAccumulates) {
+  const std::string capsule = File("accumulated.capsule");
+  const ToolResult trained =
+      Train({"lenet5", "--amp-level=O2", "--epochs=1", "--accumulation=3", "--capsule=" + capsule});
+  ASSERT_EQ(trained.exit_code, 0) << trained.error;
+  EXPECT_THAT(trained.error, HasSubstr("capsule of step 1 (not finite): writing "));
+  const ToolResult replay = RunPackage({"--replay=" + capsule, "--threads=2"});
+  EXPECT_EQ(replay.exit_code, 0) << replay.error;
+  EXPECT_THAT(replay.output, HasSubstr("3 micro-batches"));
+  EXPECT_THAT(replay.output, HasSubstr("  loss@3: "));
+  EXPECT_THAT(replay.output,
+              ContainsRegex("first operation whose result is not finite: .*, phase backward, micro-batch "
+                            "1 of 3\n  result 1, tensor<32x10xf16>: "));
+  EXPECT_THAT(replay.output, HasSubstr("every bit is equal: 15 outputs and 40 state entries"));
+  const ToolResult was = Opt({"--replay=" + capsule, "--trace"});
+  EXPECT_EQ(was.exit_code, 0) << was.error;
+  EXPECT_THAT(was.output, HasSubstr("as it was: not finite\nin micro-batch 1 of 3:\nfirst value that is not finite at "
+                                    "loss scale 16777216: backward pass: cast for 'loss' (f16), "));
+  for (const char* change : {"scale=1024", "bf16", "O0"}) {
+    const ToolResult otherwise = Opt({"--replay=" + capsule, absl::StrCat("--what-if=", change)});
+    EXPECT_EQ(otherwise.exit_code, 0) << otherwise.error;
+    EXPECT_THAT(otherwise.output, HasSubstr(absl::StrCat(", ", change, ": finite\n")));
+  }
+}
+
+// Another folder, another user's environment, another thread count: the tool is found by nothing but its own path.
+TEST_F(MpcRun, RepeatsTheStepAsACopyElsewhere) {
+  const std::string capsule = File("first.capsule");
+  ASSERT_EQ(Train({"lenet5", "--amp-level=O2", "--epochs=1", "--capsule=" + capsule}).exit_code, 0);
+  const TemporaryFolder elsewhere;
+  const ToolResult replay = RunTool("/bin/sh", {"-c",
+                                                "cp \"$0\" \"$2/run\" && cp \"$1\" \"$2/step\" && cd \"$2\" && "
+                                                "env -i HOME=/nowhere LANG=C ./run --replay=step --threads=3",
+                                                MPC_RUN, capsule, elsewhere.path()});
+  EXPECT_EQ(replay.exit_code, 0) << replay.error;
+  EXPECT_THAT(replay.output, HasSubstr("every bit is equal: 4 outputs and 22 state entries after the step"));
+}
+
+// The limit is reached in the middle of the capsule. Its signal kills the run as any kill does; where the signal is
+// ignored, writing fails as on a full disk.
+TEST_F(MpcRun, AKillOrAFullDiskWhileACapsuleIsWrittenLeavesWhatWasThere) {
+  const std::string capsule = File("some.capsule");
+  WriteFile(capsule, "old");
+  const auto train = [&](const std::string& before) {
+    return RunTool("/bin/sh",
+                   {"-c", before + "ulimit -f 600; exec \"$0\" \"$@\"", MPC_TRAIN, "lenet5", "--amp-level=O2",
+                    "--epochs=1", "--threads=1", "--choice-cache=", "--capsule=" + capsule});
+  };
+  const ToolResult killed = train("");
+  EXPECT_EQ(killed.exit_code, 128 + SIGXFSZ) << killed.error;
+  EXPECT_THAT(killed.error, HasSubstr("writing 66"));
+  EXPECT_EQ(ReadFile(capsule), "old");
+  const ToolResult full = train("trap '' XFSZ; ");
+  EXPECT_EQ(full.exit_code, 0) << full.error;
+  EXPECT_THAT(full.error, HasSubstr("warning: no capsule of step 1: cannot write "));
+  EXPECT_THAT(full.output, HasSubstr("45 steps"));
+  EXPECT_EQ(ReadFile(capsule), "old");
 }
 
 TEST_F(MpcRun, RefusesWhatHasNoUseForACapsule) {

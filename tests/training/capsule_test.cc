@@ -15,6 +15,7 @@
 namespace mpc::testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -33,8 +34,11 @@ struct CapsuleTraining {
     std::vector<data::Row> rows;
     for (int i = 0; i < 5; ++i) rows.push_back(MakeBatch(kPicture, 8, i));
     rows[3] = WithBadValue(rows[3], kInfinity);
+    return TrainOn(std::move(rows));
+  }
+  absl::Status TrainOn(std::vector<data::Row> rows, const CallbackList& callbacks = {}) {
     ::testing::internal::CaptureStderr();
-    const absl::Status status = model->Train(1, Batches(rows));
+    const absl::Status status = model->Train(1, Batches(std::move(rows)), callbacks);
     said = ::testing::internal::GetCapturedStderr();
     return status;
   }
@@ -46,9 +50,19 @@ struct CapsuleTraining {
 };
 
 /// O2 with a scale that does not overflow by itself.
-ModelOptions LowOptions(std::string path, std::int64_t at = 0) {
+ModelOptions LowOptions(std::string path, std::int64_t at = 0, std::int64_t micro_batches = 1) {
   const DynamicLossScaleManager dynamic({.init_loss_scale = 256});
-  return {.amp_level = "O2", .loss_scale_manager = dynamic, .capsule_path = std::move(path), .capsule_at = at};
+  return {.amp_level = "O2",
+          .loss_scale_manager = dynamic,
+          .accumulation_steps = micro_batches,
+          .capsule_path = std::move(path),
+          .capsule_at = at};
+}
+
+void ExpectRepeated(const StepCapsule& capsule) {
+  const absl::StatusOr<StepReplay> replay = ReplayStep(capsule);
+  MPC_ASSERT_OK(replay.status());
+  EXPECT_THAT(replay->differences, IsEmpty());
 }
 
 void ExpectSameTensors(const StepCapsule::NamedTensors& a, const StepCapsule::NamedTensors& b) {
@@ -68,12 +82,126 @@ TEST(StepCapsules, TheFirstBadStepIsRepeatedBitForBitOnAnyThreads) {
   MPC_ASSERT_OK(capsule.status());
   EXPECT_EQ(capsule->step, 4);
   for (const int threads : {1, 2, 3}) {
+    SCOPED_TRACE(threads);
     cpu::SetNumThreads(threads);
-    const absl::StatusOr<StepReplay> replay = ReplayStep(*capsule);
-    MPC_ASSERT_OK(replay.status());
-    EXPECT_THAT(replay->differences, IsEmpty()) << threads << " threads";
+    ExpectRepeated(*capsule);
   }
   cpu::SetNumThreads(1);
+}
+
+/// `count` good batches; that of number `bad` has a value that is not finite.
+std::vector<data::Row> BatchesWithABadOne(int count, std::size_t bad) {
+  std::vector<data::Row> rows;
+  for (int i = 0; i < count; ++i) rows.push_back(MakeBatch(kPicture, 8, i));
+  rows[bad] = WithBadValue(rows[bad], kInfinity);
+  return rows;
+}
+
+std::vector<std::string> NamesOf(const StepCapsule::NamedTensors& tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors) names.push_back(name);
+  return names;
+}
+
+// The bad one is the first of a step's micro-batches: the last one, which skips the step, is finite.
+TEST(StepCapsules, AStepThatAccumulatesIsRepeatedWithAllItsMicroBatches) {
+  const TemporaryFolder folder;
+  for (const bool scales : {true, false}) {
+    SCOPED_TRACE(scales);
+    ModelOptions options = LowOptions(folder / "x", 0, 3);
+    if (!scales) options = {.accumulation_steps = 3, .capsule_path = folder / "x"};
+    CapsuleTraining training(std::move(options));
+    MPC_ASSERT_OK(training.TrainOn(BatchesWithABadOne(9, 3)));
+    const absl::StatusOr<StepCapsule> capsule = ReadStepCapsule(folder / "x");
+    MPC_ASSERT_OK(capsule.status());
+    EXPECT_EQ(capsule->step, 2);
+    EXPECT_EQ(capsule->reason, "not finite");
+    EXPECT_EQ(capsule->runs, 3);
+    EXPECT_THAT(NamesOf(capsule->batch), ElementsAre("data", "label", "data@2", "label@2", "data@3", "label@3"));
+    EXPECT_EQ(capsule->batch[2].second.bytes(), MakeBatch(kPicture, 8, 4)[0].bytes());
+    EXPECT_FALSE(IsFinite(capsule->program, capsule->record));
+    for (const int threads : {1, 3}) {
+      cpu::SetNumThreads(threads);
+      ExpectRepeated(*capsule);
+    }
+    cpu::SetNumThreads(1);
+  }
+}
+
+TEST(StepCapsules, AStepOfGoodMicroBatchesIsFiniteAndRepeated) {
+  const TemporaryFolder folder;
+  CapsuleTraining training(LowOptions(folder / "x", 3, 2));
+  MPC_ASSERT_OK(training.TrainOn(BatchesWithABadOne(8, 7)));
+  const absl::StatusOr<StepCapsule> capsule = ReadStepCapsule(folder / "x");
+  MPC_ASSERT_OK(capsule.status());
+  EXPECT_EQ(capsule->step, 3);
+  EXPECT_EQ(capsule->runs, 2);
+  EXPECT_TRUE(IsFinite(capsule->program, capsule->record));
+  ExpectRepeated(*capsule);
+}
+
+// Its micro-batches before the checkpoint are in the accumulators alone.
+TEST(StepCapsules, AStepThatACheckpointHasCutIsRepeatedFromThere) {
+  const TemporaryFolder folder;
+  const std::vector<data::Row> rows = BatchesWithABadOne(3, 2);
+  CapsuleTraining saved(LowOptions("", 0, 3));
+  MPC_ASSERT_OK(saved.TrainOn({rows[0]}));
+  MPC_ASSERT_OK(saved.model->SaveCheckpoint(folder / "checkpoint"));
+  CapsuleTraining resumed(LowOptions(folder / "x", 0, 3));
+  MPC_ASSERT_OK(resumed.model->LoadCheckpoint(folder / "checkpoint", {.continue_run = false}).status());
+  MPC_ASSERT_OK(resumed.TrainOn({rows[1], rows[2]}));
+  const absl::StatusOr<StepCapsule> capsule = ReadStepCapsule(folder / "x");
+  MPC_ASSERT_OK(capsule.status());
+  EXPECT_EQ(capsule->step, 1);
+  EXPECT_EQ(capsule->runs, 2);
+  ExpectRepeated(*capsule);
+  // One run whose calls of Train cut a step has all of it.
+  CapsuleTraining whole(LowOptions(folder / "x", 0, 3));
+  MPC_ASSERT_OK(whole.TrainOn({rows[0]}));
+  MPC_ASSERT_OK(whole.TrainOn({rows[1], rows[2]}));
+  const absl::StatusOr<StepCapsule> all = ReadStepCapsule(folder / "x");
+  MPC_ASSERT_OK(all.status());
+  EXPECT_EQ(all->runs, 3);
+  ExpectRepeated(*all);
+}
+
+/// Moves a parameter once, behind step `step` of the epoch.
+class MovesAParameter : public Callback {
+ public:
+  MovesAParameter(Parameter parameter, std::int64_t step) : parameter_(std::move(parameter)), step_(step) {}
+  void OnStepEnd(RunContext& context) override {
+    if (context.step_in_epoch != step_) return;
+    MPC_EXPECT_OK(parameter_.SetData(Tensor::Full(parameter_.shape(), 0.5)));
+  }
+
+ private:
+  Parameter parameter_;
+  std::int64_t step_;
+};
+
+TEST(StepCapsules, WhatNoCapsuleRepeatsIsSaidAndTheNextBadStepIsKept) {
+  const TemporaryFolder folder;
+  CapsuleTraining training(LowOptions(folder / "x", 0, 2));
+  std::vector<data::Row> rows = BatchesWithABadOne(6, 1);
+  rows[4] = WithBadValue(rows[4], kInfinity);
+  MovesAParameter moves(training.network->fc.bias, 1);
+  MPC_ASSERT_OK(training.TrainOn(rows, {moves}));
+  EXPECT_THAT(training.said, HasSubstr("warning: no capsule of step 1: its state was changed from outside between two "
+                                       "of its micro-batches; training goes on"));
+  const absl::StatusOr<StepCapsule> capsule = ReadStepCapsule(folder / "x");
+  MPC_ASSERT_OK(capsule.status());
+  EXPECT_EQ(capsule->step, 3);
+  ExpectRepeated(*capsule);
+  // Behind a whole step anything may be moved.
+  CapsuleTraining between(LowOptions(folder / "between", 2, 2));
+  MovesAParameter behind(between.network->fc.bias, 2);
+  MPC_ASSERT_OK(between.TrainOn(rows, {behind}));
+  const absl::StatusOr<StepCapsule> second = ReadStepCapsule(folder / "between");
+  MPC_ASSERT_OK(second.status());
+  ExpectRepeated(*second);
+  CapsuleTraining shapes(LowOptions(folder / "shapes", 1, 2));
+  MPC_ASSERT_OK(shapes.TrainOn({rows[0], MakeBatch(kPicture, 4, 0)}));
+  EXPECT_THAT(shapes.said, HasSubstr("no capsule of step 1: its micro-batches ran different Programs"));
 }
 
 // Of a step that skips only small state is copied before it: that gives the capsule which copying all of it gives.
@@ -167,7 +295,7 @@ TEST(StepCapsules, ARunWhoseDiskIsFullGoesOnAsWithoutOne) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(StepCapsules, WhatCannotBeWrittenOrIsNoSingleRunIsRefusedByName) {
+TEST(StepCapsules, WhatCannotBeWrittenIsRefusedByName) {
   const auto error = [](ModelOptions options) {
     CapsuleTraining training(std::move(options));
     return std::string(training.Train().message());
@@ -176,7 +304,6 @@ TEST(StepCapsules, WhatCannotBeWrittenOrIsNoSingleRunIsRefusedByName) {
   EXPECT_THAT(error(LowOptions(folder / "none/x")), HasSubstr("none"));
   EXPECT_THAT(error({.capsule_at = 3}), HasSubstr("capsule_at = 3 needs capsule_path"));
   EXPECT_THAT(error({.capsule_path = folder / "x", .capsule_at = -1}), HasSubstr("capsule_at = -1"));
-  EXPECT_THAT(error({.accumulation_steps = 2, .capsule_path = folder / "x"}), HasSubstr("accumulation_steps = 2"));
 }
 
 }  // namespace

@@ -124,8 +124,11 @@ class Comparison {
       return absl::InternalError(
           absl::StrCat("two replays of one capsule differ: ", DescribeOperation(program, a.results[at.first])));
     }
-    const std::string here = DescribeOperation(program, a.results[at.first]);
-    const std::string there = DescribeOperation(second_.capsule.program, b.results[at.second]);
+    const auto describe = [](const StepCapsule& capsule, const StepResult& result) {
+      return DescribeOperation(capsule.program, result) + DescribeRun(result, capsule.runs);
+    };
+    const std::string here = describe(first_.capsule, a.results[at.first]);
+    const std::string there = describe(second_.capsule, b.results[at.second]);
     Say("first operation whose result differs: ", here, "\n");
     if (here != there) Say("  in B it is ", there, "\n");
     Say("  ", DescribeResult(program, a.results[at.first]), ": ", difference->ToString("A", "B"), "\n");

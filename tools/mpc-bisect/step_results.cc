@@ -19,7 +19,7 @@ void SetThreads(const CapsuleFile& file) {
   if (threads > 0) cpu::SetNumThreads(threads);
 }
 
-absl::StatusOr<StepReplay> Replay(const CapsuleFile& file, const runtime::ResultObserver& observe) {
+absl::StatusOr<StepReplay> Replay(const CapsuleFile& file, const ReplayObserver& observe) {
   SetThreads(file);
   absl::StatusOr<StepReplay> replay = ReplayStep(file.capsule, observe);
   if (replay.ok()) return replay;
@@ -31,9 +31,9 @@ absl::StatusOr<StepReplay> Replay(const CapsuleFile& file, const runtime::Result
 absl::StatusOr<StepResults> ComputeResults(const CapsuleFile& file) {
   StepResults computed;
   const std::uint64_t key = HashKey("");
-  absl::StatusOr<StepReplay> replay = Replay(file, [&](const runtime::ObservedResult& seen) {
+  absl::StatusOr<StepReplay> replay = Replay(file, [&](std::int64_t run, const runtime::ObservedResult& seen) {
     computed.results.push_back(
-        {{seen.sequence, seen.instruction, seen.result}, HashBytes(key, seen.bytes.data(), seen.bytes.size())});
+        {{seen.sequence, seen.instruction, seen.result, run}, HashBytes(key, seen.bytes.data(), seen.bytes.size())});
   });
   if (!replay.ok()) return replay.status();
   computed.replay = *std::move(replay);
@@ -43,11 +43,12 @@ absl::StatusOr<StepResults> ComputeResults(const CapsuleFile& file) {
 absl::StatusOr<Tensor> ComputeResult(const CapsuleFile& file, std::size_t position) {
   std::optional<Tensor> value;
   std::size_t next = 0;
-  const absl::StatusOr<StepReplay> replay = Replay(file, [&](const runtime::ObservedResult& seen) {
-    if (next++ != position) return;
-    const runtime::Value& result = ValueAt(file.capsule.program, {seen.sequence, seen.instruction, seen.result});
-    value = Tensor::FromBytes(result.spec, seen.bytes.data(), seen.bytes.size());
-  });
+  const absl::StatusOr<StepReplay> replay =
+      Replay(file, [&](std::int64_t /*run*/, const runtime::ObservedResult& seen) {
+        if (next++ != position) return;
+        const runtime::Value& result = ValueAt(file.capsule.program, {seen.sequence, seen.instruction, seen.result});
+        value = Tensor::FromBytes(result.spec, seen.bytes.data(), seen.bytes.size());
+      });
   if (!replay.ok()) return replay.status();
   if (value.has_value()) return *std::move(value);
   return absl::InternalError(absl::StrCat(file.path, " has no result ", position, " but ", next));
@@ -56,7 +57,8 @@ absl::StatusOr<Tensor> ComputeResult(const CapsuleFile& file, std::size_t positi
 std::string IdentityOf(const runtime::Program& program, const StepResult& result) {
   const runtime::Instruction& instruction = InstructionAt(program, result);
   return absl::StrCat(OperationOf(instruction), "|", instruction.scope, "|", std::string(PhaseName(instruction.phase)),
-                      "|", program.sequences[result.sequence].name, "|", DescribeResult(program, result));
+                      "|", program.sequences[result.sequence].name, "|", DescribeResult(program, result), "|",
+                      result.run);
 }
 
 }  // namespace mpc::tools

@@ -36,7 +36,7 @@ absl::StatusOr<StepResults> ComputeResults(const CapsuleFile& file);
 /// The value of result `position` of ComputeResults, by another replay.
 absl::StatusOr<Tensor> ComputeResult(const CapsuleFile& file, std::size_t position);
 
-/// Operation, Cell, phase, type and place of a result. Results of two Programs are compared where these are equal.
+/// Operation, Cell, phase, type, place and run of a result. Results of two Programs are compared where these are equal.
 std::string IdentityOf(const runtime::Program& program, const StepResult& result);
 
 }  // namespace mpc::tools

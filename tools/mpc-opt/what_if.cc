@@ -31,6 +31,16 @@ constexpr absl::string_view kDeny = "deny=";
 
 bool IsScale(const std::string& entry) { return ScalerFieldOf(entry) == ScalerField::kScale; }
 
+/// Adds the outputs of a run.
+void AppendRecord(const Executable& step, std::int64_t run, StepCapsule::NamedTensors& record) {
+  const runtime::Program& program = step.program();
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    const absl::Span<const std::uint8_t> bytes = step.output(i);
+    const TensorSpec& spec = program.values[program.outputs[i].value].spec;
+    record.emplace_back(NameInRun(program.outputs[i].name, run), Tensor::FromBytes(spec, bytes.data(), bytes.size()));
+  }
+}
+
 /// What the changes of a request make of a capsule.
 class ChangedStep {
  public:
@@ -60,10 +70,44 @@ class ChangedStep {
   const StepCapsule& capsule() const { return capsule_; }
   double scale() const { return scale_; }
 
-  /// Compiles, measured or as it trains, and runs once. Errors: those of compiling, of the state and of the device.
-  absl::StatusOr<std::unique_ptr<Executable>> Run(bool measured) const {
+  /// Compiles the step as it trains, and says whether it is finite. Errors: those of compiling, of the state and of the
+  /// device.
+  absl::StatusOr<bool> IsFinite() const {
+    const absl::StatusOr<std::unique_ptr<Executable>> step = Load(options_);
+    if (!step.ok()) return step.status();
+    StepCapsule::NamedTensors record;
+    for (std::int64_t run = 0; run < capsule_.runs; ++run) {
+      if (absl::Status status = RunOnce(**step, run); !status.ok()) return status;
+      AppendRecord(**step, run, record);
+    }
+    return mpc::IsFinite((*step)->program(), record);
+  }
+
+  /// A run of the step that is compiled to be measured.
+  struct Measured {
+    std::unique_ptr<Executable> step;
+    std::vector<ValueStatistics> values;
+    std::int64_t run = 0;  ///< the first that has a value that is not finite; else the last one
+  };
+  absl::StatusOr<Measured> Measure() const {
     CompileOptions options = options_;
-    options.instrument = measured;
+    options.instrument = true;
+    absl::StatusOr<std::unique_ptr<Executable>> step = Load(options);
+    if (!step.ok()) return step.status();
+    Measured measured = {.step = *std::move(step)};
+    for (measured.run = 0;; ++measured.run) {
+      if (absl::Status status = RunOnce(*measured.step, measured.run); !status.ok()) return status;
+      absl::StatusOr<std::vector<ValueStatistics>> values = internal::ReadStatistics(*measured.step);
+      if (!values.ok()) return values.status();
+      measured.values = *std::move(values);
+      const bool is_bad = std::any_of(measured.values.begin(), measured.values.end(),
+                                      [](const ValueStatistics& value) { return value.not_finite() > 0; });
+      if (is_bad || measured.run + 1 == capsule_.runs) return measured;
+    }
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<Executable>> Load(const CompileOptions& options) const {
     absl::StatusOr<compiler::CompileResult> compiled = compiler::Compile(module_, options);
     if (!compiled.ok()) return compiled.status();
     const auto program = std::make_shared<const runtime::Program>(std::move(compiled->program));
@@ -71,16 +115,14 @@ class ChangedStep {
     if (!state.ok()) return state.status();
     const absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(program->device);
     if (!device.ok()) return device.status();
-    absl::StatusOr<std::unique_ptr<Executable>> executable = (*device)->Load(program, *state);
-    if (!executable.ok()) return executable.status();
-    std::vector<absl::Span<const std::uint8_t>> inputs;
-    for (const auto& [name, tensor] : capsule_.batch) inputs.push_back(tensor.bytes());
-    if (absl::Status status = (*executable)->Run(inputs); !status.ok()) return status;
-    if (absl::Status status = (*executable)->Wait(); !status.ok()) return status;
-    return executable;
+    return (*device)->Load(program, *state);
   }
 
- private:
+  absl::Status RunOnce(Executable& step, std::int64_t run) const {
+    const absl::Status status = step.Run(InputsOfRun(capsule_, run));
+    return status.ok() ? step.Wait() : status;
+  }
+
   ChangedStep(StepCapsule capsule, CompileOptions options, compiler::Module module)
       : capsule_(std::move(capsule)), options_(std::move(options)), module_(std::move(module)) {
     for (const auto& [name, value] : capsule_.state) {
@@ -158,45 +200,35 @@ class ChangedStep {
   bool scale_is_changed_ = false;
 };
 
-StepCapsule::NamedTensors RecordOf(const Executable& step) {
-  const runtime::Program& program = step.program();
-  StepCapsule::NamedTensors record;
-  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    const absl::Span<const std::uint8_t> bytes = step.output(i);
-    const TensorSpec& spec = program.values[program.outputs[i].value].spec;
-    record.emplace_back(program.outputs[i].name, Tensor::FromBytes(spec, bytes.data(), bytes.size()));
-  }
-  return record;
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> ReplayWhatIf(const ReplayRequest& request) {
   const absl::StatusOr<ChangedStep> step = ChangedStep::Make(request);
   if (!step.ok()) return step.status();
-  const absl::StatusOr<std::unique_ptr<Executable>> trained = step->Run(/*measured=*/false);
-  if (!trained.ok()) return trained.status();
-  const bool finite = IsFinite(RecordOf(**trained));
+  const absl::StatusOr<bool> finite = step->IsFinite();
+  if (!finite.ok()) return finite.status();
   std::string text = absl::StrCat("step ", step->capsule().step, " of ", request.path, ", ",
                                   request.changes.empty() ? "as it was" : absl::StrJoin(request.changes, ", "), ": ",
-                                  finite ? "finite\n" : "not finite\n");
-  if (finite && !request.trace) return text;
-  const absl::StatusOr<std::unique_ptr<Executable>> measured = step->Run(/*measured=*/true);
+                                  *finite ? "finite\n" : "not finite\n");
+  if (*finite && !request.trace) return text;
+  const absl::StatusOr<ChangedStep::Measured> measured = step->Measure();
   if (!measured.ok()) return measured.status();
-  const absl::StatusOr<std::vector<ValueStatistics>> values = internal::ReadStatistics(**measured);
-  if (!values.ok()) return values.status();
-  if (!finite) absl::StrAppend(&text, DiagnoseOverflow(*values, step->scale()));
+  const std::vector<ValueStatistics>& values = measured->values;
+  if (const std::int64_t runs = step->capsule().runs; runs > 1) {
+    absl::StrAppend(&text, "in micro-batch ", measured->run + 1, " of ", runs, ":\n");
+  }
+  if (!*finite) absl::StrAppend(&text, DiagnoseOverflow(values, step->scale()));
   if (!request.trace) return text;
-  auto last = std::find_if(values->begin(), values->end(), [](const auto& value) { return value.not_finite() > 0; });
-  if (last == values->end()) {
-    last = std::max_element(values->begin(), values->end(),
+  auto last = std::find_if(values.begin(), values.end(), [](const auto& value) { return value.not_finite() > 0; });
+  if (last == values.end()) {
+    last = std::max_element(values.begin(), values.end(),
                             [](const auto& a, const auto& b) { return a.largest < b.largest; });
     absl::StrAppend(&text, "every value is finite; what leads to the largest one:\n");
   } else {
     absl::StrAppend(&text, "what leads to it:\n");
   }
-  const auto index = static_cast<std::size_t>(last - values->begin());
-  return text + DescribeChain((*measured)->program(), *values, index);
+  const auto index = static_cast<std::size_t>(last - values.begin());
+  return text + DescribeChain(measured->step->program(), values, index);
 }
 
 }  // namespace mpc::opt

@@ -51,9 +51,9 @@ void AppendNotFinite(const char* what, const StepCapsule::NamedTensors& tensors,
 
 }  // namespace
 
-void FirstBadResult::See(const runtime::ObservedResult& seen) {
+void FirstBadResult::See(std::int64_t run, const runtime::ObservedResult& seen) {
   if (place_.has_value()) return;
-  const ResultPlace place = {seen.sequence, seen.instruction, seen.result};
+  const ResultPlace place = {seen.sequence, seen.instruction, seen.result, run};
   not_finite_ = CountNotFinite(ValueAt(capsule_.program, place).spec.dtype, seen.bytes);
   if (not_finite_ > 0) place_ = place;
 }
@@ -69,7 +69,7 @@ std::string FirstBadResult::Describe() const {
   }
   return absl::StrCat(text,
                       "first operation whose result is not finite: ", DescribeOperation(capsule_.program, *place_),
-                      "\n  ", DescribeResult(capsule_.program, *place_), ": ",
+                      DescribeRun(*place_, capsule_.runs), "\n  ", DescribeResult(capsule_.program, *place_), ": ",
                       CountOf(not_finite_, ValueAt(capsule_.program, *place_).spec), "\n");
 }
 

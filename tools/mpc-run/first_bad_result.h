@@ -15,8 +15,8 @@ class FirstBadResult {
  public:
   explicit FirstBadResult(const StepCapsule& capsule) : capsule_(capsule) {}
 
-  /// A runtime::ResultObserver.
-  void See(const runtime::ObservedResult& seen);
+  /// A ReplayObserver.
+  void See(std::int64_t run, const runtime::ObservedResult& seen);
 
   /// Lines that name state and inputs that are not finite before the step, then the operation and the result.
   std::string Describe() const;

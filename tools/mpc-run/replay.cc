@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/state/step_capsule.h"
@@ -50,10 +51,11 @@ absl::StatusOr<ReplayReport> ReplayCapsule(const RunOptions& options) {
   if (!capsule.ok()) return capsule.status();
   if (options.threads > 0) cpu::SetNumThreads(static_cast<int>(options.threads));
   // Devices other than this one do not show the results of single operations.
-  const bool looks = !IsFinite(capsule->record) && capsule->program.device == "cpu";
+  const bool looks = !IsFinite(capsule->program, capsule->record) && capsule->program.device == "cpu";
   FirstBadResult first_bad(*capsule);
   const absl::StatusOr<StepReplay> replay =
-      looks ? ReplayStep(*capsule, [&](const runtime::ObservedResult& seen) { first_bad.See(seen); })
+      looks ? ReplayStep(*capsule,
+                         [&](std::int64_t run, const runtime::ObservedResult& seen) { first_bad.See(run, seen); })
             : ReplayStep(*capsule);
   if (!replay.ok()) {
     return absl::Status(replay.status().code(), absl::StrCat(options.replay_path, ": ", replay.status().message()));
@@ -62,8 +64,9 @@ absl::StatusOr<ReplayReport> ReplayCapsule(const RunOptions& options) {
   report.is_equal = replay->differences.empty();
   report.text =
       absl::StrCat(options.replay_path, ": step ", capsule->step, " (", capsule->reason, ")", OriginOf(*capsule), "\n");
+  if (capsule->runs > 1) absl::StrAppend(&report.text, "  of ", capsule->runs, " micro-batches\n");
   for (const auto& [name, value] : replay->record) {
-    const bool is_hash = name == runtime::kStateHashOutput;
+    const bool is_hash = absl::StartsWith(name, runtime::kStateHashOutput);
     absl::StrAppend(&report.text, "  ", name, ": ", is_hash ? HashText(value) : Summary(value), "\n");
   }
   if (looks) absl::StrAppend(&report.text, first_bad.Describe());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "runtime/program.h"
@@ -13,6 +14,7 @@ struct ResultPlace {
   std::size_t sequence = 0;  ///< index into Program::sequences
   std::size_t instruction = 0;
   std::size_t result = 0;  ///< index into Instruction::outputs
+  std::int64_t run = 0;    ///< the run of the Program in its step, from 0
 };
 
 const runtime::Instruction& InstructionAt(const runtime::Program& program, const ResultPlace& place);
@@ -23,6 +25,9 @@ std::string OperationOf(const runtime::Instruction& instruction);
 
 /// "train_step, instruction 7 (conv2d in lenet5/conv1), phase forward".
 std::string DescribeOperation(const runtime::Program& program, const ResultPlace& place);
+
+/// ", micro-batch 2 of 4" of a step that runs its Program four times; empty of one that runs it once.
+std::string DescribeRun(const ResultPlace& place, std::int64_t runs);
 
 /// "result 0, tensor<8x6x28x28xf16>"; behind that, where it lies in state, the entry's name.
 std::string DescribeResult(const runtime::Program& program, const ResultPlace& place);
