@@ -183,8 +183,9 @@ class Model::Impl::FrontierSearch {
     std::map<std::size_t, PrecisionFrontier::Point> points;
     const auto run = [&](std::size_t corner) {
       absl::StatusOr<PrecisionFrontier::Point> point = RunPoint(network, hull[corner]);
-      if (point.ok()) points[corner] = *std::move(point);
-      return point.status();
+      if (!point.ok()) return point.status();
+      points[corner] = *std::move(point);
+      return absl::OkStatus();
     };
     const std::size_t last = hull.size() - 1, wanted = std::min(static_cast<std::size_t>(options_.points), hull.size());
     if (absl::Status status = run(last); !status.ok()) return status;
