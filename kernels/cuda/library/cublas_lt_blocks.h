@@ -47,7 +47,7 @@ class BlockedProduct : public Kernel {
                                                              cublasLtHandle_t handle, int limit);
 
   std::size_t workspace_bytes() const override;
-  /// "blocks:2240:algo:...+algo:...": rows, the algorithm of whole blocks, that of the last one where it is smaller.
+  /// "blocks:2560:algo:...+algo:...": rows, the algorithm of whole blocks, that of the last one where it is smaller.
   std::string choice() const override { return choice_; }
   absl::Status Enqueue(const KernelOperands& operands, LaunchQueue& queue) override;
 
