@@ -90,10 +90,15 @@ class Executable {
   virtual const Program& program() const = 0;
 };
 
-/// Options of Device::Load. The CPU has no graphs and ignores `graph` and `steps_per_launch`.
+inline constexpr int kMostBranches = 8;
+
+/// Options of Device::Load. The CPU has no graphs and ignores `graph`, `steps_per_launch` and `branches`.
 struct LoadOptions {
   bool graph = true;         ///< record the step once as a CUDA graph and replay it; false: the same work on a stream
   int steps_per_launch = 1;  ///< 1 to 64
+  /// How many calls of a step a graph may run at once, 1 to 8, as far as none touches what another one writes. The
+  /// results are the same, bit for bit.
+  int branches = 4;
   /// The processes that a Program of several processes runs in. Programs of one process do not use it. A step that
   /// meets its error ends at that instruction and returns it. State that the step has written by then stays written.
   std::shared_ptr<Communicator> communicator = nullptr;

@@ -26,6 +26,8 @@ public:
     thread = b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, {});
     block = b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
     shared = storage = array(1, of.name + "_shared");
+    if (of.awaits_earlier)
+      b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_griddepcontrol_wait, {});
   }
 
   void barrier() override {

@@ -37,6 +37,8 @@ public:
     unsigned operands;
     bool workspace;
     unsigned threads;
+    /// PTX for sm_90 and later: the function first waits for what was launched before, so that it may be started early.
+    bool awaits_earlier;
   };
   /// Begins a function. The builder is left in its entry block, where the addresses of operands are known.
   static std::unique_ptr<GpuBuiltins> begin(Backend target, llvm::Module &module, llvm::IRBuilder<> &builder,

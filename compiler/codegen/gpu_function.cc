@@ -16,14 +16,22 @@ size_t GpuFusion::allocate(size_t bytes) {
   return offset;
 }
 
+/// "sm_90", "sm_90a" and later have programmatic dependent launch.
+static bool awaitsEarlier(const CodeTarget &target) {
+  unsigned architecture = 0;
+  llvm::StringRef number = target.cpu;
+  return target.backend == Backend::Nvptx && number.consume_front("sm_") && !number.consumeInteger(10, architecture) &&
+         architecture >= 90;
+}
+
 GpuFunction::GpuFunction(GpuFusion &region, int64_t blocks, unsigned threads)
     : region(region), b(region.module.getContext()),
       scope(b), launch{.function = region.name + "_" + std::to_string(region.code.stages.size()),
                        .blocks = blocks,
                        .threads = threads},
-      builtins(GpuBuiltins::begin(
-          region.target.backend, region.module, b,
-          {launch.function, region.numInputs() + region.fusion->getNumResults(), region.hasWorkspace(), threads})),
+      builtins(GpuBuiltins::begin(region.target.backend, region.module, b,
+                                  {launch.function, region.numInputs() + region.fusion->getNumResults(),
+                                   region.hasWorkspace(), threads, awaitsEarlier(region.target)})),
       body(region.plan, *builtins) {
   // Threads beyond the last element have indices too, and steps go beyond: one bit is spare.
   bool narrow = region.plan.getElements() < std::numeric_limits<int32_t>::max() / 2;

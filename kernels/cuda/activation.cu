@@ -129,6 +129,7 @@ SlopeSums PlanSlopeSums(const KernelSpec& spec, const Shape& x, std::int64_t slo
 
 /// partial[group, slope]: the order of the sums depends on the shape alone.
 __global__ void __launch_bounds__(kSlopeThreads) SlopeSumsKernel(SlopeSums plan, Source dy, Source x, float* partial) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(float, sums, kSlopeThreads);
   const int thread = static_cast<int>(threadIdx.x);
   const int lanes = kSlopeThreads / plan.columns;
@@ -155,6 +156,7 @@ __global__ void __launch_bounds__(kSlopeThreads) SlopeSumsKernel(SlopeSums plan,
 }
 
 __global__ void __launch_bounds__(kSlopeThreads) SlopeTotalsKernel(SlopeSums plan, const float* partial, Sink dalpha) {
+  AwaitEarlierLaunches();
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t slope = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; slope < plan.slopes;
        slope += threads) {

@@ -55,6 +55,7 @@ __device__ __forceinline__ void NormOfRows(const Attention& attention, std::int6
 }
 
 __global__ void __launch_bounds__(kScoreThreads) AttentionKernel(Attention attention) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(Quad, left, kOperandQuads);
   MPC_SHARED_ARRAY(Quad, right, kOperandQuads);
   MPC_SHARED_ARRAY(Quad, probabilities, kScoreQuads);

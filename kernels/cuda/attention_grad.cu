@@ -68,6 +68,7 @@ struct AttentionGrad {
 
 /// delta = sum over columns of dp * p.
 __global__ void __launch_bounds__(kScoreThreads, 1) AttentionDeltaKernel(AttentionGrad grad, ResultTiles tiles) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(Quad, left, kOperandQuads);
   MPC_SHARED_ARRAY(Quad, right, kOperandQuads);
   for (std::int64_t tile = blockIdx.x; tile < tiles.count(); tile += gridDim.x) {
@@ -97,6 +98,7 @@ __global__ void __launch_bounds__(kScoreThreads, 1) AttentionDeltaKernel(Attenti
 /// dquery = ds key; `key` as right operand: columns are its elements, k its rows.
 __global__ void __launch_bounds__(kScoreThreads, 1)
     AttentionQueryGradKernel(AttentionGrad grad, Matrix key, Sink dquery, ResultTiles tiles) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(Quad, left, kOperandQuads);
   MPC_SHARED_ARRAY(Quad, right, kOperandQuads);
   MPC_SHARED_ARRAY(Quad, cotangents, kScoreQuads);
@@ -124,6 +126,7 @@ __global__ void __launch_bounds__(kScoreThreads, 1)
 template <bool kOfValue>
 __global__ void __launch_bounds__(kScoreThreads, 1)
     AttentionKeyGradKernel(AttentionGrad grad, Matrix right_operand, Sink result, ResultTiles tiles) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(Quad, left, kOperandQuads);
   MPC_SHARED_ARRAY(Quad, right, kOperandQuads);
   MPC_SHARED_ARRAY(Quad, factors, kScoreQuads);

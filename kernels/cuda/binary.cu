@@ -30,6 +30,7 @@ struct GradientOperands {
 
 template <typename Op>
 __global__ void __launch_bounds__(kMapThreads) GradientKernel(GradientOperands operands, std::int64_t count) {
+  AwaitEarlierLaunches();
   const bool first_wanted = operands.results[0].data != nullptr;
   const bool second_wanted = operands.results[1].data != nullptr;
   ForEachVector(

@@ -68,6 +68,7 @@ inline constexpr int kManyBoxes = 12;
 /// Moves the boxes, one a row of the grid. Threads share the units of a box.
 template <int kBoxes>
 __global__ void __launch_bounds__(kMapThreads) MoveBoxesKernel(BoxMoves<kBoxes> moves) {
+  AwaitEarlierLaunches();
   const BoxMove& box = moves.boxes[kBoxes == 1 ? 0 : blockIdx.y];
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < box.units; i += threads) {

@@ -156,6 +156,7 @@ struct MomentSums {
 template <int kWidth, int kOperands, typename Channel>
 __global__ void __launch_bounds__(kColumnThreads, 2)
     ChannelColumnMapKernel(ColumnPlan plan, MapOperands<kOperands> operands, Channel channel) {
+  AwaitEarlierLaunches();
   const int lane = static_cast<int>(threadIdx.x) % plan.lanes;
   const int slice = static_cast<int>(threadIdx.x) / plan.lanes;
   const int slices = kColumnThreads / plan.lanes;
@@ -195,6 +196,7 @@ __global__ void __launch_bounds__(kColumnThreads, 2)
 template <int kWidth, int kOperands, typename Channel>
 __global__ void __launch_bounds__(kMapThreads)
     ChannelPlaneMapKernel(ChannelView view, MapOperands<kOperands> operands, Channel channel, std::int64_t parts) {
+  AwaitEarlierLaunches();
   constexpr int kWarps = kMapThreads / kWarpSize;
   const std::int64_t tasks = view.samples * view.channels * parts;
   const std::int64_t part_size = (view.plane / kWidth + parts - 1) / parts * kWidth;

@@ -52,7 +52,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateProcessRank(const KernelSpec& spec
   });
 }
 
-__global__ void NumberKernel(std::int32_t* place, std::int32_t number) { *place = number; }
+__global__ void NumberKernel(std::int32_t* place, std::int32_t number) {
+  AwaitEarlierLaunches();
+  *place = number;
+}
 
 /// A GPU's own pattern of what is not a number depends on the operands.
 struct SumOfTwo {

@@ -96,6 +96,7 @@ __host__ __device__ constexpr int RowsAhead() {
 template <int kWidth, typename Op, int kValues, typename Terms, typename Finish>
 __global__ void __launch_bounds__(kColumnThreads, 2)
     ColumnReduceKernel(ColumnPlan plan, Terms terms, Finish finish, typename Op::Value* partial) {
+  AwaitEarlierLaunches();
   const int lane = static_cast<int>(threadIdx.x) % plan.lanes;
   const int slice = static_cast<int>(threadIdx.x) / plan.lanes;
   const int slices = kColumnThreads / plan.lanes;
@@ -147,6 +148,7 @@ inline constexpr int kFinishLanes = 8;
 template <typename Op, int kValues, typename Finish>
 __global__ void __launch_bounds__(kColumnThreads)
     ColumnFinishKernel(ColumnPlan plan, const typename Op::Value* partial, Finish finish) {
+  AwaitEarlierLaunches();
   constexpr int kSlices = kColumnThreads / kFinishLanes;
   constexpr int kAhead = 4;  // loads of a thread that are on their way at once
   const int slice = static_cast<int>(threadIdx.x) / kFinishLanes;

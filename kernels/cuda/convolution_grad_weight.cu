@@ -69,6 +69,7 @@ DirectPlan PlanDirect(const KernelContext& context, const PatchShape& shape) {
 template <int kResults>
 __global__ void __launch_bounds__(kMostThreads, 1)
     DirectGradWeightKernel(PatchShape shape, DirectPlan plan, Source x, Source dy, float* partials) {
+  AwaitEarlierLaunches();
   unsigned char* const shared = dynamic_shared<unsigned char>();
   auto* const origins = reinterpret_cast<PatchOrigin*>(shared);
   auto* const cotangents = reinterpret_cast<Quad*>(shared + kPositions * sizeof(PatchOrigin));  // [position][result]

@@ -24,6 +24,7 @@ constexpr int kThreads = 128;
 __global__ void __launch_bounds__(kThreads)
     FinishStatisticsKernel(const float* sum, const float* squares, std::int64_t channels,
                            ChannelStatistics statistics) {
+  AwaitEarlierLaunches();
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (channel >= channels) return;
   const double sums[2] = {sum[channel], squares[channel]};

@@ -18,6 +18,7 @@ struct CopyList {
 
 /// blockIdx.y chooses the copy.
 __global__ void __launch_bounds__(kCopyThreads) CopyKernel(CopyList list) {
+  AwaitEarlierLaunches();
   const CopyRange copy = list.copies[blockIdx.y];
   const std::size_t thread = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::size_t threads = static_cast<std::size_t>(gridDim.x) * blockDim.x;

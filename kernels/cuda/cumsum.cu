@@ -23,6 +23,7 @@ struct RunningSums {
 
 /// One thread a line.
 __global__ void __launch_bounds__(kMapThreads) LineSumsKernel(RunningSums sums, Source x, Sink y) {
+  AwaitEarlierLaunches();
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   const std::int64_t count = sums.lines.count();
   for (std::int64_t line = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; line < count;
@@ -40,6 +41,7 @@ __global__ void __launch_bounds__(kMapThreads) LineSumsKernel(RunningSums sums, 
 /// One block a line. In a tile each thread adds the sum that stands `reach` steps before its own, twice as far each
 /// time (Hillis and Steele 1986).
 __global__ void __launch_bounds__(kScanThreads) TileSumsKernel(RunningSums sums, Source x, Sink y) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(float, tile, kScanThreads);
   const int thread = static_cast<int>(threadIdx.x);
   for (std::int64_t line = blockIdx.x; line < sums.lines.count(); line += gridDim.x) {

@@ -128,6 +128,7 @@ struct PadAxes {
 };
 
 __global__ void __launch_bounds__(kMapThreads) PadKernel(PadAxes axes, Mover mover, float value, std::int64_t units) {
+  AwaitEarlierLaunches();
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < units; i += threads) {
     std::int64_t rest = i, from = 0;

@@ -1,5 +1,5 @@
 // What a .cu file is written in: CUDA C++ under nvcc, or the emulation that runs the same source on the host in tests.
-// Kernels use only what follows. Indices: threadIdx.x, blockIdx, blockDim.x, gridDim. Barriers: __syncthreads(),
+// Kernels use only what follows, and begin with AwaitEarlierLaunches(). Indices: threadIdx.x, blockIdx, blockDim.x, gridDim. Barriers: __syncthreads(),
 // __syncthreads_or(), __syncwarp(). Warp functions: __shfl_sync, __shfl_xor_sync, __shfl_down_sync, __ballot_sync,
 // __any_sync, __all_sync. Atomics on integers: atomicAdd / atomicOr / atomicMin / atomicMax. Shared memory:
 // MPC_SHARED_ARRAY and dynamic_shared<T>(). Shared memory is garbage when a block begins. Kernels use no floating-point
@@ -35,6 +35,14 @@ template <typename T>
 __device__ __forceinline__ T* dynamic_shared() {
   extern __shared__ __align__(16) unsigned char dynamic_shared_bytes[];
   return reinterpret_cast<T*>(dynamic_shared_bytes);
+}
+
+/// The first statement of every kernel: what was launched before has ended, and its writes are seen. So a launch may be
+/// prepared while the one before it still runs (KernelFunction::awaits_earlier).
+__device__ __forceinline__ void AwaitEarlierLaunches() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
 }
 
 }  // namespace mpc::cuda

@@ -161,6 +161,7 @@ __device__ inline void StoreDirect(const WindowSum& sum, const WindowPixel& pixe
 template <int kResults, int kTaps>
 __global__ void __launch_bounds__(kDirectThreads, 4)
     DirectWindowSumKernel(WindowSum sum, DirectPlan plan, Source source, Source weight, WindowResult result) {
+  AwaitEarlierLaunches();
   Quad* const weights = dynamic_shared<Quad>();
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * kDirectThreads + threadIdx.x;
   const std::int64_t index = thread / plan.parts;

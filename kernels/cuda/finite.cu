@@ -93,6 +93,7 @@ struct SquaresBody {
 __global__ void __launch_bounds__(kFinishThreads)
     AllFiniteKernel(const std::int32_t* of_block, std::int64_t blocks, Source loss, std::int64_t loss_count,
                     std::uint8_t* finite, std::int32_t* first_bad) {
+  AwaitEarlierLaunches();
   std::int32_t smallest = SmallestOp::Identity();
   for (std::int64_t i = threadIdx.x; i < blocks; i += kFinishThreads) {
     smallest = SmallestOp::Combine(smallest, of_block[i]);
@@ -110,6 +111,7 @@ __global__ void __launch_bounds__(kFinishThreads)
 /// One block: whether none was bad.
 __global__ void __launch_bounds__(kFinishThreads)
     CheckFiniteKernel(const std::int32_t* of_block, std::int64_t blocks, std::uint8_t* finite) {
+  AwaitEarlierLaunches();
   int bad = 0;
   for (std::int64_t i = threadIdx.x; i < blocks; i += kFinishThreads) {
     bad |= of_block[i] == SmallestOp::Identity() ? 0 : 1;
@@ -120,6 +122,7 @@ __global__ void __launch_bounds__(kFinishThreads)
 
 /// One thread: whether an f64 scalar is finite, divided by the scale.
 __global__ void CheckScalarKernel(const double* value, const float* scale, std::uint8_t* finite) {
+  AwaitEarlierLaunches();
   const double unscaled = *value * (1.0 / static_cast<double>(*scale));
   *finite = unscaled - unscaled == 0 ? 1 : 0;
 }
@@ -179,6 +182,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCheckFinite(const KernelSpec& spec
 /// One block: the sum of squares, or its root.
 __global__ void __launch_bounds__(kFinishThreads)
     SumSquaresKernel(const double* of_block, std::int64_t blocks, bool root, void* result, bool is_f64) {
+  AwaitEarlierLaunches();
   double sum = 0;
   for (std::int64_t i = threadIdx.x; i < blocks; i += kFinishThreads) sum += of_block[i];
   sum = BlockReduce<SumOp<double>, kFinishThreads>(sum);
@@ -259,6 +263,7 @@ struct Statistics {
 };
 
 __global__ void __launch_bounds__(kBins) StatisticsKernel(Source x, std::int64_t count, Statistics statistics) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(std::int32_t, bins, kBins);
   MPC_SHARED_ARRAY(std::int32_t, zeros, 1);
   MPC_SHARED_ARRAY(std::uint32_t, largest, 1);

@@ -24,6 +24,7 @@ struct GatherOperands {
 /// Moves units of kWidth elements. Bits move as they are where both tensors have one type.
 template <int kWidth>
 __global__ void __launch_bounds__(kTeamThreads) GatherKernel(RowTeams teams, GatherOperands operands) {
+  AwaitEarlierLaunches();
   teams.ForEachRow(teams.rows, [&](std::int64_t i, int lane) {
     const std::int64_t row = operands.indices.Load(i);
     const bool inside = row >= 0 && row < operands.rows;
@@ -98,6 +99,7 @@ constexpr int kSumBlocks = 2;
 template <int kWidth>
 __global__ void __launch_bounds__(kTeamThreads, kSumBlocks)
     SumPiecesKernel(RowTeams teams, GatherGradOperands operands) {
+  AwaitEarlierLaunches();
   const GatherLists& lists = operands.lists;
   const std::int64_t width = teams.units * kWidth;
   teams.ForEachRow(*lists.piece_count, [&](std::int64_t piece, int lane) {
@@ -119,6 +121,7 @@ __global__ void __launch_bounds__(kTeamThreads, kSumBlocks)
 template <int kWidth>
 __global__ void __launch_bounds__(kTeamThreads, kSumBlocks)
     SumListsKernel(RowTeams teams, GatherGradOperands operands) {
+  AwaitEarlierLaunches();
   const GatherLists& lists = operands.lists;
   const std::int64_t width = teams.units * kWidth;
   teams.ForEachRow(teams.rows, [&](std::int64_t row, int lane) {
@@ -186,6 +189,7 @@ struct OneHotOperands {
 };
 
 __global__ void __launch_bounds__(kMapThreads) OneHotKernel(OneHotOperands operands, std::int64_t count) {
+  AwaitEarlierLaunches();
   const auto value = [&](std::int64_t row, std::int64_t column) {
     return operands.indices.Load(row) == column ? operands.on : operands.off;
   };

@@ -22,6 +22,7 @@ __device__ __forceinline__ bool Inside(std::int64_t row, std::int64_t rows) { re
 
 __global__ void __launch_bounds__(kListThreads)
     CountKernel(GatherListsPlan plan, IntegerSource indices, GatherLists lists) {
+  AwaitEarlierLaunches();
   ForEachIndex(plan.count, [&](std::int64_t i) {
     const std::int64_t row = indices.Load(i);
     if (Inside(row, plan.rows)) atomicAdd(lists.counts + row, 1u);
@@ -45,6 +46,7 @@ __device__ __forceinline__ unsigned Reserve(unsigned* total, unsigned amount) {
 /// Reserves room for each list and for the pieces of the long ones. Until the lists are filled, `ends` are their
 /// beginnings.
 __global__ void __launch_bounds__(kListThreads) ReserveKernel(GatherListsPlan plan, GatherLists lists) {
+  AwaitEarlierLaunches();
   // Whole warps: the rows behind the last one have no entries.
   const std::int64_t padded = (plan.rows + kWarpSize - 1) / kWarpSize * kWarpSize;
   ForEachIndex(padded, [&](std::int64_t row) {
@@ -64,6 +66,7 @@ __global__ void __launch_bounds__(kListThreads) ReserveKernel(GatherListsPlan pl
 
 __global__ void __launch_bounds__(kListThreads)
     FillKernel(GatherListsPlan plan, IntegerSource indices, GatherLists lists) {
+  AwaitEarlierLaunches();
   ForEachIndex(plan.count, [&](std::int64_t i) {
     const std::int64_t row = indices.Load(i);
     if (Inside(row, plan.rows)) lists.unordered[atomicAdd(lists.ends + row, 1u)] = static_cast<unsigned>(i);
@@ -72,6 +75,7 @@ __global__ void __launch_bounds__(kListThreads)
 
 /// Each entry goes to its rank: the number of smaller ones in its list.
 __global__ void __launch_bounds__(kListThreads) OrderKernel(IntegerSource indices, GatherLists lists) {
+  AwaitEarlierLaunches();
   const unsigned placed = *lists.placed;
   ForEachIndex(placed, [&](std::int64_t slot) {
     const unsigned entry = lists.unordered[slot];

@@ -19,6 +19,7 @@ struct StretchedIntegers {
 template <typename Op, typename T>
 __global__ void __launch_bounds__(kMapThreads)
     IntegerBinaryKernel(StretchedIntegers<T> a, StretchedIntegers<T> b, T* y, std::int64_t count) {
+  AwaitEarlierLaunches();
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
     y[i] = Op::Apply(a.Load(i), b.Load(i));
@@ -27,6 +28,7 @@ __global__ void __launch_bounds__(kMapThreads)
 
 template <typename Op, typename T>
 __global__ void __launch_bounds__(kMapThreads) IntegerUnaryKernel(const T* x, T* y, std::int64_t count) {
+  AwaitEarlierLaunches();
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
     y[i] = Op::Apply(x[i]);

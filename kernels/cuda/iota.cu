@@ -10,6 +10,7 @@ namespace {
 
 template <typename T>
 __global__ void __launch_bounds__(kMapThreads) IotaKernel(scalar::Iota iota, T* y, std::int64_t count) {
+  AwaitEarlierLaunches();
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
     y[i] = static_cast<T>(iota.At(i));

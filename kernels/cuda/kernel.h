@@ -25,6 +25,9 @@ struct Target {
 struct KernelFunction {
   const void* entry = nullptr;
   void (*call)(const void* entry, const void* const* arguments) = nullptr;
+  /// Whether each of its threads waits by itself for what was enqueued before, before it touches memory. It may then be
+  /// started early (programmatic dependent launch; nothing before compute capability 9.0).
+  bool awaits_earlier = false;
 };
 
 /// Threads are one-dimensional inside a block; `shared_bytes` is what dynamic_shared<T>() returns room for.

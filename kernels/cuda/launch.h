@@ -44,6 +44,7 @@ absl::Status launch(LaunchQueue& queue, void (*kernel)(Parameters...), const Lau
   const std::tuple<Parameters...> values(arguments...);
   KernelFunction function;
   function.entry = reinterpret_cast<const void*>(kernel);
+  function.awaits_earlier = true;
 #ifndef __CUDACC__
   function.call = &internal::Unpack<Parameters...>::Call;
 #endif

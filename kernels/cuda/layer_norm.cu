@@ -24,6 +24,7 @@ template <typename Team>
 __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     LayerNormKernel(Source x, Source gamma, Source beta, NormResults results, std::int64_t rows, std::int64_t width,
                     float epsilon) {
+  AwaitEarlierLaunches();
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 1> row({x}, index * width, width);
     // ---- Mean of the row
@@ -69,6 +70,7 @@ struct GradOperands {
 template <typename Team>
 __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     LayerNormGradKernel(GradOperands in, Sink dx, std::int64_t rows, std::int64_t width) {
+  AwaitEarlierLaunches();
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 2> row({in.dy, in.x}, index * width, width);
     const float mean = in.mean[index];

@@ -37,6 +37,7 @@ struct LossScaleOperands {
 };
 
 __global__ void UpdateLossScaleKernel(LossScaleOperands operands) {
+  AwaitEarlierLaunches();
   if (threadIdx.x != 0 || blockIdx.x != 0) return;
   const scalar::LossScaleOptions options{*operands.limits[0],    *operands.limits[1], *operands.limits[2],
                                          *operands.limits[3],    *operands.interval,  *operands.bad_limit,

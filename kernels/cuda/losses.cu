@@ -70,6 +70,7 @@ template <typename Team>
 __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     CrossEntropyKernel(Source logits, Labels labels, float* losses, float* log_sum_exps, std::int64_t rows,
                        std::int64_t classes) {
+  AwaitEarlierLaunches();
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 1> row({logits}, index * classes, classes);
     // ---- Statistics of the row
@@ -135,6 +136,7 @@ template <typename Team>
 __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     CrossEntropyGradKernel(const float* dloss, float divisor, Source logits, Labels labels, const float* log_sum_exps,
                            Sink dlogits, std::int64_t rows, std::int64_t classes) {
+  AwaitEarlierLaunches();
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 1> row({logits}, index * classes, classes);
     const float cotangent = divisor == 0 ? dloss[index] : *dloss / divisor;

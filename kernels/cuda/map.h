@@ -45,6 +45,7 @@ struct MapOperands {
 /// `Apply` has `__device__ float operator()(float, ...) const`.
 template <typename Operands, typename Apply>
 __global__ void __launch_bounds__(kMapThreads, 4) MapKernel(Operands operands, Apply apply, std::int64_t count) {
+  AwaitEarlierLaunches();
   constexpr int kOperands = Operands::kOperands;
   const auto call = [&](const float(&x)[kOperands]) {
     if constexpr (kOperands == 1) return apply(x[0]);

@@ -57,6 +57,7 @@ __device__ __forceinline__ void ForEachInShare(const SegmentShare& share, std::i
 /// `body(segment, share)` for each block. `Body::Segment` is a TensorSegment.
 template <typename Body>
 __global__ void __launch_bounds__(kTensorThreads) SegmentKernel(SegmentTable<typename Body::Segment> table, Body body) {
+  AwaitEarlierLaunches();
   static_assert(sizeof(Body) <= SegmentTable<typename Body::Segment>::kBodyBytes);
   int low = 0, high = table.count - 1;
   while (low < high) {

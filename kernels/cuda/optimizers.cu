@@ -229,6 +229,7 @@ void Add(Registry& registry, std::string_view name, std::vector<AliasRule> alias
 /// y = x + by, modulo `modulus` where that is not 0; x where the predicate does not hold.
 __global__ void CounterKernel(const std::int32_t* x, std::int32_t* y, std::int32_t by, std::int32_t modulus,
                               DevicePredicate predicate) {
+  AwaitEarlierLaunches();
   std::int32_t value = *x;
   if (predicate.Holds()) value = modulus == 0 ? value + by : (value + by) % modulus;
   *y = value;

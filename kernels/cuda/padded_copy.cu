@@ -34,6 +34,7 @@ __device__ __forceinline__ void MoveRows(std::int64_t rows, std::int64_t width, 
 
 __global__ void __launch_bounds__(kPaddedCopyThreads)
     PaddedCopyKernel(const std::uint16_t* from, StridedMatrix from_matrix, std::uint16_t* to, StridedMatrix to_matrix) {
+  AwaitEarlierLaunches();
   MoveRows<std::uint16_t>(
       to_matrix.rows, to_matrix.width,
       [&](std::int64_t row, std::int64_t column) {
@@ -46,6 +47,7 @@ __global__ void __launch_bounds__(kPaddedCopyThreads)
 __global__ void __launch_bounds__(kPaddedCopyThreads)
     RoundedSumKernel(const float* from, std::int64_t from_stride, Source bias, Sink to, std::int64_t rows,
                      std::int64_t width) {
+  AwaitEarlierLaunches();
   MoveRows<float>(
       rows, width, [&](std::int64_t row, std::int64_t column) { return from[row * from_stride + column]; },
       [&](std::int64_t row, std::int64_t column, float value) {

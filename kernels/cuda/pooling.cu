@@ -155,6 +155,7 @@ __device__ __forceinline__ void VisitReaders(const Pool& pool, const PoolPlace& 
 /// Either of y and indices may have no data.
 template <typename Index, int kRun>
 __global__ void __launch_bounds__(kThreads, 4) MaxPoolKernel(Pool pool, Source x, Sink y, Index* indices) {
+  AwaitEarlierLaunches();
   ForEachRun<kRun>(pool.outer * pool.output_image(), [&](std::int64_t element) {
     const PoolPlace place = PoolPlace::Create(element, pool.rows.output, pool.columns.output, pool.inner);
     float largest[kRun];
@@ -185,6 +186,7 @@ __global__ void __launch_bounds__(kThreads, 4) MaxPoolKernel(Pool pool, Source x
 
 template <typename Index, int kRun>
 __global__ void __launch_bounds__(kThreads, 4) MaxPoolGradKernel(Pool pool, Source dy, const Index* indices, Sink dx) {
+  AwaitEarlierLaunches();
   ForEachRun<kRun>(pool.outer * pool.input_image(), [&](std::int64_t element) {
     const PoolPlace place = PoolPlace::Create(element, pool.rows.input, pool.columns.input, pool.inner);
     float sums[kRun] = {};
@@ -202,6 +204,7 @@ __global__ void __launch_bounds__(kThreads, 4) MaxPoolGradKernel(Pool pool, Sour
 
 template <int kRun>
 __global__ void __launch_bounds__(kThreads, 4) AvgPoolKernel(Pool pool, bool include_padding, Source x, Sink y) {
+  AwaitEarlierLaunches();
   ForEachRun<kRun>(pool.outer * pool.output_image(), [&](std::int64_t element) {
     const PoolPlace place = PoolPlace::Create(element, pool.rows.output, pool.columns.output, pool.inner);
     float sums[kRun] = {};
@@ -218,6 +221,7 @@ __global__ void __launch_bounds__(kThreads, 4) AvgPoolKernel(Pool pool, bool inc
 
 template <int kRun>
 __global__ void __launch_bounds__(kThreads, 4) AvgPoolGradKernel(Pool pool, bool include_padding, Source dy, Sink dx) {
+  AwaitEarlierLaunches();
   ForEachRun<kRun>(pool.outer * pool.input_image(), [&](std::int64_t element) {
     const PoolPlace place = PoolPlace::Create(element, pool.rows.input, pool.columns.input, pool.inner);
     float sums[kRun] = {};

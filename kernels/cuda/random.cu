@@ -51,6 +51,7 @@ struct NormalDraws {
 template <typename Draws>
 __global__ void __launch_bounds__(kMapThreads)
     RandomKernel(Draw draw, const std::int64_t* seed_address, Sink y, std::int64_t count) {
+  AwaitEarlierLaunches();
   const auto seed = static_cast<std::uint64_t>(*seed_address);
   ForEachVector(
       count,
@@ -67,6 +68,7 @@ __global__ void __launch_bounds__(kMapThreads)
 /// Each element is drawn from generator blocks of its own, as often as it takes.
 __global__ void __launch_bounds__(kMapThreads)
     TruncatedNormalKernel(Draw draw, const std::int64_t* seed_address, Sink y, std::int64_t count) {
+  AwaitEarlierLaunches();
   const auto seed = static_cast<std::uint64_t>(*seed_address);
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
@@ -109,6 +111,7 @@ struct Dropout {
 __global__ void __launch_bounds__(kMapThreads)
     DropoutKernel(Dropout dropout, Source x, const std::int64_t* seed_address, const std::int32_t* step_address, Sink y,
                   std::int64_t count) {
+  AwaitEarlierLaunches();
   const auto seed = static_cast<std::uint64_t>(*seed_address);
   const auto step = static_cast<std::uint32_t>(*step_address);
   const float scale = DropoutScale(dropout.p);

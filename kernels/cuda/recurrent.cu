@@ -18,6 +18,7 @@ struct CellOperands {
 template <int kRun>
 __global__ void __launch_bounds__(kThreads)
     LstmCellKernel(CellOperands operands, std::int64_t rows, std::int64_t width) {
+  AwaitEarlierLaunches();
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads * kRun;
   const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * kRun;
   for (std::int64_t state = first; state < rows * width; state += step) {
@@ -54,6 +55,7 @@ struct CellGradOperands {
 template <int kRun>
 __global__ void __launch_bounds__(kThreads)
     LstmCellGradKernel(CellGradOperands operands, std::int64_t rows, std::int64_t width) {
+  AwaitEarlierLaunches();
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads * kRun;
   const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * kRun;
   for (std::int64_t state = first; state < rows * width; state += step) {

@@ -237,6 +237,7 @@ __device__ __forceinline__ std::int64_t ResultOf(std::int64_t i, const AxisList&
 __global__ void __launch_bounds__(kMapThreads)
     MaxGradientKernel(Source x, Source y, const float* share, Sink dx, AxisList kept, std::int64_t kept_inner,
                       std::int64_t count) {
+  AwaitEarlierLaunches();
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
     const std::int64_t result = ResultOf(i, kept, kept_inner);
@@ -282,6 +283,7 @@ struct StoreFactors {
 __global__ void __launch_bounds__(kMapThreads)
     ProductGradientKernel(Source dy, Source x, const FactorsOp::Value* factors, Sink dx, AxisList kept,
                           std::int64_t kept_inner, std::int64_t count) {
+  AwaitEarlierLaunches();
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
     const std::int64_t result = ResultOf(i, kept, kept_inner);

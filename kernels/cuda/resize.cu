@@ -65,6 +65,7 @@ __device__ __forceinline__ void ForEachRun(std::int64_t elements, const Visit& v
 
 template <int kRun>
 __global__ void __launch_bounds__(kThreads, 4) ResizeKernel(Images images, Source x, Sink y) {
+  AwaitEarlierLaunches();
   const ResizeGeometry<std::int32_t>& geometry = images.geometry;
   ForEachRun<kRun>(images.elements, [&](std::int64_t element) {
     const Place place = Place::Of(images, element);
@@ -94,6 +95,7 @@ __global__ void __launch_bounds__(kThreads, 4) ResizeKernel(Images images, Sourc
 
 template <int kRun>
 __global__ void __launch_bounds__(kThreads, 4) ResizeGradKernel(Images images, Source dy, Sink dx) {
+  AwaitEarlierLaunches();
   const ResizeGeometry<std::int32_t>& geometry = images.geometry;
   ForEachRun<kRun>(images.elements, [&](std::int64_t element) {
     const Place place = Place::Of(images, element);

@@ -74,6 +74,7 @@ __device__ __forceinline__ void AddUnits(const Row& row, const RowPlan& plan, st
 template <int kTeam, typename Op, int kValues, typename Terms, typename Finish>
 __global__ void __launch_bounds__(kRowThreads, 2)
     RowReduceKernel(RowPlan plan, Terms terms, Finish finish, typename Op::Value* partial) {
+  AwaitEarlierLaunches();
   constexpr int kTeams = kRowThreads / kTeam;
   const std::int64_t units = plan.segments * plan.width / (plan.vectors ? kVector : 1);
   const std::int64_t units_per_split = (units + plan.splits - 1) / plan.splits;
@@ -103,6 +104,7 @@ __global__ void __launch_bounds__(kRowThreads, 2)
 template <typename Op, int kValues, typename Finish>
 __global__ void __launch_bounds__(kRowThreads)
     RowFinishKernel(const typename Op::Value* partial, std::int64_t results, std::int64_t splits, Finish finish) {
+  AwaitEarlierLaunches();
   constexpr int kTeams = kRowThreads / kWarpSize;
   std::int64_t result = static_cast<std::int64_t>(blockIdx.x) * kTeams + threadIdx.x / kWarpSize;
   for (; result < results; result += static_cast<std::int64_t>(gridDim.x) * kTeams) {

@@ -56,6 +56,7 @@ struct NumberSource {
 template <typename Relation>
 __global__ void __launch_bounds__(kMapThreads)
     CompareNumbersKernel(NumberSource a, NumberSource b, std::uint8_t* y, std::int64_t count) {
+  AwaitEarlierLaunches();
   const bool integers = !IsFloating(a.dtype) && !IsFloating(b.dtype);
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
@@ -104,6 +105,7 @@ struct alignas(sizeof(Word) == 1 ? 8 : 16) WordVector {
 template <typename Word>
 __global__ void __launch_bounds__(kMapThreads)
     SelectKernel(const std::uint8_t* condition, const Word* a, const Word* b, Word* y, std::int64_t count) {
+  AwaitEarlierLaunches();
   ForEachVector(
       count,
       [&](std::int64_t first) {
@@ -121,6 +123,7 @@ __global__ void __launch_bounds__(kMapThreads)
 __global__ void __launch_bounds__(kMapThreads)
     ChooseKernel(const std::uint8_t* condition, const std::uint8_t* a, const std::uint8_t* b, std::uint8_t* y,
                  std::int64_t bytes) {
+  AwaitEarlierLaunches();
   const std::uint8_t* chosen = *condition != 0 ? a : b;
   if (chosen == y) return;
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -186,6 +189,7 @@ struct ConditionSource {
 
 __global__ void __launch_bounds__(kMapThreads, 4)
     WhereKernel(ConditionSource condition, BroadcastSource a, BroadcastSource b, Sink y, std::int64_t count) {
+  AwaitEarlierLaunches();
   ForEachVector(
       count,
       [&](std::int64_t first) {
@@ -219,6 +223,7 @@ struct NotOfFirst {
 template <typename Op>
 __global__ void __launch_bounds__(kMapThreads)
     LogicalKernel(ConditionSource a, ConditionSource b, std::uint8_t* y, std::int64_t count) {
+  AwaitEarlierLaunches();
   ForEachVector(
       count,
       [&](std::int64_t first) {
@@ -290,6 +295,7 @@ struct AnySink {
 
 /// Casts that begin or end at an integer.
 __global__ void __launch_bounds__(kMapThreads) CastKernel(const void* x, DType type, AnySink y, std::int64_t count) {
+  AwaitEarlierLaunches();
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
     if (IsFloating(type)) {
@@ -307,7 +313,10 @@ __global__ void __launch_bounds__(kMapThreads) CastKernel(const void* x, DType t
 }
 
 /// One thread: an f64 scalar, rounded.
-__global__ void NarrowScalarKernel(const double* x, float* y) { *y = static_cast<float>(*x); }
+__global__ void NarrowScalarKernel(const double* x, float* y) {
+  AwaitEarlierLaunches();
+  *y = static_cast<float>(*x);
+}
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateCast(const KernelSpec& spec, const KernelContext&) {
   return MakeKernel([in = spec.inputs[0].dtype, out = spec.outputs[0].dtype, count = spec.outputs[0].num_elements()](

@@ -34,6 +34,7 @@ struct AxisView {
 template <typename Team, typename Op>
 __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     SoftmaxRowKernel(Source x, Sink y, std::int64_t rows, std::int64_t width) {
+  AwaitEarlierLaunches();
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 1> row({x}, index * width, width);
     const ExpSum exp = ExpSum::Create(row);
@@ -48,6 +49,7 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
 template <typename Team, typename Op>
 __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     SoftmaxGradRowKernel(Source dy, Source y, Sink dx, std::int64_t rows, std::int64_t width) {
+  AwaitEarlierLaunches();
   for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
     Row<Team, 2> row({dy, y}, index * width, width);
     float sum = 0;
@@ -75,6 +77,7 @@ __device__ __forceinline__ void ForEachLine(const AxisView& view, const Line& li
 
 template <typename Op>
 __global__ void __launch_bounds__(kLineThreads) SoftmaxLineKernel(Source x, Sink y, AxisView view) {
+  AwaitEarlierLaunches();
   const std::int64_t size = view.extent * view.inner;
   ForEachLine(view, [&](std::int64_t base) {
     float largest = MaxNumOp::Identity();
@@ -90,6 +93,7 @@ __global__ void __launch_bounds__(kLineThreads) SoftmaxLineKernel(Source x, Sink
 
 template <typename Op>
 __global__ void __launch_bounds__(kLineThreads) SoftmaxGradLineKernel(Source dy, Source y, Sink dx, AxisView view) {
+  AwaitEarlierLaunches();
   const std::int64_t size = view.extent * view.inner;
   ForEachLine(view, [&](std::int64_t base) {
     float sum = 0;

@@ -66,6 +66,7 @@ inline ProductPlan PlanProduct(const Target& target, std::size_t workspace_cap, 
 template <int kTile, typename Left, typename Right, typename Result>
 __global__ void __launch_bounds__(Tile<kTile>::kThreads, 2)
     ProductKernel(Left left, Right right, Result result, float* partials, ProductShape shape) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(Quad, shared_left, Tile<kTile>::kQuads);
   MPC_SHARED_ARRAY(Quad, shared_right, Tile<kTile>::kQuads);
   const std::int64_t items = shape.batch * shape.splits * shape.row_tiles * shape.column_tiles;
@@ -112,6 +113,7 @@ inline constexpr int kSumThreads = kSumColumns * kSumParts;
 template <typename Result>
 __global__ void __launch_bounds__(kSumThreads)
     SumPartialsKernel(const float* partials, std::int64_t parts, Result result, ProductShape shape) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(float, sums, kSumThreads);
   const std::int64_t elements = shape.elements();
   const int part = static_cast<int>(threadIdx.x) / kSumColumns;

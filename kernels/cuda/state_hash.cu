@@ -44,7 +44,10 @@ struct HashBody {
   }
 };
 
-__global__ void ClearHashKernel(unsigned long long* sum) { *sum = 0; }  // NOLINT(google-runtime-int)
+__global__ void ClearHashKernel(unsigned long long* sum) {  // NOLINT(google-runtime-int)
+  AwaitEarlierLaunches();
+  *sum = 0;
+}
 
 class StateHashKernel final : public Kernel {
  public:

@@ -20,6 +20,7 @@ struct Scalars {
 
 /// The largest position of a gradient that is not finite; else the smallest of the rest (-2 before -1).
 __global__ void __launch_bounds__(kScalars) MergeChecksKernel(Scalars<std::int32_t> checks, std::int32_t* merged) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(int, largest, 1);
   MPC_SHARED_ARRAY(int, smallest, 1);
   const int thread = static_cast<int>(threadIdx.x);
@@ -37,6 +38,7 @@ __global__ void __launch_bounds__(kScalars) MergeChecksKernel(Scalars<std::int32
 /// Whether a flag equal to `kDecisive` is among them decides: none is false, some is true.
 template <bool kDecisive>
 __global__ void __launch_bounds__(kScalars) ReduceFlagsKernel(Scalars<std::uint8_t> flags, std::uint8_t* result) {
+  AwaitEarlierLaunches();
   const int thread = static_cast<int>(threadIdx.x);
   const bool decides = thread < flags.count && (*flags.addresses[thread] != 0) == kDecisive;
   const bool found = __syncthreads_or(decides) != 0;

@@ -50,6 +50,7 @@ __device__ __forceinline__ void SortKeys(std::uint64_t* keys, std::uint32_t coun
 /// where keys fit into shared memory; `values` and `indices` may be null.
 __global__ void __launch_bounds__(kSortThreads)
     TopKKernel(TopK top_k, Source x, Sink values, std::int32_t* indices, std::uint64_t* workspace) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(std::uint64_t, shared_keys, kSharedKeys);
   const std::int64_t block = static_cast<std::int64_t>(blockIdx.y) * gridDim.x + blockIdx.x;
   std::uint64_t* const keys = workspace == nullptr ? shared_keys : workspace + block * top_k.padded;
@@ -113,6 +114,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateTopK(const KernelSpec& spec, const
 }
 
 __global__ void __launch_bounds__(kMapThreads) ZeroKernel(Sink dx, std::int64_t count) {
+  AwaitEarlierLaunches();
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
     dx.Store(i, 0.0f);
@@ -122,6 +124,7 @@ __global__ void __launch_bounds__(kMapThreads) ZeroKernel(Sink dx, std::int64_t 
 /// One thread a cotangent. The indices of a line are distinct, so no two threads write one element.
 __global__ void __launch_bounds__(kMapThreads)
     PlaceKernel(AxisLines from, AxisLines to, Source dy, const std::int32_t* indices, Sink dx) {
+  AwaitEarlierLaunches();
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   const std::int64_t count = from.count() * from.extent;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {

@@ -83,6 +83,7 @@ inline TransposePlan PlanTranspose(StridedView view, int element_bytes) {
 template <typename Word>
 __global__ void __launch_bounds__(kTileThreads)
     TransposeTilesKernel(TransposePlan::Tiles tiles, const Word* from, Word* to) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(Word, tile, kTile * (kTile + 1));  // one more a row: a column's words lie in different banks
   constexpr int kRows = kTileThreads / kTile;
   const int lane = static_cast<int>(threadIdx.x) % kTile;
@@ -120,6 +121,7 @@ __global__ void __launch_bounds__(kTileThreads)
 template <typename Word>
 __global__ void __launch_bounds__(kTileThreads)
     GatherWordsKernel(StridedOffsets offsets, const Word* from, Word* to, std::int64_t count) {
+  AwaitEarlierLaunches();
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
     to[i] = from[offsets.OffsetAt(i)];

@@ -82,6 +82,7 @@ struct SumTerms {
 /// y = sum of the terms, in their order, in f32, rounded once. The terms of a longer sum are too many for a kernel's
 /// parameters only beyond what models have; CreateSumN refuses those.
 __global__ void __launch_bounds__(kMapThreads, 4) SumNKernel(SumTerms sum, Sink y, std::int64_t count) {
+  AwaitEarlierLaunches();
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   const std::int64_t vectors = count / kVector;

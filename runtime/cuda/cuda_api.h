@@ -72,6 +72,7 @@ class CudaApi {
   // Work on a stream.
   virtual absl::Status Copy(void* to, const void* from, std::size_t bytes, CudaCopy kind, Stream stream) = 0;
   virtual absl::Status Fill(void* to, std::uint8_t byte, std::size_t bytes, Stream stream) = 0;
+  /// Where `function` awaits earlier work by itself, the device may begin the launch before that work has ended.
   virtual absl::Status Launch(const cuda::KernelFunction& function, const cuda::LaunchShape& shape,
                               absl::Span<const cuda::KernelArgument> arguments, Stream stream) = 0;
 

@@ -205,6 +205,9 @@ absl::StatusOr<std::unique_ptr<Executable>> CudaDevice::Load(std::shared_ptr<con
     return absl::InvalidArgumentError(
         absl::StrCat("steps_per_launch is 1 to ", kMostStepsPerLaunch, ", got ", options.steps_per_launch));
   }
+  if (options.branches < 1 || options.branches > kMostBranches) {
+    return absl::InvalidArgumentError(absl::StrCat("branches is 1 to ", kMostBranches, ", got ", options.branches));
+  }
   if (absl::Status status = CheckProgram(*program); !status.ok()) return status;
   if (absl::Status status = CheckProcesses(*program, options.communicator.get()); !status.ok()) return status;
   absl::StatusOr<StateEntries> entries = BindState(*program, state);

@@ -18,6 +18,7 @@ CudaExecutable::CudaExecutable(std::shared_ptr<CudaContext> context, std::shared
       program_(std::move(program)),
       steps_per_launch_(static_cast<std::size_t>(options.steps_per_launch)),
       graph_(options.graph),
+      most_branches_(options.graph ? static_cast<std::size_t>(options.branches) : 1),
       group_(std::move(group)),
       state_(*program_, entries) {}
 
@@ -58,6 +59,9 @@ absl::Status CudaExecutable::Allocate(const StateEntries& entries, StepKernels& 
   absl::Status status = step.status();
   if (step.ok()) {
     step_ = *std::move(step);
+    absl::StatusOr<StepBranches> branches = StepBranches::Create(api_, *step_, most_branches_);
+    if (!branches.ok()) return branches.status();
+    branches_ = *std::move(branches);
     status = inputs_.Create(api_, program, memory_.addresses(), steps_per_launch_);
     if (status.ok()) status = outputs_.Create(api_, program, memory_.addresses(), steps_per_launch_);
   }
@@ -122,9 +126,7 @@ absl::Status CudaExecutable::EnqueueSteps(std::size_t buffer, std::size_t steps,
     if (absl::Status status = inputs_.Enqueue(buffer, step, queue); !status.ok()) {
       return WithPlace(absl::StrCat(program_->name, ", copies of inputs"), status);
     }
-    for (const DeviceStep::Call& call : step_->calls()) {
-      if (absl::Status status = step_->Enqueue(call, queue); !status.ok()) return status;
-    }
+    if (absl::Status status = branches_.Enqueue(*step_, queue); !status.ok()) return status;
     if (absl::Status status = EnqueueEnd(buffer, step, stream); !status.ok()) return status;
   }
   return absl::OkStatus();

@@ -20,6 +20,7 @@
 #include "runtime/cuda/input_staging.h"
 #include "runtime/cuda/output_ring.h"
 #include "runtime/cuda/program_memory.h"
+#include "runtime/cuda/step_branches.h"
 #include "runtime/executable.h"
 
 namespace mpc::runtime {
@@ -103,9 +104,11 @@ class CudaExecutable : public Executable {
   std::shared_ptr<const Program> program_;
   std::size_t steps_per_launch_;
   bool graph_;
+  std::size_t most_branches_;
   std::shared_ptr<NcclGroup> group_;  ///< null where this process trains alone
   ProgramMemory memory_;
   std::unique_ptr<DeviceStep> step_;
+  StepBranches branches_;
   mutable DeviceState state_;
   InputStaging inputs_;
   OutputRing outputs_;

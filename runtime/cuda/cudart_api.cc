@@ -90,6 +90,7 @@ absl::StatusOr<CudaDeviceProperties> CudartApi::Properties() {
     absl::StrAppend(&result.id, absl::Hex(static_cast<unsigned char>(byte), absl::kZeroPad2));
   }
   result.compute_capability = properties.major * 10 + properties.minor;
+  starts_early_ = result.compute_capability >= 90;
   result.multiprocessors = properties.multiProcessorCount;
   result.memory_bytes = properties.totalGlobalMem;
   result.l2_cache_bytes = static_cast<std::size_t>(properties.l2CacheSize);
@@ -208,11 +209,19 @@ absl::Status CudartApi::Launch(const cuda::KernelFunction& function, const cuda:
                                      absl::StrCat("asking for ", shape.shared_bytes, " bytes of shared memory"));
     if (!status.ok()) return status;
   }
-  const cudaError_t error =
-      cudaLaunchKernel(function.entry, dim3(shape.blocks_x, shape.blocks_y, shape.blocks_z), dim3(shape.threads),
-                       addresses.data(), shape.shared_bytes, AsStream(stream));
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(shape.blocks_x, shape.blocks_y, shape.blocks_z);
+  config.blockDim = dim3(shape.threads);
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = AsStream(stream);
+  config.attrs = &early;
+  config.numAttrs = function.awaits_earlier && starts_early_ ? 1 : 0;
+  const cudaError_t error = cudaLaunchKernelExC(&config, function.entry, addresses.data());
   if (error == cudaSuccess) return absl::OkStatus();
-  return CudaStatus(error, absl::StrCat("cudaLaunchKernel with ", shape.blocks_x, "x", shape.blocks_y, "x",
+  return CudaStatus(error, absl::StrCat("cudaLaunchKernelExC with ", shape.blocks_x, "x", shape.blocks_y, "x",
                                         shape.blocks_z, " blocks of ", shape.threads, " threads and ",
                                         shape.shared_bytes, " bytes of shared memory"));
 }

@@ -62,6 +62,7 @@ class CudartApi : public CudaApi {
 
  private:
   int device_ = 0;
+  bool starts_early_ = false;  ///< set by Properties: compute capability 9.0 or later
 };
 
 /// OK, or an error with `call` and with CUDA's name and text of `error`. The code is RESOURCE_EXHAUSTED for memory,

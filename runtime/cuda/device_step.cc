@@ -100,6 +100,31 @@ bool DeviceStep::WaitsForOthers(const Call& call) const {
   return IsCollective(program_.sequences[call.sequence].instructions[call.instruction].kernel);
 }
 
+CallMemory DeviceStep::MemoryOf(const Call& call) const {
+  CallMemory memory;
+  memory.alone = call.called != 0 || WaitsForOthers(call);
+  const std::vector<Instruction>& instructions = program_.sequences[call.sequence].instructions;
+  const auto range_of = [](const void* address, std::size_t bytes) {
+    const auto* begin = static_cast<const std::byte*>(address);
+    return MemoryRange{begin, begin + bytes};
+  };
+  const auto add = [&](const std::vector<ValueId>& ids, std::vector<MemoryRange>& ranges) {
+    for (const ValueId id : ids) {
+      if (id == kNoValue) continue;
+      const Value& value = program_.values[static_cast<std::size_t>(id)];
+      ranges.push_back(range_of(addresses_.AddressOf(value), value.spec.bytes()));
+    }
+  };
+  std::size_t workspace_bytes = call.kernel == nullptr ? 0 : call.kernel->workspace_bytes();
+  for (std::size_t i = call.instruction; i < call.instruction + call.instructions; ++i) {
+    add(instructions[i].inputs, memory.reads);
+    add(instructions[i].outputs, memory.writes);
+    workspace_bytes = std::max(workspace_bytes, instructions[i].workspace_bytes);
+  }
+  if (call.workspace != nullptr) memory.writes.push_back(range_of(call.workspace, workspace_bytes));
+  return memory;
+}
+
 absl::Status DeviceStep::EnqueueKernel(const Call& call, cuda::LaunchQueue& queue) const {
   api_.PushRange(call.name.c_str());
   absl::Status status;

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/cuda/copies.h"
 #include "kernels/cuda/kernel.h"
+#include "runtime/cuda/branch_plan.h"
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/cuda/generated_kernel.h"
 #include "runtime/cuda/handles.h"
@@ -51,6 +52,8 @@ class DeviceStep {
   /// Enqueues one call, with the sequences that it calls. Errors: the kernel's, with the program, the instruction and
   /// its Cell.
   absl::Status Enqueue(const Call& call, cuda::LaunchQueue& queue) const;
+  /// The device memory that `call` touches. A call of a sequence or of several processes is to run alone.
+  CallMemory MemoryOf(const Call& call) const;
   absl::Status EnqueueStateCopies(cuda::LaunchQueue& queue) const;
 
  private:

@@ -1,5 +1,6 @@
 #include "runtime/cuda/generated_kernel.h"
 
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -54,12 +55,16 @@ absl::StatusOr<GeneratedCode> GeneratedCode::Load(CudaApi& api, const Program& p
       return absl::InvalidArgumentError(
           absl::StrCat(where, " is in format \"", blob.format, "\"; a GPU takes \"cubin\" and \"ptx\""));
     }
+    // PTX says so itself: generated functions of one blob all begin alike.
+    const std::string_view text(reinterpret_cast<const char*>(blob.bytes.data()), blob.bytes.size());
+    const bool awaits_earlier = blob.format == "ptx" && text.find("griddepcontrol.wait") != text.npos;
     OwnedCode library;
     if (absl::Status status = Keep(api, api.LoadCode(blob.bytes), library); !status.ok())
       return WithPlace(where, status);
     for (const std::string& name : blob.kernels) {
       absl::StatusOr<cuda::KernelFunction> function = api.FindKernel(library.get(), name);
       if (!function.ok()) return WithPlace(where, function.status());
+      function->awaits_earlier = awaits_earlier;
       code.kernels_[name] = *function;
     }
     code.libraries_.push_back(std::move(library));

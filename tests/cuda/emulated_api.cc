@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tests/cuda_emulation/emulator.h"
@@ -192,11 +193,17 @@ absl::Status EmulatedApi::DestroyEvent(Event event) {
 
 absl::Status EmulatedApi::RecordEvent(Event event, Stream stream) {
   const Lock lock(mutex_);
-  if (absl::Status status = EnterOutsideCapture("RecordEvent"); !status.ok()) return status;
+  if (absl::Status status = Enter("RecordEvent"); !status.ok()) return status;
   const absl::StatusOr<EmulatedEvent*> recorded = Find(events_, event, "event");
   if (!recorded.ok()) return recorded.status();
   const absl::StatusOr<EmulatedStream*> on = Find(streams_, stream, "stream");
   if (!on.ok()) return on.status();
+  (*recorded)->in_capture = (*on)->capturing;
+  if ((*on)->capturing) {
+    (*recorded)->behind = (*on)->behind;
+    return absl::OkStatus();
+  }
+  if (capturing_) return Misuse("RecordEvent during a capture, on a stream that takes no part in it");
   EmulatedStream::Operation operation;
   operation.record = *recorded;
   operation.number = ++(*recorded)->recorded;
@@ -207,11 +214,19 @@ absl::Status EmulatedApi::RecordEvent(Event event, Stream stream) {
 
 absl::Status EmulatedApi::WaitEvent(Stream stream, Event event) {
   const Lock lock(mutex_);
-  if (absl::Status status = EnterOutsideCapture("WaitEvent"); !status.ok()) return status;
+  if (absl::Status status = Enter("WaitEvent"); !status.ok()) return status;
   const absl::StatusOr<EmulatedEvent*> awaited = Find(events_, event, "event");
   if (!awaited.ok()) return awaited.status();
   const absl::StatusOr<EmulatedStream*> on = Find(streams_, stream, "stream");
   if (!on.ok()) return on.status();
+  if ((*awaited)->in_capture) {
+    // The stream joins the capture.
+    if (!(*on)->operations.empty()) return Misuse("a capture on a stream with work on it");
+    (*on)->capturing = true;
+    (*on)->behind.insert((*on)->behind.end(), (*awaited)->behind.begin(), (*awaited)->behind.end());
+    return absl::OkStatus();
+  }
+  if (capturing_) return Misuse("WaitEvent during a capture, for an event that was recorded outside it");
   EmulatedStream::Operation operation;
   operation.wait = *awaited;
   operation.number = (*awaited)->recorded;
@@ -307,7 +322,8 @@ absl::Status EmulatedApi::Enqueue(Stream stream, StreamWork work) {
   const absl::StatusOr<EmulatedStream*> on = Find(streams_, stream, "stream");
   if (!on.ok()) return on.status();
   if ((*on)->capturing) {
-    (*on)->captured.push_back(std::move(work));
+    captured_.push_back({std::move(work), std::move((*on)->behind)});
+    (*on)->behind = {captured_.size() - 1};
     return absl::OkStatus();
   }
   EmulatedStream::Operation operation;
@@ -401,9 +417,17 @@ absl::StatusOr<runtime::CudaApi::Graph> EmulatedApi::EndCapture(Stream stream) {
   const absl::StatusOr<EmulatedStream*> found = Find(streams_, stream, "stream");
   if (!found.ok()) return found.status();
   if (!(*found)->capturing) return Misuse("the end of a capture that was not begun");
-  capturing_ = (*found)->capturing = false;
-  GraphWork work = std::move((*found)->captured);
-  (*found)->captured.clear();
+  const std::vector<bool> joined = NodesUpTo(captured_, (*found)->behind);
+  capturing_ = false;
+  for (auto& [_, stream_of_capture] : streams_) {
+    stream_of_capture->capturing = false;
+    stream_of_capture->behind.clear();
+  }
+  for (auto& [_, event] : events_) event->in_capture = false;
+  GraphWork work = std::exchange(captured_, {});
+  if (std::ranges::count(joined, false) > 0) {
+    return absl::InternalError("cudaErrorStreamCaptureUnjoined: work of another stream was not joined to the capture");
+  }
   last_graph_nodes_ = work.size();
   return Make("EndCapture", graphs_, std::move(work));
 }
@@ -429,18 +453,18 @@ absl::Status EmulatedApi::LaunchGraph(GraphExec graph, Stream stream) {
   const absl::StatusOr<GraphWork*> found = Find(graph_execs_, graph, "instantiated graph");
   if (!found.ok()) return found.status();
   const GraphWork& nodes = **found;
-  if (std::ranges::none_of(nodes, [](const StreamWork& node) { return node.ready != nullptr; })) {
-    return Enqueue(stream, [&nodes] {
-      for (const StreamWork& node : nodes) {
-        if (absl::Status status = node.work(); !status.ok()) return status;
+  if (std::ranges::none_of(nodes, [](const GraphNode& node) { return node.work.ready != nullptr; })) {
+    return Enqueue(stream, [&nodes, order = DrawOrder(nodes, ++graph_launches_)] {
+      for (const std::size_t node : order) {
+        if (absl::Status status = nodes[node].work.work(); !status.ok()) return status;
       }
       return absl::OkStatus();
     });
   }
   // A device that waits for another one in the middle of a graph goes on there.
   absl::Status status;
-  for (const StreamWork& node : nodes) {
-    if (status.ok()) status = Enqueue(stream, StreamWork{[&node] { return node.work(); }, node.ready});
+  for (const auto& [work, _] : nodes) {
+    if (status.ok()) status = Enqueue(stream, StreamWork{[&run = work.work] { return run(); }, work.ready});
   }
   return status;
 }

@@ -4,7 +4,8 @@
 //  * work runs as late as CUDA allows (kLate: when somebody waits for it) or as early (kAtOnce): what depends on luck
 //    gives different bits;
 //  * device and host addresses are told apart; overruns, double frees, leaks and the use of freed memory are reported;
-//  * captures record copies of arguments; what must not happen during one is refused.
+//  * captures record copies of arguments; what must not happen during one is refused;
+//  * a launch of a graph runs its nodes in an order that is drawn among those that the graph allows.
 // Calls may come from several threads, as CUDA's may. One runs at a time, with the work that it makes the device do.
 #pragma once
 
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "runtime/cuda/cuda_api.h"
+#include "tests/cuda/emulated_graph.h"
 #include "tests/cuda/emulated_memory.h"
 #include "tests/cuda/emulated_streams.h"
 
@@ -116,7 +118,6 @@ class EmulatedApi : public runtime::CudaApi {
   using Mutex = std::recursive_mutex;
   using Lock = std::lock_guard<Mutex>;
   struct Code {};
-  using GraphWork = std::vector<StreamWork>;
   /// Things that are known by their address.
   template <typename T>
   using Owned = std::map<void*, std::unique_ptr<T>>;
@@ -158,6 +159,8 @@ class EmulatedApi : public runtime::CudaApi {
   Owned<EmulatedStream> streams_;
   Owned<EmulatedEvent> events_;
   Owned<GraphWork> graphs_, graph_execs_;
+  GraphWork captured_;
+  std::uint64_t graph_launches_ = 0;
   Owned<Code> libraries_;
   std::map<std::string, cuda::KernelFunction> code_;
 };

@@ -27,6 +27,8 @@ struct EmulatedEvent {
   std::uint64_t reached = 0;         ///< records that the device has passed
   EmulatedStream* stream = nullptr;  ///< of the last record
   double time_ms = 0;                ///< when the device passed it
+  bool in_capture = false;           ///< the last record belongs to the capture under way
+  std::vector<std::size_t> behind;   ///< nodes of the capture that it comes behind
 };
 
 struct EmulatedStream {
@@ -39,7 +41,7 @@ struct EmulatedStream {
   };
   std::deque<Operation> operations;
   bool capturing = false;
-  std::vector<StreamWork> captured;
+  std::vector<std::size_t> behind;  ///< nodes of the capture that its next one comes behind
 };
 
 /// Runs everything on `stream`, and of other streams what it waits for. The first error ends it.

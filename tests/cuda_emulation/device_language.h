@@ -34,6 +34,9 @@ enum class WarpAction { kSync, kShuffle, kVote };
 /// 0.
 std::uint64_t WaitForWarp(WarpAction action, unsigned mask, std::uint64_t value, unsigned source, const Place& place);
 
+/// How many threads of the running launch have waited for earlier ones.
+extern std::uint64_t threads_that_awaited;
+
 /// Where the running block is in the order of all blocks of all launches; never 0.
 extern std::uint64_t block_number;
 
@@ -146,6 +149,8 @@ MPC_EMULATED_ATOMICS(unsigned long long)
 // NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
 
 namespace mpc::cuda {
+
+inline void AwaitEarlierLaunches() { ++emulation::threads_that_awaited; }
 
 template <typename T>
 T* dynamic_shared() {

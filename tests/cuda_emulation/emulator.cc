@@ -12,6 +12,7 @@
 
 namespace mpc::emulation {
 
+std::uint64_t threads_that_awaited = 0;
 std::uint64_t block_number = 0;
 
 namespace {
@@ -116,6 +117,7 @@ absl::Status Run(const cuda::KernelFunction& function, const cuda::LaunchShape& 
   const std::uint64_t plane = std::uint64_t{shape.blocks_x} * shape.blocks_y;
   const std::uint64_t count = plane * shape.blocks_z;
   const BlockOrder order(count, seed);
+  threads_that_awaited = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t index = order(i);
     blockIdx = {static_cast<unsigned>(index % shape.blocks_x), static_cast<unsigned>(index % plane / shape.blocks_x),
@@ -123,6 +125,11 @@ absl::Status Run(const cuda::KernelFunction& function, const cuda::LaunchShape& 
     ++block_number;
     const absl::Status ran = block.Run();
     if (!ran.ok()) return ran;
+  }
+  if (function.awaits_earlier && threads_that_awaited != count * shape.threads) {
+    return absl::InternalError(absl::StrCat(
+        "a kernel that is started early does not begin with AwaitEarlierLaunches(): ", threads_that_awaited,
+        " waits of ", count * shape.threads, " threads"));
   }
   return absl::OkStatus();
 }

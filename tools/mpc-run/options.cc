@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/executable.h"
 #include "tools/support/flag_set.h"
 #include "tools/support/text_data.h"
 
@@ -36,7 +37,7 @@ void LimitFlags(FlagSet& flags) {
   flags.Limit(kActions, kTrains, {"warmup", "shift", "print-every", "times"});
   flags.Limit(kActions, kTrains | kLoads, {"steps-per-launch"});
   flags.Limit(kActions, kTrains | kPredicts, {"data", "data-dir", "text-file"});
-  flags.Limit(kActions, kTrains | kPredicts | kLoads, {"graph", "tune", "choice-cache", "allow-winograd"});
+  flags.Limit(kActions, kTrains | kPredicts | kLoads, {"graph", "branches", "tune", "choice-cache", "allow-winograd"});
   flags.Limit(kActions, kTrains | kPredicts | kDumps | kLoads, {"device", "seed", "load-state", "json"});
   flags.Limit(kActions, kTrains | kPredicts | kDumps | kLoads | kReplays, {"threads"});
 }
@@ -72,6 +73,10 @@ FlagSet MakeFlags(RunOptions& options) {
                });
   flags.Integer("steps-per-launch", 1, kMostStepsPerLaunch, "cuda: training steps that one graph launch makes.",
                 &options.steps_per_launch);
+  flags.Integer("branches", 1, runtime::kMostBranches,
+                absl::StrCat("cuda: calls of a step's graph that may run at once. Default: ",
+                             runtime::LoadOptions().branches, "."),
+                &options.branches);
   flags.Switch("tune", "Kernels are chosen anew, by timing them here.", &options.tune);
   flags.Text("choice-cache", "FILE", "Kernels are chosen anew, from what earlier runs of --tune wrote there.",
              &options.choice_cache);
@@ -176,6 +181,10 @@ absl::Status Check(const RunOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("--steps-per-launch=", options.steps_per_launch,
                                                    " and --graph=off contradict each other: several steps are one ",
                                                    "launch only as a graph"));
+  }
+  if (options.branches && !options.graph.value_or(true)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--branches=", *options.branches, " and --graph=off contradict each other: only a graph has branches"));
   }
   return absl::OkStatus();
 }

@@ -21,6 +21,7 @@ struct RunOptions {
   std::string device;                 ///< empty: the file's
   std::optional<bool> graph;          ///< cuda: record the step as a graph; left out: true
   std::int64_t steps_per_launch = 1;  ///< cuda
+  std::optional<std::int64_t> branches;  ///< cuda: calls of a graph at once; left out: LoadOptions::branches
   bool tune = false;                  ///< choose kernels by timing them here
   std::string choice_cache;           ///< file of choices from earlier runs; empty: none
   bool allow_winograd = false;        ///< cpu: Winograd's algorithm for f32 convolutions; choose kernels anew

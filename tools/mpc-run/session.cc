@@ -26,6 +26,13 @@ namespace {
 constexpr char kTrainStep[] = "train_step";
 constexpr char kPredict[] = "predict";
 
+runtime::LoadOptions LoadOptionsOf(const RunOptions& options) {
+  runtime::LoadOptions load;
+  load.graph = options.graph.value_or(true);
+  load.branches = static_cast<int>(options.branches.value_or(load.branches));
+  return load;
+}
+
 std::string DeviceText(const std::string& device, const std::string& arch) {
   return arch.empty() ? absl::StrCat("\"", device, "\"") : absl::StrCat("\"", device, "\" (", arch, ")");
 }
@@ -89,9 +96,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunOptions& options
     }
   }
   if (options.steps > 0 || options.load_only) {
-    absl::StatusOr<std::unique_ptr<runtime::Executable>> train = session->Load(
-        kTrainStep,
-        {.graph = options.graph.value_or(true), .steps_per_launch = static_cast<int>(options.steps_per_launch)});
+    runtime::LoadOptions load = LoadOptionsOf(options);
+    load.steps_per_launch = static_cast<int>(options.steps_per_launch);
+    absl::StatusOr<std::unique_ptr<runtime::Executable>> train = session->Load(kTrainStep, load);
     if (!train.ok()) return train.status();
     session->train_ = *std::move(train);
     if (session->train_->program().outputs.empty()) {
@@ -99,8 +106,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunOptions& options
     }
   }
   if (options.predict) {
-    absl::StatusOr<std::unique_ptr<runtime::Executable>> predict =
-        session->Load(kPredict, {.graph = options.graph.value_or(true)});
+    absl::StatusOr<std::unique_ptr<runtime::Executable>> predict = session->Load(kPredict, LoadOptionsOf(options));
     if (!predict.ok()) return predict.status();
     session->predict_ = *std::move(predict);
   }
@@ -121,6 +127,7 @@ absl::Status Session::CheckDevice() const {
   };
   for (const DeviceFlag& each : {DeviceFlag{options_.graph.has_value(), "--graph", "cuda"},
                                  DeviceFlag{options_.steps_per_launch > 1, "--steps-per-launch", "cuda"},
+                                 DeviceFlag{options_.branches.has_value(), "--branches", "cuda"},
                                  DeviceFlag{options_.allow_winograd, "--allow-winograd", "cpu"}}) {
     if (!each.given || first.device == each.device) continue;
     return absl::InvalidArgumentError(absl::StrCat(each.flag, " is an option of device \"", each.device, "\"; ",
