@@ -78,6 +78,8 @@ for program in bin/mpc-train tests/gpu/gpu_{networks,steady_state}_test; do
 done
 cp -r data "$bundle/"
 cp "$build/lib/libmpc_cuda.so" "$bundle/lib/"
+# Without CUPTI here there is none, and stage explain says so.
+if [[ -e "$build/lib/libgpu_timeline.so" ]]; then cp "$build/lib/libgpu_timeline.so" "$bundle/lib/"; fi
 strip --strip-unneeded "$bundle"/bin/* "$bundle/lib/libmpc_cuda.so"
 ldd "$bundle"/bin/* "$bundle/lib/libmpc_cuda.so" | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u |
   while read -r name path; do

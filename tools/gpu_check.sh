@@ -27,7 +27,7 @@ seconds_of() {
     truth) echo 180 ;;
     speed) echo 110 ;;
     compare) echo 200 ;;
-    explain) echo 60 ;;
+    explain) echo 90 ;;
     tune) echo 140 ;;
     sanitize) echo 120 ;;
     counters) echo 210 ;;
@@ -262,7 +262,8 @@ compare() {
 
 explain() {
   local network
-  for network in resnet50-O2-f16-b256 gpt2-O2-bf16-b32 lenet5-O2-f16; do
+  for network in lenet5-O2-f16 gpt2-O2-bf16-b32 resnet50-O2-f16-b256; do
+    SHOW=13 tool "timeline-$network" 30 timeline "$network"
     SHOW=17 tool "nodes-$network" 30 step_times "$network"
   done
   run lenet5-b1024 30 lenet5-O2-f16-b1024 --warmup=100 --steps=1100

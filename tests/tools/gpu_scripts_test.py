@@ -23,9 +23,9 @@ except ImportError:
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SCRIPTS))
-runs, kernel_tests, compare_devices, worst_kernels, step_times, thin_state = (
+runs, kernel_tests, compare_devices, worst_kernels, step_times, thin_state, timeline = (
     importlib.import_module(name)
-    for name in ("runs", "kernel_tests", "compare_devices", "worst_kernels", "step_times", "thin_state"))
+    for name in ("runs", "kernel_tests", "compare_devices", "worst_kernels", "step_times", "thin_state", "timeline"))
 
 # In place of bin/mpc-run: it writes the results of a load, fails with a choice cache, or ends the whole check as a
 # machine that dies does.
@@ -146,6 +146,23 @@ esac
                                   {"kernel": "relu", "scope": "net/1", "median_us": 1.0}])
         self.assertIn("4.0 us 100.0 %     2 x relu", lines[0])
         self.assertIn("4.0 us in 2 instructions", lines[-1])
+
+    def test_a_timeline_tells_the_launches_of_the_last_graph(self):
+        lines = []
+        for launch in range(4):
+            begin = 100_000 * launch
+            graph = 1 + launch % 2
+            for node, (first, last, name) in enumerate([(0, 4000, "_ZN3mpc4cuda12_GLOBAL__N_9MapKernelEv"),
+                                                        (5000, 9000, "r0_0"), (7000, 12000, "r0_1")]):
+                lines.append(f"{begin + first}\t{begin + last}\t{graph}\t{graph}{node}\t1,1,1\t64\t20\t0\t{name}\n")
+            lines.append(f"{begin}\t{begin + 50}\t0\t0\t-\t0\t0\t4\tcopy\n")
+        found = timeline.launches(timeline.activities([*lines, "1\t2\t"]))
+        self.assertEqual([len(launch) for launch in found], [3, 3])
+        summary, nodes = timeline.table(found)
+        self.assertIn("5.0 us  38.5 %     1 x r0_1", summary[0])
+        self.assertIn("12.0 us of 3 nodes, which take 13.0 us; nothing ran for 1.0 us, several nodes for 2.0 us",
+                      summary[-1])
+        self.assertIn("MapKernel", nodes[0])
 
     def check(self, *stages, **environment):
         """Runs gpu_check.sh with programs that stand in for the packed ones; gives what it kept, by file."""
