@@ -129,7 +129,7 @@ absl::StatusOr<runtime::CudaMemoryInfo> EmulatedApi::MemoryInfo() {
 absl::StatusOr<void*> EmulatedApi::Malloc(std::size_t bytes) {
   const Lock lock(mutex_);
   if (absl::Status status = EnterOutsideCapture("Malloc"); !status.ok()) return status;
-  return memory_.Allocate(bytes, Place::kDevice);
+  return memory_.Allocate(bytes, MemoryKind::kDevice);
 }
 
 absl::Status EmulatedApi::Free(void* memory) {
@@ -137,20 +137,20 @@ absl::Status EmulatedApi::Free(void* memory) {
   const absl::Status status = EnterOutsideCapture("Free");
   // CUDA waits for all work before it frees device memory.
   for (const auto& [address, stream] : streams_) Finished(RunAll(*stream)).IgnoreError();
-  if (absl::Status released = Note(memory_.Release(memory, Place::kDevice)); !released.ok()) return released;
+  if (absl::Status released = Note(memory_.Release(memory, MemoryKind::kDevice)); !released.ok()) return released;
   return status;
 }
 
 absl::StatusOr<void*> EmulatedApi::MallocHost(std::size_t bytes) {
   const Lock lock(mutex_);
   if (absl::Status status = EnterOutsideCapture("MallocHost"); !status.ok()) return status;
-  return memory_.Allocate(bytes, Place::kPinned);
+  return memory_.Allocate(bytes, MemoryKind::kPinned);
 }
 
 absl::Status EmulatedApi::FreeHost(void* memory) {
   const Lock lock(mutex_);
   const absl::Status status = EnterOutsideCapture("FreeHost");
-  if (absl::Status released = Note(memory_.Release(memory, Place::kPinned)); !released.ok()) return released;
+  if (absl::Status released = Note(memory_.Release(memory, MemoryKind::kPinned)); !released.ok()) return released;
   return status;
 }
 

@@ -29,35 +29,35 @@ bool EmulatedMemory::Allocation::GuardsStand() const {
 }
 
 std::string EmulatedMemory::Allocation::ToString() const {
-  return absl::StrCat(bytes, " bytes of ", place == Place::kDevice ? "device" : "pinned", " memory");
+  return absl::StrCat(bytes, " bytes of ", kind == MemoryKind::kDevice ? "device" : "pinned", " memory");
 }
 
-absl::StatusOr<void*> EmulatedMemory::Allocate(std::size_t bytes, Place place) {
-  if (place == Place::kDevice && bytes > device_bytes_ - used_) {
+absl::StatusOr<void*> EmulatedMemory::Allocate(std::size_t bytes, MemoryKind kind) {
+  if (kind == MemoryKind::kDevice && bytes > device_bytes_ - used_) {
     return absl::ResourceExhaustedError(absl::StrCat("malloc of ", bytes, " bytes: out of memory"));
   }
   Allocation allocation;
   allocation.storage.reset(static_cast<std::byte*>(::operator new(bytes + 2 * kGuardBytes, kAlignment)));
   allocation.bytes = bytes;
-  allocation.place = place;
+  allocation.kind = kind;
   std::byte* memory = allocation.storage.get() + kGuardBytes;
   std::fill(allocation.storage.get(), memory, kGuard);
   std::memset(memory, kPoison, bytes);
   std::fill(memory + bytes, memory + bytes + kGuardBytes, kGuard);
-  if (place == Place::kDevice) used_ += bytes;
+  if (kind == MemoryKind::kDevice) used_ += bytes;
   allocations_[AddressOf(memory)] = std::move(allocation);
   return static_cast<void*>(memory);
 }
 
-absl::Status EmulatedMemory::Release(void* memory, Place place) {
+absl::Status EmulatedMemory::Release(void* memory, MemoryKind kind) {
   const auto found = allocations_.find(AddressOf(memory));
-  if (found == allocations_.end() || found->second.place != place) {
-    return absl::InvalidArgumentError(absl::StrCat("freed what is no ", place == Place::kDevice ? "device" : "pinned",
-                                                   " allocation, or freed it twice"));
+  if (found == allocations_.end() || found->second.kind != kind) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "freed what is no ", kind == MemoryKind::kDevice ? "device" : "pinned", " allocation, or freed it twice"));
   }
   const bool intact = found->second.GuardsStand();
   const std::string text = found->second.ToString();
-  if (place == Place::kDevice) used_ -= found->second.bytes;
+  if (kind == MemoryKind::kDevice) used_ -= found->second.bytes;
   allocations_.erase(found);
   return intact ? absl::OkStatus() : absl::InternalError(absl::StrCat("written beyond the end or before ", text));
 }
@@ -71,7 +71,7 @@ const EmulatedMemory::Allocations::value_type* EmulatedMemory::Find(const void* 
 
 absl::Status EmulatedMemory::CheckDevice(const void* address, std::size_t bytes) const {
   const auto* found = Find(address);
-  if (found == nullptr || found->second.place != Place::kDevice) {
+  if (found == nullptr || found->second.kind != MemoryKind::kDevice) {
     return absl::InvalidArgumentError("a host, freed or foreign address where device memory is meant");
   }
   if (AddressOf(address) + bytes > found->first + found->second.bytes) {
@@ -83,7 +83,7 @@ absl::Status EmulatedMemory::CheckDevice(const void* address, std::size_t bytes)
 absl::Status EmulatedMemory::CheckHost(const void* address, std::size_t bytes) const {
   const auto* found = Find(address);
   if (found == nullptr) return absl::OkStatus();
-  if (found->second.place == Place::kDevice) {
+  if (found->second.kind == MemoryKind::kDevice) {
     return absl::InvalidArgumentError("a device address where host memory is meant");
   }
   if (AddressOf(address) + bytes > found->first + found->second.bytes) {
@@ -94,7 +94,7 @@ absl::Status EmulatedMemory::CheckHost(const void* address, std::size_t bytes) c
 
 bool EmulatedMemory::IsPinned(const void* address) const {
   const auto* found = Find(address);
-  return found != nullptr && found->second.place == Place::kPinned;
+  return found != nullptr && found->second.kind == MemoryKind::kPinned;
 }
 
 std::vector<std::string> EmulatedMemory::Overruns() const {

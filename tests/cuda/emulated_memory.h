@@ -13,16 +13,16 @@
 
 namespace mpc::emulation {
 
-enum class Place { kDevice, kPinned };
+enum class MemoryKind { kDevice, kPinned };
 
 class EmulatedMemory {
  public:
   explicit EmulatedMemory(std::size_t device_bytes) : device_bytes_(device_bytes) {}
 
   /// 256-byte aligned; every byte is set, so that unwritten floating-point values are NaN.
-  absl::StatusOr<void*> Allocate(std::size_t bytes, Place place);
+  absl::StatusOr<void*> Allocate(std::size_t bytes, MemoryKind kind);
   /// Errors: what is no such allocation; a guard that was written over.
-  absl::Status Release(void* memory, Place place);
+  absl::Status Release(void* memory, MemoryKind kind);
 
   /// Errors: [address, address + bytes) is not inside one device allocation.
   absl::Status CheckDevice(const void* address, std::size_t bytes) const;
@@ -43,7 +43,7 @@ class EmulatedMemory {
   struct Allocation {
     std::unique_ptr<std::byte, Free> storage;  ///< a guard, the memory, a guard
     std::size_t bytes = 0;
-    Place place = Place::kDevice;
+    MemoryKind kind = MemoryKind::kDevice;
     bool GuardsStand() const;
     std::string ToString() const;
   };

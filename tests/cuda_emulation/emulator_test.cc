@@ -20,6 +20,7 @@
 namespace mpc::emulation {
 namespace {
 
+using cuda::AwaitEarlierLaunches;
 using cuda::kFullWarp;
 using cuda::launch;
 using cuda::LaunchShape;
@@ -49,6 +50,7 @@ const std::vector<std::uint64_t>& Seeds() {
 // ---- Blocks and barriers.
 
 __global__ void FillIndices(int* y, int width) {
+  AwaitEarlierLaunches();
   const unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
   y[block * blockDim.x + threadIdx.x] += static_cast<int>(block * static_cast<unsigned>(width) + threadIdx.x);
 }
@@ -64,6 +66,7 @@ TEST(Emulator, EveryThreadOfEveryBlockRunsOnce) {
 
 template <int kThreads>
 __global__ void TreeSum(const float* x, float* y) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(float, sums, kThreads);
   const unsigned thread = threadIdx.x;
   sums[thread] = x[blockIdx.x * kThreads + thread];
@@ -90,6 +93,7 @@ TEST(Emulator, BarriersOrderWhatThreadsShare) {
 }
 
 __global__ void NeighbourWithoutBarrier(int* y) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(int, values, 64);
   values[threadIdx.x] = static_cast<int>(threadIdx.x);
   y[threadIdx.x] = values[(threadIdx.x + 1) % 64];
@@ -107,6 +111,7 @@ TEST(Emulator, AMissingBarrierShowsInSomeOrder) {
 }
 
 __global__ void TakeNumbers(unsigned* next, unsigned* blocks, unsigned* before, unsigned* after) {
+  AwaitEarlierLaunches();
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   if (threadIdx.x == 0) blocks[blockIdx.x] = atomicAdd(next, 1u);
   before[thread] = atomicAdd(next + 1, 1u);
@@ -142,6 +147,7 @@ TEST(Emulator, EqualSeedsGiveEqualOrders) {
 }
 
 __global__ void VoteOfBlock(int wanted, int* y) {
+  AwaitEarlierLaunches();
   for (int round = 0; round < 3; ++round) {
     const int vote = __syncthreads_or(round == 1 && static_cast<int>(threadIdx.x) == wanted);
     if (threadIdx.x == 0) y[round] = vote;
@@ -157,6 +163,7 @@ TEST(Emulator, BlockVotesAreOfTheirBarrierOnly) {
 // ---- Warps.
 
 __global__ void WarpSum(const float* x, float* y) {
+  AwaitEarlierLaunches();
   float sum = x[threadIdx.x];
   for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(kFullWarp, sum, lanes);
   y[threadIdx.x] = sum;
@@ -172,6 +179,7 @@ TEST(Emulator, ShufflesReduceEachWarp) {
 }
 
 __global__ void Shuffles(int* y) {
+  AwaitEarlierLaunches();
   const int lane = static_cast<int>(threadIdx.x % 32);
   int* row = y + lane * 5;
   row[0] = __shfl_sync(kFullWarp, lane, 3);
@@ -193,6 +201,7 @@ TEST(Emulator, ShufflesFollowCudasRulesAtTheEdges) {
 }
 
 __global__ void Votes(unsigned* y) {
+  AwaitEarlierLaunches();
   const int lane = static_cast<int>(threadIdx.x % 32);
   const unsigned half = lane < 16 ? 0x0000ffffu : 0xffff0000u;
   unsigned* row = y + lane * 5;
@@ -224,6 +233,7 @@ __device__ T* ArrayOf() {
 }
 
 __global__ void Addresses(const void** y) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(int, first, 8);
   MPC_SHARED_ARRAY(int, second, 8);
   const void** row = y + threadIdx.x * 5;
@@ -246,6 +256,7 @@ TEST(Emulator, EachArrayOfASourceAndAnInstantiationIsOneForTheBlock) {
 }
 
 __global__ void CountPoisoned(int* counts) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(float, values, 32);
   float* dynamic = cuda::dynamic_shared<float>();
   counts[blockIdx.x * 64 + threadIdx.x] = std::isnan(values[threadIdx.x]) && std::isnan(dynamic[threadIdx.x]);
@@ -259,6 +270,7 @@ TEST(Emulator, SharedMemoryIsPoisonedForEveryBlock) {
 }
 
 __global__ void WriteOutside(int index, bool dynamic) {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(int, values, 5);
   int* target = dynamic ? cuda::dynamic_shared<int>() : values;
   target[index] = 0;
@@ -277,6 +289,7 @@ TEST(Emulator, AWriteOutsideASharedArrayIsAnError) {
 }
 
 __global__ void TakeMuchShared() {
+  AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(float, values, 8 * 1024);
   MPC_SHARED_ARRAY(float, more, 4 * 1024 + 1);
   values[0] = more[0];
@@ -284,7 +297,7 @@ __global__ void TakeMuchShared() {
 
 // ---- Errors.
 
-__global__ void Nothing() {}
+__global__ void Nothing() { AwaitEarlierLaunches(); }
 
 TEST(Emulator, RefusesShapesThatNoDeviceTakes) {
   EXPECT_THAT(std::string(LaunchWithSeed(1, Nothing, Shape(1, 1025)).message()), HasSubstr("1025 threads"));
@@ -298,10 +311,12 @@ TEST(Emulator, RefusesShapesThatNoDeviceTakes) {
 }
 
 __global__ void HalfWaits() {
+  AwaitEarlierLaunches();
   if (threadIdx.x % 2 == 1) __syncthreads();
 }
 
 __global__ void TwoBarriers() {
+  AwaitEarlierLaunches();
   if (threadIdx.x % 2 == 1) {
     __syncthreads();
   } else {
@@ -310,11 +325,15 @@ __global__ void TwoBarriers() {
 }
 
 __global__ void LanesLeave(int* y) {
+  AwaitEarlierLaunches();
   if (threadIdx.x >= 30) return;
   y[threadIdx.x] = __shfl_xor_sync(kFullWarp, 1, 1);
 }
 
-__global__ void LaneOutsideMask(unsigned mask, int source) { __shfl_sync(mask, 1, source); }
+__global__ void LaneOutsideMask(unsigned mask, int source) {
+  AwaitEarlierLaunches();
+  __shfl_sync(mask, 1, source);
+}
 
 TEST(Emulator, NamesThreadsThatWaitInVain) {
   EXPECT_THAT(std::string(LaunchWithSeed(1, HalfWaits, Shape(2, 64)).message()),
