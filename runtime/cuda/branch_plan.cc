@@ -56,6 +56,14 @@ std::size_t ChooseBranch(const LastCalls& last, const std::vector<std::size_t>& 
 
 }  // namespace
 
+std::size_t CallMemory::bytes() const {
+  std::size_t sum = 0;
+  for (const auto* ranges : {&reads, &writes}) {
+    for (const MemoryRange& range : *ranges) sum += static_cast<std::size_t>(range.end - range.begin);
+  }
+  return sum;
+}
+
 std::vector<BranchPlace> PlanBranches(const std::vector<CallMemory>& calls, std::size_t branches) {
   assert(branches > 0);
   std::vector<BranchPlace> places(calls.size());
@@ -70,7 +78,7 @@ std::vector<BranchPlace> PlanBranches(const std::vector<CallMemory>& calls, std:
       Add(before, earlier, predecessors[earlier]);
     }
     BranchPlace& place = places[call];
-    place.branch = ChooseBranch(last, needed, before, branches);
+    place.branch = calls[call].bytes() > kLargeCallBytes ? 0 : ChooseBranch(last, needed, before, branches);
     Predecessors along_branch(call);
     if (place.branch == last.size()) {
       last.push_back(call);

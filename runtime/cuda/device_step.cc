@@ -115,11 +115,15 @@ CallMemory DeviceStep::MemoryOf(const Call& call) const {
       ranges.push_back(range_of(addresses_.AddressOf(value), value.spec.bytes()));
     }
   };
-  std::size_t workspace_bytes = call.kernel == nullptr ? 0 : call.kernel->workspace_bytes();
   for (std::size_t i = call.instruction; i < call.instruction + call.instructions; ++i) {
     add(instructions[i].inputs, memory.reads);
     add(instructions[i].outputs, memory.writes);
-    workspace_bytes = std::max(workspace_bytes, instructions[i].workspace_bytes);
+  }
+  // A kernel says what it takes of its place, which a plan without a device may have made larger. Generated code takes
+  // what was planned.
+  std::size_t workspace_bytes = instructions[call.instruction].workspace_bytes;
+  if (call.kernel != nullptr && !IsGenerated(instructions[call.instruction].kernel)) {
+    workspace_bytes = call.kernel->workspace_bytes();
   }
   if (call.workspace != nullptr) memory.writes.push_back(range_of(call.workspace, workspace_bytes));
   return memory;

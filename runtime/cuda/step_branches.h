@@ -28,7 +28,7 @@ class StepBranches {
 
   CudaApi* api_ = nullptr;
   std::vector<BranchPlace> places_;   ///< one a call
-  std::vector<OwnedStream> streams_;  ///< of the branches behind the first, whose stream is that of `main`
+  std::vector<OwnedStream> streams_;  ///< one a branch behind the first, which has that of `main`
   OwnedEvent begin_;
   std::vector<OwnedEvent> done_;  ///< one a call; empty where no other branch awaits it
 };

@@ -79,6 +79,20 @@ TEST(BranchPlan, ACallThatRunsAloneSeparatesTheStep) {
   EXPECT_FALSE(ended[1][0] || ended[4][3]);
 }
 
+TEST(BranchPlan, LargeCallsStayOnTheFirstBranch) {
+  const std::vector<std::byte> large(kLargeCallBytes + 1);
+  const MemoryRange whole = {large.data(), large.data() + large.size()};
+  // Both gradients of a layer, and a small one beside them.
+  const std::vector<CallMemory> calls = {{{whole}, {Bytes(0, 8)}},
+                                         {{whole}, {Bytes(8, 16)}},
+                                         {{Bytes(16, 24)}, {Bytes(24, 32)}},
+                                         {{whole}, {Bytes(0, 8)}}};
+  const std::vector<BranchPlace> places = PlanBranches(calls, 4);
+  EXPECT_EQ(places[1].branch, 0u);
+  EXPECT_EQ(places[2].branch, 1u);
+  EXPECT_EQ(places[3].branch, 0u);
+}
+
 TEST(BranchPlan, RangesThatTouchDoNotOverlap) {
   const std::vector<CallMemory> calls = {
       {{}, {Bytes(0, 8)}}, {{}, {Bytes(8, 16)}}, {{Bytes(7, 8)}, {}}, {{}, {Bytes(3, 3)}}};

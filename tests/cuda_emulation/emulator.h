@@ -26,7 +26,8 @@ inline constexpr unsigned kMaxThreads = 1024;
 /// Runs every thread of the launch to its end. Errors: a grid, a block or shared memory beyond what sm_80 takes
 /// (INVALID_ARGUMENT); threads that wait at different barriers, or for a block or warp whose other threads have left
 /// (INTERNAL, with the thread indices); a shuffle from a lane that does not take part, a write to a shared array's
-/// guard; a kernel that says it awaits earlier launches and whose threads do not, once each (INTERNAL). After an error the kernel's results are undefined. Launches of several host threads take turns.
+/// guard; a kernel that says it awaits earlier launches and whose threads do not, once each (INTERNAL). After an error
+/// the kernel's results are undefined. Launches of several host threads take turns.
 absl::Status Run(const cuda::KernelFunction& function, const cuda::LaunchShape& shape,
                  absl::Span<const cuda::KernelArgument> arguments);
 

@@ -1,7 +1,8 @@
 // When each kernel and copy of a program ran on the GPU, those of graphs too. The CUDA driver loads this library into a
-// program where CUDA_INJECTION64_PATH names it. It writes the file of MPC_TIMELINE, one line an activity with tabs
-// between: begin and end in ns, graph (0: none) and its node, blocks, threads of a block, registers, bytes of shared memory
-// or of the copy, name. timeline.py reads it. Uses CUPTI, the profiling interface of the CUDA Toolkit.
+// program where CUDA_INJECTION64_PATH names it. It writes the file of MPC_TIMELINE, which timeline.py reads. A line is an
+// activity with tabs between its fields. They are begin and end in ns, graph (0: none), node, blocks, threads of a block,
+// registers, bytes and name. Bytes are those of shared memory or of a copy. It uses CUPTI, the toolkit's profiling
+// interface.
 #include <cupti.h>
 
 #include <cstdint>
@@ -22,8 +23,8 @@ std::mutex mutex;
 template <typename Activity>
 void Write(const Activity& activity, const std::string& shape, std::uint64_t bytes, const char* name) {
   const std::string line = std::to_string(activity.start) + "\t" + std::to_string(activity.end) + "\t" +
-                           std::to_string(activity.graphId) + "\t" + std::to_string(activity.graphNodeId) + "\t" + shape +
-                           "\t" + std::to_string(bytes) + "\t" + name + "\n";
+                           std::to_string(activity.graphId) + "\t" + std::to_string(activity.graphNodeId) + "\t" +
+                           shape + "\t" + std::to_string(bytes) + "\t" + name + "\n";
   std::fputs(line.c_str(), file);
 }
 
@@ -33,8 +34,8 @@ void Write(const CUpti_Activity& record) {
       const auto& kernel = reinterpret_cast<const CUpti_ActivityKernel10&>(record);
       const auto shared = static_cast<std::uint64_t>(kernel.staticSharedMemory) +
                           static_cast<std::uint64_t>(kernel.dynamicSharedMemory);
-      const std::string blocks = std::to_string(kernel.gridX) + "," + std::to_string(kernel.gridY) + "," +
-                                 std::to_string(kernel.gridZ);
+      const std::string blocks =
+          std::to_string(kernel.gridX) + "," + std::to_string(kernel.gridY) + "," + std::to_string(kernel.gridZ);
       const std::string threads = std::to_string(kernel.blockX * kernel.blockY * kernel.blockZ);
       Write(kernel, blocks + "\t" + threads + "\t" + std::to_string(kernel.registersPerThread), shared, kernel.name);
       return;

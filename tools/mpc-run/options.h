@@ -18,16 +18,16 @@ struct RunOptions {
   std::string data_directory;  ///< empty: where mpc looks by itself
   std::string text_path;       ///< file of text; empty: the text that comes with mpc
   std::optional<std::int64_t> shift;
-  std::string device;                 ///< empty: the file's
-  std::optional<bool> graph;          ///< cuda: record the step as a graph; left out: true
-  std::int64_t steps_per_launch = 1;  ///< cuda
+  std::string device;                    ///< empty: the file's
+  std::optional<bool> graph;             ///< cuda: record the step as a graph; left out: true
+  std::int64_t steps_per_launch = 1;     ///< cuda
   std::optional<std::int64_t> branches;  ///< cuda: calls of a graph at once; left out: LoadOptions::branches
-  bool tune = false;                  ///< choose kernels by timing them here
-  std::string choice_cache;           ///< file of choices from earlier runs; empty: none
-  bool allow_winograd = false;        ///< cpu: Winograd's algorithm for f32 convolutions; choose kernels anew
-  std::optional<std::int64_t> seed;   ///< left out: the file's
-  std::int64_t threads = 1;           ///< threads of the CPU; 0: OMP_NUM_THREADS, else one a core
-  std::int64_t print_every = 0;       ///< steps; 0: no losses are printed
+  bool tune = false;                     ///< choose kernels by timing them here
+  std::string choice_cache;              ///< file of choices from earlier runs; empty: none
+  bool allow_winograd = false;           ///< cpu: Winograd's algorithm for f32 convolutions; choose kernels anew
+  std::optional<std::int64_t> seed;      ///< left out: the file's
+  std::int64_t threads = 1;              ///< threads of the CPU; 0: OMP_NUM_THREADS, else one a core
+  std::int64_t print_every = 0;          ///< steps; 0: no losses are printed
   std::string load_state_path;
   std::string dump_state_path;
   bool predict = false;          ///< test after training

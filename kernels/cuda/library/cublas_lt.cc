@@ -112,21 +112,25 @@ class MatmulKernel : public Kernel {
     }
     if (handle_ == nullptr) return absl::OkStatus();
     if (absl::Status status = problem_.Build(product); !status.ok()) return status;
-    if (!choice_.empty()) return problem_.CheckAlgorithm(handle_, algorithm_, workspace_);
-    absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> algorithms =
-        problem_.Algorithms(handle_, workspace_, /*limit=*/8);
-    if (!algorithms.ok()) return algorithms.status();
-    if (algorithms->empty()) return absl::UnimplementedError("cuBLASLt has no algorithm for this product");
-    algorithm_ = algorithms->front();
-    choice_ = AlgorithmText(algorithm_);
-    return absl::OkStatus();
+    if (choice_.empty()) {
+      absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> algorithms =
+          problem_.Algorithms(handle_, workspace_, /*limit=*/8);
+      if (!algorithms.ok()) return algorithms.status();
+      if (algorithms->empty()) return absl::UnimplementedError("cuBLASLt has no algorithm for this product");
+      algorithm_ = algorithms->front();
+      choice_ = AlgorithmText(algorithm_);
+    }
+    // Most algorithms take none, and products that share none may run at once.
+    const absl::StatusOr<std::size_t> needed = problem_.WorkspaceOf(handle_, algorithm_, workspace_);
+    if (needed.ok()) workspace_ = *needed;
+    return needed.status();
   }
 
   CublasLtProblem problem_;
   cublasLtHandle_t handle_ = nullptr;  ///< null where it is only planned
   cublasLtMatmulAlgo_t algorithm_{};
-  std::string choice_;  ///< empty where it is left to the device that will run it
-  std::size_t workspace_ = 0;
+  std::string choice_;            ///< empty where it is left to the device that will run it
+  std::size_t workspace_ = 0;     ///< where it is only planned, the most that it may take
   std::unique_ptr<Kernel> relu_;  ///< null: none
 };
 

@@ -172,7 +172,7 @@ absl::Status BlockedProduct::Choose(cublasLtHandle_t handle, const std::string& 
       *algorithm = *best;
     } else {
       *algorithm = chosen[texts.size()];
-      absl::Status status = problem->CheckAlgorithm(handle, *algorithm, kAlgorithmWorkspace);
+      const absl::Status status = problem->WorkspaceOf(handle, *algorithm, kAlgorithmWorkspace).status();
       if (!status.ok()) return status;
     }
     texts.push_back(AlgorithmText(*algorithm));

@@ -178,17 +178,17 @@ absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> CublasLtProblem::Algorithms(cu
   return algorithms;
 }
 
-absl::Status CublasLtProblem::CheckAlgorithm(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
-                                             std::size_t workspace) const {
+absl::StatusOr<std::size_t> CublasLtProblem::WorkspaceOf(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
+                                                         std::size_t most) const {
   cublasLtMatmulHeuristicResult_t result{};
   const cublasStatus_t status =
       cublasLtMatmulAlgoCheck(handle, description_.value, b_.value, a_.value, y_.value, y_.value, &algorithm, &result);
-  if (status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= workspace && AddsInOrder(algorithm)) {
-    return absl::OkStatus();
+  if (status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= most && AddsInOrder(algorithm)) {
+    return result.workspaceSize;
   }
   return absl::FailedPreconditionError(absl::StrCat("the chosen cuBLASLt algorithm cannot be used here (",
                                                     cublasLtGetStatusName(status), ", ", result.workspaceSize, " of ",
-                                                    workspace, " bytes of workspace): ", AlgorithmText(algorithm)));
+                                                    most, " bytes of workspace): ", AlgorithmText(algorithm)));
 }
 
 absl::Status CublasLtProblem::Run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,

@@ -63,9 +63,10 @@ class CublasLtProblem {
   absl::StatusOr<std::vector<cublasLtMatmulAlgo_t>> Algorithms(cublasLtHandle_t handle, std::size_t workspace,
                                                                int limit) const;
 
-  /// Errors (FAILED_PRECONDITION): this device or library does not run `algorithm`, or only with more workspace.
-  absl::Status CheckAlgorithm(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
-                              std::size_t workspace) const;
+  /// The bytes of workspace that `algorithm` takes. Errors (FAILED_PRECONDITION): this device or library does not run
+  /// it, or only with more than `most`.
+  absl::StatusOr<std::size_t> WorkspaceOf(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm,
+                                          std::size_t most) const;
 
   /// `operands`: a, b and the bias to y, with a workspace of PaddedWorkspace(workspace) bytes. A whole bias does not
   /// lie where y goes.
