@@ -61,6 +61,8 @@ static void addLayout(OpPassManager &manager, const CompileOptions &chosen, Stag
   manager.addNestedPass<func::FuncOp>(createFoldGradientScalingPass());
   manager.addNestedPass<func::FuncOp>(createLowCopiesPass({chosen.master_weights}));
   manager.addNestedPass<func::FuncOp>(createGroupUpdatesPass());
+  if (chosen.layout)
+    manager.addNestedPass<func::FuncOp>(createPadChannelsPass());
   if (chosen.conv_statistics)
     manager.addNestedPass<func::FuncOp>(createConvStatisticsPass());
   manager.addNestedPass<func::FuncOp>(createChunkHeadPass({chosen.head_chunks}));

@@ -1,6 +1,8 @@
 // reshape, transpose, broadcast_to, concat, split, slice and pad: elements move, nothing is computed. Bits stay as they
 // are where both tensors have one type; else values are rounded once.
+#include <bit>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -152,16 +154,43 @@ __global__ void __launch_bounds__(kMapThreads) PadKernel(PadAxes axes, Mover mov
   }
 }
 
-/// An axis without padding merges with the one around it; where the innermost one that is left is whole vectors, a unit
-/// is a vector.
-absl::StatusOr<PadAxes> PlanPad(const KernelSpec& spec, int& unit) {
-  struct Axis {
-    std::int64_t result, low, extent;
+/// Rows that become kVector elements each, as channels of images do: `low` zeros, the operand's, and zeros.
+struct PadRows {
+  int low, extent;
+  std::int64_t rows;
+};
+
+/// `Word` has the bits of an element.
+template <typename Word>
+__global__ void __launch_bounds__(kMapThreads) PadRowsKernel(PadRows pad, const Word* x, Word* y) {
+  AwaitEarlierLaunches();
+  struct alignas(kVector * sizeof(Word)) Row {
+    Word words[kVector];
   };
+  const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; row < pad.rows;
+       row += threads) {
+    Row padded;
+#pragma unroll
+    for (int i = 0; i < kVector; ++i) {
+      const int position = i - pad.low;
+      padded.words[i] = position >= 0 && position < pad.extent ? x[row * pad.extent + position] : Word(0);
+    }
+    reinterpret_cast<Row*>(y)[row] = padded;
+  }
+}
+
+/// An axis of the result and where the operand lies on it. Axes without padding are one with the axis around them.
+struct PaddedAxis {
+  std::int64_t result, low, extent;
+};
+
+/// Innermost first.
+std::vector<PaddedAxis> MergedAxes(const KernelSpec& spec) {
   const Shape& x = spec.inputs[0].shape;
   const Shape& y = spec.outputs[0].shape;
   const std::vector<std::int64_t> low = spec.attributes.GetInts("low");
-  std::vector<Axis> merged;  // innermost first
+  std::vector<PaddedAxis> merged;
   for (std::size_t axis = x.size(); axis-- > 0;) {
     if (!merged.empty() && merged.back().result == merged.back().extent) {
       const std::int64_t inner = merged.back().result;
@@ -170,17 +199,28 @@ absl::StatusOr<PadAxes> PlanPad(const KernelSpec& spec, int& unit) {
       merged.push_back({y[axis], low[axis], x[axis]});
     }
   }
+  return merged;
+}
+
+/// The rows of `axes` where only the innermost axis is padded, to kVector elements.
+std::optional<PadRows> RowsOf(const std::vector<PaddedAxis>& axes) {
+  if (axes.size() != 2 || axes[0].result != kVector || axes[1].result != axes[1].extent) return std::nullopt;
+  return PadRows{static_cast<int>(axes[0].low), static_cast<int>(axes[0].extent), axes[1].result};
+}
+
+/// Where the innermost axis is whole vectors, a unit is a vector.
+absl::StatusOr<PadAxes> PlanPad(const std::vector<PaddedAxis>& merged, int& unit) {
   if (merged.size() > PadAxes::kMaxRank) {
     return absl::UnimplementedError(absl::StrCat("mpc.pad takes at most ", PadAxes::kMaxRank, " merged axes on CUDA"));
   }
   unit = 1;
   if (!merged.empty()) {
-    const Axis& inner = merged[0];
+    const PaddedAxis& inner = merged[0];
     if ((inner.result | inner.low | inner.extent) % kVector == 0) unit = kVector;
   }
   PadAxes axes;
   std::int64_t stride = unit;
-  for (const Axis& axis : merged) {
+  for (const PaddedAxis& axis : merged) {
     const std::int64_t units = axes.rank == 0 ? unit : 1;
     axes.result[axes.rank] = Divisor(axis.result / units);
     axes.low[axes.rank] = axis.low / units;
@@ -192,12 +232,31 @@ absl::StatusOr<PadAxes> PlanPad(const KernelSpec& spec, int& unit) {
   return axes;
 }
 
+template <typename Word>
+absl::Status EnqueuePadRows(LaunchQueue& queue, const PadRows& rows, const KernelOperands& operands) {
+  LaunchShape shape;
+  shape.threads = kMapThreads;
+  shape.blocks_x = BlocksFor(rows.rows, kMapThreads);
+  return launch(queue, &PadRowsKernel<Word>, shape, rows, static_cast<const Word*>(operands.inputs[0]),
+                static_cast<Word*>(operands.outputs[0]));
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> CreatePad(const KernelSpec& spec, const KernelContext&) {
+  const std::vector<PaddedAxis> merged = MergedAxes(spec);
   int unit = 1;
-  const absl::StatusOr<PadAxes> axes = PlanPad(spec, unit);
+  const absl::StatusOr<PadAxes> axes = PlanPad(merged, unit);
   if (!axes.ok()) return axes.status();
-  return MakeKernel([axes = *axes, unit, value = FloatAttribute(spec, "value"), in = spec.inputs[0].dtype,
-                     out = spec.outputs[0].dtype, units = spec.outputs[0].num_elements() / unit](
+  const DType in = spec.inputs[0].dtype, out = spec.outputs[0].dtype;
+  const float value = FloatAttribute(spec, "value");
+  if (const std::optional<PadRows> rows = RowsOf(merged);
+      rows && in == out && ElementSize(in) <= sizeof(float) && unit == 1 && std::bit_cast<std::uint32_t>(value) == 0) {
+    return MakeKernel([rows = *rows, narrow = ElementSize(in) == sizeof(std::uint16_t)](const KernelOperands& operands,
+                                                                                        LaunchQueue& queue) {
+      return narrow ? EnqueuePadRows<std::uint16_t>(queue, rows, operands)
+                    : EnqueuePadRows<std::uint32_t>(queue, rows, operands);
+    });
+  }
+  return MakeKernel([axes = *axes, unit, value, in, out, units = spec.outputs[0].num_elements() / unit](
                         const KernelOperands& operands, LaunchQueue& queue) {
     const Mover mover{{operands.inputs[0], in}, {operands.outputs[0], out}, unit};
     LaunchShape shape;

@@ -100,6 +100,27 @@ TEST(CudaDataMovement, SliceAndPadGiveTheCpusBits) {
   }
 }
 
+TEST(CudaDataMovement, ChannelsArePaddedToVectors) {
+  Random random(11);
+  for (std::int64_t channels = 0; channels <= 8; ++channels) {
+    for (std::int64_t low = 0; low <= 8 - channels; low += 2) {
+      const std::int64_t high = 8 - channels - low;
+      const Shape shape = {Pick(random, 1, 3), Pick(random, 1, 40), channels};
+      for (const DType dtype : kFloating) {
+        const TensorSpec from{dtype, shape}, to{dtype, {shape[0], shape[1], 8}};
+        ExpectTheBitsOfTheCpu({"pad",
+                               {from},
+                               {to},
+                               {},
+                               {{"low", std::vector<std::int64_t>{0, 0, low}},
+                                {"high", std::vector<std::int64_t>{0, 0, high}},
+                                {"value", 0.0}}},
+                              {RandomBits(random, from)}, Nan::kSamePayload);
+      }
+    }
+  }
+}
+
 TEST(CudaDataMovement, TensorsWithoutElementsDoNothing) {
   const TensorSpec none{DType::kF16, {3, 0, 5}};
   EXPECT_EQ(OnCuda({"reshape", {none}, {{DType::kF16, {0}}}, {}, {}}, {{}})[0], Bytes());
