@@ -21,7 +21,7 @@ struct Declared {
 } // namespace
 
 static bool isAnything(Operation *) { return true; }
-template <typename Kind> static bool isA(Operation *op) { return isa<Kind>(op); }
+template <typename... Kinds> static bool isA(Operation *op) { return isa<Kinds...>(op); }
 
 static bool isCollective(Operation *op) { return has<Property::Collective>(op); }
 
@@ -61,6 +61,8 @@ static ArrayRef<Declared> declaredAttributes() {
       {MpcDialect::RecomputedAttrHelper::getNameStr(), isAnything, "", is<UnitAttr>, "a unit attribute"},
       {MpcDialect::RecomputeCandidatesAttrHelper::getNameStr(), onFunction, "functions", isPair, "an array of two i64"},
       {MpcDialect::HeadChunksAttrHelper::getNameStr(), onFunction, "functions", isPair, "an array of two i64"},
+      {MpcDialect::PaddedAttrHelper::getNameStr(), isA<MatmulOp, ReduceSumOp>, "products and sums", isPair,
+       "an array of two i64"},
       {MpcDialect::ChainAttrHelper::getNameStr(), isAnything, "", is<UnitAttr>, "a unit attribute"},
       {MpcDialect::FlatGroupAttrHelper::getNameStr(), isA<OptimizerOpInterface>, "optimizers", isI64, "an i64"},
       {MpcDialect::BucketAttrHelper::getNameStr(), isCollective, "collectives", isI64, "an i64"},

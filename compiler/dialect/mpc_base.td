@@ -38,6 +38,7 @@ def Mpc_Dialect : Dialect {
     | `mpc.recomputed` | operations | the operation computes again what one of the forward pass has computed |
     | `mpc.recompute_candidates` | functions | how many values and Cells `mpc-recompute` could give up to fit a budget |
     | `mpc.head_chunks` | functions | how many chunks `mpc-chunk-head` has cut heads into, and the bytes of the whole logits |
+    | `mpc.padded` | products and sums | how many classes `mpc-pad-classes` has found and made of them |
     | `mpc.chain` | operations | the operation adds to what earlier chunks have left; no region joins others with it |
     | `mpc.flat_group` | optimizers | the updates of a function with this number share flat buffers |
     | `mpc.bucket` | collectives | those of a function with this number travel as one message, an i64 |
@@ -59,6 +60,7 @@ def Mpc_Dialect : Dialect {
       "::mlir::UnitAttr":$recomputed,
       "::mlir::DenseI64ArrayAttr":$recompute_candidates,
       "::mlir::DenseI64ArrayAttr":$head_chunks,
+      "::mlir::DenseI64ArrayAttr":$padded,
       "::mlir::UnitAttr":$chain,
       "::mlir::IntegerAttr":$flat_group,
       "::mlir::IntegerAttr":$bucket,

@@ -13,6 +13,7 @@ namespace mpc::compiler {
 static CompileOptions ofPrecisionAlone(CompileOptions options) {
   options.fusion = false;
   options.head_chunks = 1;
+  options.pad_classes = false;
   options.conv_statistics = false;
   options.recompute = 0;
   options.memory_budget = 0;

@@ -44,6 +44,7 @@ struct CompileOptions {
   bool layout = true;
   std::optional<bool> fusion;
   std::int64_t head_chunks = 1;
+  std::optional<bool> pad_classes;
   bool conv_statistics = false;
   std::int64_t recompute = 0;
   std::string device = "cpu";
@@ -133,6 +134,11 @@ template <typename Options, typename Visitor> void visitOptions(Options &given, 
                    "Chunks of rows that a language model's head is computed in, so that fewer logits live at a time. "
                    "With a memory budget at least. Default 1."},
         given.head_chunks);
+  visit(
+      OptionInfo{"pad_classes", OfPasses,
+                 "cuda: computes an f16 or bf16 head on classes that are padded to a multiple of 8. true: every head; "
+                 "false: none. Default: those that gain from it."},
+      given.pad_classes);
   visit(OptionInfo{"conv_statistics", OfPasses,
                    "cuda: f16 convolutions compute the statistics of the batch normalisation behind them, with f32 "
                    "sums."},

@@ -302,6 +302,7 @@ void UseDevice(const std::string& device, StepOptions& options) {
   const ContextOptions& context = GetContext();
   options.compile.device = device;
   options.compile.fusion = context.fusion;
+  options.compile.pad_classes = context.pad_classes;
   options.compile.memory_budget = context.memory_budget;
   options.compile.head_chunks = context.head_chunks;
   // A Model of another device than the context's takes that device's defaults.

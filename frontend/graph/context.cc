@@ -69,6 +69,7 @@ absl::Status CheckContext(const ContextOptions& options) {
     if (options.steps_per_launch > 1) {
       return OnlyOnCuda(options, absl::StrCat("steps_per_launch = ", options.steps_per_launch));
     }
+    if (options.pad_classes.value_or(false)) return OnlyOnCuda(options, "pad_classes = true");
     if (options.allow_tf32) return OnlyOnCuda(options, "allow_tf32 = true");
     if (options.allow_conv_statistics) return OnlyOnCuda(options, "allow_conv_statistics = true");
   } else if (options.allow_winograd) {

@@ -14,9 +14,9 @@ namespace mpc {
 void SetSeed(std::uint64_t seed);
 std::uint64_t GetSeed();
 
-/// Fields `arch`, `graph`, `steps_per_launch`, `allow_tf32` and `allow_conv_statistics` are for device "cuda",
-/// `allow_winograd` is for the CPU. Giving one of them for the other device is an error. The fields below `mode` hold
-/// for the Models and Cells of the process that run on `device`; see docs/gpu.md and docs/tuning.md.
+/// Fields `arch`, `graph`, `steps_per_launch`, `pad_classes`, `allow_tf32` and `allow_conv_statistics` are for device
+/// "cuda", `allow_winograd` is for the CPU. Giving one of them for the other device is an error. The fields below
+/// `mode` hold for the Models and Cells of the process that run on `device`; see docs/gpu.md and docs/tuning.md.
 struct ContextOptions {
   std::string device = "cpu";  ///< "cpu", "cuda"
   int num_threads = 0;         ///< threads of the CPU backend; 0: OMP_NUM_THREADS, else one a core
@@ -29,6 +29,9 @@ struct ContextOptions {
   /// Chunks that the rows of a language model's head are cut into, 1 to 4096, so that fewer logits live at a time; see
   /// docs/memory.md. With memory_budget this is the smallest number of chunks.
   std::int64_t head_chunks = 1;
+  /// cuda: compute an f16 or bf16 head on classes that are padded to a multiple of 8; see docs/gpu.md. true: every
+  /// head, false: none. Left out: those that gain from it.
+  std::optional<bool> pad_classes;
   std::string mode = "graph";  ///< "graph": a step is compiled as a whole; there is no other mode
   /// Architecture to compile for, which this machine need not have: "sm_80", "sm_90". Such Programs can be saved, not
   /// run. Empty: this machine's device.

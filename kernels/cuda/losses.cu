@@ -65,14 +65,22 @@ struct PlainTerms {
   }
 };
 
+/// The rows of logits, and the classes that each begins with.
+struct ClassRows {
+  std::int64_t rows, columns, classes;
+};
+
+ClassRows ClassRowsOf(const KernelSpec& spec, const TensorSpec& logits) {
+  return {logits.shape[0], logits.shape[1], spec.attributes.GetInt("classes", logits.shape[1])};
+}
+
 /// log_sum_exp and losses, either null, of each row. A label outside the classes gives NaN.
 template <typename Team>
 __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
-    CrossEntropyKernel(Source logits, Labels labels, float* losses, float* log_sum_exps, std::int64_t rows,
-                       std::int64_t classes) {
+    CrossEntropyKernel(Source logits, Labels labels, float* losses, float* log_sum_exps, ClassRows shape) {
   AwaitEarlierLaunches();
-  for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
-    Row<Team, 1> row({logits}, index * classes, classes);
+  for (std::int64_t index = Team::FirstRow(); index < shape.rows; index += Team::RowStep()) {
+    Row<Team, 1> row({logits}, index * shape.columns, shape.classes);
     // ---- Statistics of the row
     const ExpSum exp = ExpSum::Create(row);
     const float log_sum_exp = exp.largest + scalar::Log(exp.sum);
@@ -94,8 +102,8 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     if (losses == nullptr) continue;
     if (!labels.dense()) {
       const std::int64_t label = labels.Class(index);
-      loss = label < 0 || label >= classes ? std::numeric_limits<float>::quiet_NaN()
-                                           : log_sum_exp - logits.Load(row.base() + label);
+      loss = label < 0 || label >= shape.classes ? std::numeric_limits<float>::quiet_NaN()
+                                                 : log_sum_exp - logits.Load(row.base() + label);
     }
     losses[index] = loss;
   }
@@ -103,12 +111,11 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateCrossEntropy(const KernelSpec& spec, const KernelContext&) {
   if (!LabelsHaveKernel(spec, spec.inputs[1])) return UnsupportedTypes(spec);
-  const std::int64_t rows = spec.inputs[0].shape[0];
-  const std::int64_t classes = spec.inputs[0].shape[1];
-  const float divisor = DivisorOf(spec, rows);
-  const RowPlan total = RowPlan::For(1, 1, rows);
+  const ClassRows shape = ClassRowsOf(spec, spec.inputs[0]);
+  const float divisor = DivisorOf(spec, shape.rows);
+  const RowPlan total = RowPlan::For(1, 1, shape.rows);
   const std::size_t partial_bytes = total.workspace_bytes<float>(1);
-  const auto run = [rows, classes, divisor, total, partial_bytes, logits_type = spec.inputs[0].dtype,
+  const auto run = [shape, divisor, total, partial_bytes, logits_type = spec.inputs[0].dtype,
                     labels_type = spec.inputs[1].dtype, uses_loss = spec.uses(0),
                     uses_lse = spec.outputs.size() > 1 && spec.uses(1)](const KernelOperands& operands,
                                                                         LaunchQueue& queue) {
@@ -118,27 +125,27 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCrossEntropy(const KernelSpec& spe
     auto* log_sum_exps = uses_lse ? static_cast<float*>(operands.outputs[1]) : nullptr;
     auto* losses = static_cast<float*>(operands.workspace);
     if (divisor == 0 || !uses_loss) losses = loss;
-    const absl::Status status = WithRowTeam(classes, [&](auto team) {
+    const absl::Status status = WithRowTeam(shape.classes, [&](auto team) {
       using Team = decltype(team);
-      return launch(queue, &CrossEntropyKernel<Team>, Team::ShapeFor(rows), logits, labels, losses, log_sum_exps, rows,
-                    classes);
+      return launch(queue, &CrossEntropyKernel<Team>, Team::ShapeFor(shape.rows), logits, labels, losses, log_sum_exps,
+                    shape);
     });
     if (!status.ok() || losses == loss) return status;
     return RowReduce<SumOp<float>, 1>(queue, total, PlainTerms{{losses, DType::kF32}}, StoreLoss{loss, divisor},
-                                      losses + rows);
+                                      losses + shape.rows);
   };
-  return MakeKernel(run, static_cast<std::size_t>(rows) * sizeof(float) + partial_bytes);
+  return MakeKernel(run, static_cast<std::size_t>(shape.rows) * sizeof(float) + partial_bytes);
 }
 
 /// dlogits of a row = cotangent * (softmax * label_sum - labels); the cotangent is dloss / divisor, or the row's own
-/// where the divisor is 0.
+/// where the divisor is 0. Behind the classes it is 0.
 template <typename Team>
 __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
     CrossEntropyGradKernel(const float* dloss, float divisor, Source logits, Labels labels, const float* log_sum_exps,
-                           Sink dlogits, std::int64_t rows, std::int64_t classes) {
+                           Sink dlogits, ClassRows shape) {
   AwaitEarlierLaunches();
-  for (std::int64_t index = Team::FirstRow(); index < rows; index += Team::RowStep()) {
-    Row<Team, 1> row({logits}, index * classes, classes);
+  for (std::int64_t index = Team::FirstRow(); index < shape.rows; index += Team::RowStep()) {
+    Row<Team, 1> row({logits}, index * shape.columns, shape.classes);
     const float cotangent = divisor == 0 ? dloss[index] : *dloss / divisor;
     const float log_sum_exp = log_sum_exps[index];
     const std::int64_t label = labels.dense() ? -1 : labels.Class(index);
@@ -168,22 +175,26 @@ __global__ void __launch_bounds__(Team::kBlockThreads, Team::kBlocksAtOnce)
         y[i] = cotangent * scalar::CrossEntropySlope(weights[i], probability, label_sum);
       }
     });
+    // ---- What lies behind the classes
+    for (std::int64_t column = shape.classes + threadIdx.x % Team::kThreadsOfTeam; column < shape.columns;
+         column += Team::kThreadsOfTeam) {
+      dlogits.Store(row.base() + column, 0.0f);
+    }
   }
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateCrossEntropyGrad(const KernelSpec& spec, const KernelContext&) {
   if (!LabelsHaveKernel(spec, spec.inputs[2])) return UnsupportedTypes(spec);
-  const std::int64_t rows = spec.inputs[1].shape[0];
-  const std::int64_t classes = spec.inputs[1].shape[1];
-  const float divisor = DivisorOf(spec, rows);
-  return MakeKernel([rows, classes, divisor, logits_type = spec.inputs[1].dtype, labels_type = spec.inputs[2].dtype,
+  const ClassRows shape = ClassRowsOf(spec, spec.inputs[1]);
+  const float divisor = DivisorOf(spec, shape.rows);
+  return MakeKernel([shape, divisor, logits_type = spec.inputs[1].dtype, labels_type = spec.inputs[2].dtype,
                      out = spec.outputs[0].dtype](const KernelOperands& operands, LaunchQueue& queue) {
-    return WithRowTeam(classes, [&](auto team) {
+    return WithRowTeam(shape.classes, [&](auto team) {
       using Team = decltype(team);
-      return launch(queue, &CrossEntropyGradKernel<Team>, Team::ShapeFor(rows),
+      return launch(queue, &CrossEntropyGradKernel<Team>, Team::ShapeFor(shape.rows),
                     static_cast<const float*>(operands.inputs[0]), divisor, Source{operands.inputs[1], logits_type},
                     Labels{operands.inputs[2], labels_type}, static_cast<const float*>(operands.inputs[3]),
-                    Sink{operands.outputs[0], out}, rows, classes);
+                    Sink{operands.outputs[0], out}, shape);
     });
   });
 }

@@ -91,12 +91,12 @@ struct RowVector {
   }
 };
 
-/// One row of kOperands tensors. `width` is a multiple of kVector only if rows begin at multiples too.
+/// One row of kOperands tensors. It is read in vectors where `base` and `width` are multiples of kVector.
 template <typename Team, int kOperands>
 class Row {
  public:
   __device__ __forceinline__ Row(const Source (&operands)[kOperands], std::int64_t base, std::int64_t width)
-      : base_(base), width_(static_cast<Index>(width)), vectors_(width % kVector == 0) {
+      : base_(base), width_(static_cast<Index>(width)), vectors_((base | width) % kVector == 0) {
     for (int k = 0; k < kOperands; ++k) operands_[k] = operands[k];
     if constexpr (Team::kIsResident) Read(0);
   }

@@ -28,6 +28,11 @@ double ElementCotangent(const Attributes& attributes, const Tensor& dloss, std::
   return reduction == LossReduction::kMean ? Scalar(dloss) / static_cast<double>(count) : Scalar(dloss);
 }
 
+// The classes of logits: `classes`, or all of a row.
+std::size_t ClassesOf(const Attributes& attributes, const Tensor& logits) {
+  return static_cast<std::size_t>(attributes.GetInt("classes", logits.spec.shape[1]));
+}
+
 // Weight of class `c` for row `n`: a dense label, or the one-hot form of a sparse one.
 double LabelAt(const Tensor& labels, std::size_t n, std::size_t c, std::size_t classes) {
   if (IsFloating(labels.spec.dtype)) return labels.values[n * classes + c];
@@ -41,10 +46,11 @@ bool LabelIsValid(const Tensor& labels, std::size_t n, std::size_t classes) {
 
 void SoftmaxCrossEntropy(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const auto rows = static_cast<std::size_t>(inputs[0].spec.shape[0]);
-  const auto classes = static_cast<std::size_t>(inputs[0].spec.shape[1]);
+  const auto columns = static_cast<std::size_t>(inputs[0].spec.shape[1]);
+  const std::size_t classes = ClassesOf(attributes, inputs[0]);
   std::vector<double> losses(rows);
   for (std::size_t n = 0; n < rows; ++n) {
-    const double* const logits = inputs[0].values.data() + n * classes;
+    const double* const logits = inputs[0].values.data() + n * columns;
     const double largest = *std::max_element(logits, logits + classes);
     double sum = 0;
     for (std::size_t c = 0; c < classes; ++c) sum += std::exp(logits[c] - largest);
@@ -62,7 +68,8 @@ void SoftmaxCrossEntropy(const Attributes& attributes, Inputs inputs, Outputs ou
 
 void SoftmaxCrossEntropyGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const auto rows = static_cast<std::size_t>(inputs[1].spec.shape[0]);
-  const auto classes = static_cast<std::size_t>(inputs[1].spec.shape[1]);
+  const auto columns = static_cast<std::size_t>(inputs[1].spec.shape[1]);
+  const std::size_t classes = ClassesOf(attributes, inputs[1]);
   for (std::size_t n = 0; n < rows; ++n) {
     const double cotangent = ElementCotangent(attributes, inputs[0], n, rows);
     double label_sum = IsFloating(inputs[2].spec.dtype) ? 0 : 1;
@@ -70,9 +77,10 @@ void SoftmaxCrossEntropyGrad(const Attributes& attributes, Inputs inputs, Output
       for (std::size_t c = 0; c < classes; ++c) label_sum += LabelAt(inputs[2], n, c, classes);
     }
     for (std::size_t c = 0; c < classes; ++c) {
-      const double probability = std::exp(inputs[1].values[n * classes + c] - inputs[3].values[n]);
-      outputs[0].values[n * classes + c] = cotangent * (probability * label_sum - LabelAt(inputs[2], n, c, classes));
+      const double probability = std::exp(inputs[1].values[n * columns + c] - inputs[3].values[n]);
+      outputs[0].values[n * columns + c] = cotangent * (probability * label_sum - LabelAt(inputs[2], n, c, classes));
     }
+    for (std::size_t c = classes; c < columns; ++c) outputs[0].values[n * columns + c] = 0;
   }
 }
 

@@ -93,12 +93,12 @@ TEST(CompileOptions, AreAllListed) {
   const auto expect_listed = [&](const auto&... members) { (expect_one(&members), ...); };
   auto& [function, level, dtype, keep_batchnorm_fp32, loss_scale, skip, unscale, num_losses, accumulation_steps,
          processes, last_micro_step, gradients_mean, communication_dtype, bucket_mib, master_weights, allow, deny,
-         infer, clear, rates, instrument, layout, fusion, head_chunks, conv_statistics, recompute, device, arch,
-         memory_budget, plan, assignment, cache_dir, threads] = options;
+         infer, clear, rates, instrument, layout, fusion, head_chunks, pad_classes, conv_statistics, recompute, device,
+         arch, memory_budget, plan, assignment, cache_dir, threads] = options;
   expect_listed(function, level, dtype, keep_batchnorm_fp32, loss_scale, skip, unscale, num_losses, accumulation_steps,
                 processes, last_micro_step, gradients_mean, communication_dtype, bucket_mib, master_weights, allow,
-                deny, infer, clear, instrument, layout, fusion, head_chunks, conv_statistics, recompute, device, arch,
-                memory_budget, assignment, cache_dir, threads);
+                deny, infer, clear, instrument, layout, fusion, head_chunks, pad_classes, conv_statistics, recompute,
+                device, arch, memory_budget, assignment, cache_dir, threads);
   auto& [tune, choice_cache, allow_tf32, allow_winograd, keep_packed_weights, flat_share] = plan;
   expect_listed(tune, choice_cache, allow_tf32, allow_winograd, keep_packed_weights, flat_share);
   auto& [bytes_per_second, low_flops, f32_flops, seconds_per_operation] = rates;

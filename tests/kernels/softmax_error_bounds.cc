@@ -86,9 +86,15 @@ double LabelAt(const reference::Tensor& labels, std::size_t n, std::size_t c, st
   return labels.values[n] == static_cast<double>(c) ? 1 : 0;
 }
 
+// The classes of logits, whose rows may be longer.
+std::size_t ClassesOf(const OpCase& op_case, const reference::Tensor& logits) {
+  return static_cast<std::size_t>(op_case.attributes.GetInt("classes", logits.spec.shape[1]));
+}
+
 Errors CrossEntropyErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
   const auto rows = static_cast<std::size_t>(inputs[0].spec.shape[0]);
-  const auto classes = static_cast<std::size_t>(inputs[0].spec.shape[1]);
+  const auto columns = static_cast<std::size_t>(inputs[0].spec.shape[1]);
+  const std::size_t classes = ClassesOf(op_case, inputs[0]);
   const std::vector<double>& x = inputs[0].values;
   ElementErrors row_error(rows);
   ElementErrors log_sum_exp_error(rows);
@@ -96,15 +102,15 @@ Errors CrossEntropyErrors(const OpCase& op_case, const Tensors& inputs, const Te
   double total_magnitude = 0;
   for (std::size_t n = 0; n < rows; ++n) {
     const double log_sum_exp = exact[1].values[n];
-    const double largest = RangeOf(x, n * classes, 1, classes).largest;
+    const double largest = RangeOf(x, n * columns, 1, classes).largest;
     log_sum_exp_error[n] = ExpSumError(classes) + kFunction * std::abs(log_sum_exp - largest) +
                            2 * kU * (std::abs(largest) + std::abs(log_sum_exp));
     double magnitude = 0;
     for (std::size_t c = 0; c < classes; ++c) {
       const double label = LabelAt(inputs[1], n, c, classes);
       // lse - x may be formed as (max - x) + log(sum): it rounds to the operands' magnitude.
-      row_error[n] += label * (log_sum_exp_error[n] + 2 * kU * (std::abs(log_sum_exp) + std::abs(x[n * classes + c])));
-      magnitude += label * (std::abs(log_sum_exp) + std::abs(x[n * classes + c]));
+      row_error[n] += label * (log_sum_exp_error[n] + 2 * kU * (std::abs(log_sum_exp) + std::abs(x[n * columns + c])));
+      magnitude += label * (std::abs(log_sum_exp) + std::abs(x[n * columns + c]));
     }
     row_error[n] += (static_cast<double>(classes) + 2) * kU * magnitude;
     total_error += row_error[n];
@@ -119,19 +125,20 @@ Errors CrossEntropyErrors(const OpCase& op_case, const Tensors& inputs, const Te
 
 Errors CrossEntropyGradErrors(const OpCase& op_case, const Tensors& inputs) {
   const auto rows = static_cast<std::size_t>(inputs[1].spec.shape[0]);
-  const auto classes = static_cast<std::size_t>(inputs[1].spec.shape[1]);
+  const auto columns = static_cast<std::size_t>(inputs[1].spec.shape[1]);
+  const std::size_t classes = ClassesOf(op_case, inputs[1]);
   const LossReduction reduction = op_case.attributes.Get(attribute::kReduction);
-  ElementErrors error(rows * classes);
+  ElementErrors error(rows * columns);  // none behind the classes
   for (std::size_t n = 0; n < rows; ++n) {
     double cotangent = std::abs(inputs[0].values[reduction == LossReduction::kNone ? n : 0]);
     if (reduction == LossReduction::kMean) cotangent /= static_cast<double>(rows);
     double labels = 0;
     for (std::size_t c = 0; c < classes; ++c) labels += LabelAt(inputs[2], n, c, classes);
     for (std::size_t c = 0; c < classes; ++c) {
-      const double argument = inputs[1].values[n * classes + c] - inputs[3].values[n];
+      const double argument = inputs[1].values[n * columns + c] - inputs[3].values[n];
       const double probability =
           std::exp(argument) * (kFunction + (std::abs(argument) + static_cast<double>(classes) + 6) * kU);
-      error[n * classes + c] = cotangent * (probability * labels + 4 * kU * LabelAt(inputs[2], n, c, classes)) +
+      error[n * columns + c] = cotangent * (probability * labels + 4 * kU * LabelAt(inputs[2], n, c, classes)) +
                                // The probability may be 0 below the smallest normal number.
                                kUnderflow * (1 + cotangent * labels);
     }

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "tests/op_cases/families.h"
 
@@ -42,6 +44,42 @@ void AddCrossEntropy(std::vector<OpCase>& cases, std::int64_t rows, std::int64_t
   }
 }
 
+// Rows that are longer than their classes. What lies behind these is drawn as the classes are, or NaN.
+void AddPaddedCrossEntropy(std::vector<OpCase>& cases, std::int64_t rows, std::int64_t columns, std::int64_t classes) {
+  for (const char* reduction : {"none", "mean"}) {
+    const Attributes attributes = {{"reduction", std::string(reduction)}, {"classes", classes}};
+    const Shape loss = std::string(reduction) == "none" ? Shape{rows} : Shape{};
+    const std::string tail = absl::StrCat("/", rows, "x", classes, "_of_", columns, "_", reduction);
+    const OperandCase labels{I32({rows}), Integers(0, classes)};
+    OpCase forward{"softmax_cross_entropy" + tail,
+                   "softmax_cross_entropy",
+                   attributes,
+                   {Variable({rows, columns}), labels},
+                   {F32(loss), F32({rows})}};
+    forward.low = false;
+    cases.push_back(forward);
+    OpCase backward{"softmax_cross_entropy_grad" + tail,
+                    "softmax_cross_entropy_grad",
+                    attributes,
+                    {Fixed(loss, Uniform(0.5, 2)), Fixed({rows, columns}), labels,
+                     Fixed({rows}, Computed("softmax_cross_entropy", 1, {1, 2}))},
+                    {F32({rows, columns})}};
+    backward.low = false;
+    cases.push_back(backward);
+  }
+}
+
+OpCase UnreadLogits() {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  OpCase one{"softmax_cross_entropy/nan_behind_classes",
+             "softmax_cross_entropy",
+             {{"reduction", std::string("none")}, {"classes", std::int64_t{3}}},
+             {Fixed({2, 4}, List({0, 1, 2, kNan, 1, 0, -1, kNan})), {I32({2}), List({2, 3})}},
+             {F32({2}), F32({2})}};
+  one.low = false;
+  return one;
+}
+
 // Losses of one element of two operands of one shape.
 void AddElementLoss(std::vector<OpCase>& cases, const std::string& op, const Values& first, const OperandCase& second) {
   for (const char* reduction : {"none", "mean", "sum"}) {
@@ -75,6 +113,12 @@ std::vector<OpCase> LossCases() {
   AddCrossEntropy(cases, 2, 8203, Normal(), "");  // beyond a block's
   AddCrossEntropy(cases, 2, 8216, Normal(), "");
   AddCrossEntropy(cases, 5, 7, Normal(500, 30), "_large_logits");
+  AddPaddedCrossEntropy(cases, 29, 16, 10);
+  AddPaddedCrossEntropy(cases, 3, 1008, 1003);
+  AddPaddedCrossEntropy(cases, 2, 8208, 8203);  // beyond a block's registers
+  AddPaddedCrossEntropy(cases, 3, 27, 24);      // rows that begin anywhere
+  AddPaddedCrossEntropy(cases, 2, 8, 1);
+  cases.push_back(UnreadLogits());
   OpCase out_of_range{"softmax_cross_entropy/label_out_of_range",
                       "softmax_cross_entropy",
                       {{"reduction", std::string("none")}},

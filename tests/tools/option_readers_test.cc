@@ -188,6 +188,7 @@ const std::map<std::string, std::pair<std::string, Words>>& Values() {
       {"device", {"cpu", {}}},
       {"graph", {"on", {"--device=cuda"}}},
       {"steps-per-launch", {"2", {"--device=cuda"}}},
+      {"pad-classes", {"true", {"--device=cuda"}}},
       {"allow-tf32", {"true", {"--device=cuda"}}},
       {"allow-conv-statistics", {"true", {"--device=cuda"}}},
       {"arch", {"sm_90", {"--device=cuda"}}},

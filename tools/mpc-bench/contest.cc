@@ -33,6 +33,8 @@ std::vector<std::string> OwnCommand(const BenchOptions& row) {
   command.push_back(absl::StrCat("--fusion=", row.fuses() ? "true" : "false"));
   if (row.memory_budget > 0) command.push_back(absl::StrCat("--memory-budget=", row.memory_budget));
   if (row.head_chunks > 1) command.push_back(absl::StrCat("--head-chunks=", row.head_chunks));
+  if (row.pad_classes.has_value())
+    command.push_back(absl::StrCat("--pad-classes=", *row.pad_classes ? "true" : "false"));
   if (row.allow_tf32) command.emplace_back("--allow-tf32");
   if (row.allow_conv_statistics) command.emplace_back("--allow-conv-statistics");
   if (row.allow_winograd) command.emplace_back("--allow-winograd");

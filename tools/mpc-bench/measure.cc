@@ -143,6 +143,9 @@ std::string SettingsOf(const BenchOptions& options) {
   return absl::StrCat("graph ", options.graph.empty() ? "on" : options.graph, ", ", options.steps_per_launch,
                       options.steps_per_launch == 1 ? " step" : " steps", " a launch, ",
                       options.tune ? "tuned" : "heuristic choices", ", TF32 ", options.allow_tf32 ? "on" : "off",
+                      !options.pad_classes.has_value() ? ""
+                      : *options.pad_classes           ? ", heads padded"
+                                                       : ", heads not padded",
                       options.allow_conv_statistics ? ", statistics in convolutions" : "");
 }
 

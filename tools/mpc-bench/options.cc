@@ -61,8 +61,8 @@ absl::Status ParseNumbers(const std::string& value, char separator, std::int64_t
 
 void LimitFlags(FlagSet& flags) {
   flags.Limit(kModes, kTimes | kSingle | kProfile | kStart,
-              {"amp-level", "loss-scale", "memory-budget", "head-chunks", "graph", "steps-per-launch", "allow-tf32",
-               "allow-conv-statistics", "allow-winograd", "tune", "choice-cache"});
+              {"amp-level", "loss-scale", "memory-budget", "head-chunks", "pad-classes", "graph", "steps-per-launch",
+               "allow-tf32", "allow-conv-statistics", "allow-winograd", "tune", "choice-cache"});
   flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kData, {"batch"});
   flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kOps, {"device", "fusion"});
   flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kOps | kReductions, {"dtype"});

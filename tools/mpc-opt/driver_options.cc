@@ -139,6 +139,7 @@ static const StagedFlag kFinalFlags[] = {
     {"allow-conv-statistics", "convolutions take statistics behind the backward graph"},
     {"fusion", "regions are made of the finished graph"},
     {"head-chunks", "the head is cut behind the backward graph"},
+    {"pad-classes", "the head is padded behind the backward graph"},
     {"memory-budget", "what it recomputes is chosen for the finished graph"}};
 static cl::Option* const kOtherOptions[] = {&model_name,
                                             &report,

@@ -74,6 +74,7 @@ std::vector<DeviceFlag> MakeFlags() {
   flags.push_back(Compiles("memory-budget", "BYTES", "memory_budget", SetMemoryBudget));
   flags.push_back(
       Compiles("head-chunks", "N", "head_chunks", SetInteger(1, kMostHeadChunks, &DeviceOptions::head_chunks)));
+  flags.push_back(Switch("pad-classes", "pad_classes", &DeviceOptions::pad_classes));
   flags.push_back({"graph", "on|off",
                    "cuda: replays a step as one graph, or starts its kernels one by one; the same bits. Default on.",
                    false, SetGraph});
@@ -139,6 +140,7 @@ ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads) {
   context.fusion = options.fusion;
   context.memory_budget = options.memory_budget;
   context.head_chunks = options.head_chunks;
+  context.pad_classes = options.pad_classes;
   context.arch = options.arch;
   if (!options.graph.empty()) context.graph = options.graph == "on";
   context.steps_per_launch = static_cast<int>(options.steps_per_launch);
@@ -166,6 +168,7 @@ absl::Status CheckDeviceFlags(const DeviceOptions& options) {
                                                {"device = ", "--device="},
                                                {"arch = ", "--arch="},
                                                {"graph = ", "--graph="},
+                                               {"pad_classes = true", "--pad-classes"},
                                                {"allow_tf32 = true", "--allow-tf32"},
                                                {"allow_conv_statistics = true", "--allow-conv-statistics"},
                                                {"allow_winograd = true", "--allow-winograd"},

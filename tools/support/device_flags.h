@@ -18,10 +18,11 @@ struct DeviceOptions {
   std::optional<bool> fusion;  ///< left out: the device's default
   /// `fusion`, or the device's default.
   bool fuses() const;
-  std::int64_t memory_budget = 0;  ///< bytes of arena, state and constants; 0: none
-  std::int64_t head_chunks = 1;    ///< chunks of rows of a language model's head
-  std::string arch;                ///< to compile for without the device: "sm_90"
-  std::string graph;               ///< "on", "off"; empty: not given
+  std::int64_t memory_budget = 0;   ///< bytes of arena, state and constants; 0: none
+  std::int64_t head_chunks = 1;     ///< chunks of rows of a language model's head
+  std::optional<bool> pad_classes;  ///< left out: heads that gain from it
+  std::string arch;                 ///< to compile for without the device: "sm_90"
+  std::string graph;                ///< "on", "off"; empty: not given
   std::int64_t steps_per_launch = 1;
   bool allow_tf32 = false;
   bool allow_conv_statistics = false;

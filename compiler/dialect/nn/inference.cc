@@ -235,9 +235,32 @@ static llvm::Error checkLabels(StringRef op, RankedTensorType logits, RankedTens
                         typeText(labels), sparse ? "" : " (integer class labels need sparse = true)");
 }
 
+static llvm::Error checkClasses(StringRef op, RankedTensorType logits, RankedTensorType labels,
+                                DictionaryAttr dictionary) {
+  MPC_RETURN_IF_ERROR(checkLabels(op, logits, labels));
+  const AttributeValue *given = toAttributes(dictionary).Find("classes");
+  if (!given)
+    return llvm::Error::success();
+  int64_t classes = std::get<int64_t>(*given), columns = logits.getDimSize(1);
+  if (isa<FloatType>(labels.getElementType()))
+    return inferenceError("{0}: classes = {1} is for integer labels, got {2}", op, classes, typeText(labels));
+  if (classes < 1 || classes > columns)
+    return inferenceError("{0}: classes must be from 1 to {1}, the columns of logits {2}, got {3}", op, columns,
+                          typeText(logits), classes);
+  return llvm::Error::success();
+}
+
+int64_t SoftmaxCrossEntropyOp::countClasses() {
+  return getClasses().value_or(cast<RankedTensorType>(getLogits().getType()).getDimSize(1));
+}
+
+int64_t SoftmaxCrossEntropyGradOp::countClasses() {
+  return getClasses().value_or(cast<RankedTensorType>(getLogits().getType()).getDimSize(1));
+}
+
 InferredTypes SoftmaxCrossEntropyOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SoftmaxCrossEntropyOp>(operands));
-  MPC_RETURN_IF_ERROR(checkLabels(mnemonic(), types[0], types[1]));
+  MPC_RETURN_IF_ERROR(checkClasses(mnemonic(), types[0], types[1], dictionary));
   ArrayRef<int64_t> rows = types[0].getShape().take_front(1);
   MLIRContext *context = types[0].getContext();
   return SmallVector<RankedTensorType>{f32Tensor(context, lossShape(dictionary, rows)), f32Tensor(context, rows)};
@@ -245,7 +268,7 @@ InferredTypes SoftmaxCrossEntropyOp::inferTypes(TypeRange operands, DictionaryAt
 
 InferredTypes SoftmaxCrossEntropyGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<SoftmaxCrossEntropyGradOp>(operands));
-  MPC_RETURN_IF_ERROR(checkLabels(mnemonic(), types[1], types[2]));
+  MPC_RETURN_IF_ERROR(checkClasses(mnemonic(), types[1], types[2], dictionary));
   ArrayRef<int64_t> rows = types[1].getShape().take_front(1);
   MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "dloss", types[0], lossShape(dictionary, rows)));
   MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "log_sum_exp", types[3], rows));

@@ -383,6 +383,9 @@ def Mpc_SoftmaxCrossEntropyOp
     `none` keeps [N]; `mean` divides the sum by N. Everything is f32. `log_sum_exp` is saved for the derivative; labels
     have none.
 
+    `classes` says how many classes there are, where rows of the logits are longer: mpc-pad-classes writes it. What lies
+    behind them counts for nothing, NaN included. It is for sparse labels.
+
     ```mlir
     %logits = mpc.constant {value = dense<[[0.0, 0.0]]> : tensor<1x2xf32>} : () -> tensor<1x2xf32>
     %labels = mpc.constant {value = dense<[1]> : tensor<1xi32>} : () -> tensor<1xi32>
@@ -394,8 +397,11 @@ def Mpc_SoftmaxCrossEntropyOp
   }];
   let f32Operands = [0, 1];
   let f32Results = [0, 1];
-  let arguments = (ins Mpc_FloatTensor:$logits, Mpc_NumberTensor:$labels, Mpc_Reduction:$reduction);
+  let arguments = (ins Mpc_FloatTensor:$logits, Mpc_NumberTensor:$labels, Mpc_Reduction:$reduction,
+                       OptionalAttr<I64Attr>:$classes);
   let results = (outs Mpc_F32Tensor:$loss, Mpc_F32Tensor:$log_sum_exp);
+  // The classes of the logits' rows: `classes`, or all of a row.
+  let extraDeclarations = "int64_t countClasses();";
 }
 
 def Mpc_SoftmaxCrossEntropyGradOp
@@ -403,7 +409,7 @@ def Mpc_SoftmaxCrossEntropyGradOp
   let summary = "Derivative of softmax_cross_entropy by the logits.";
   let description = [{
     dlogits = g_n * (softmax(logits) * sum_c labels - labels), g = dloss, divided by N for `mean`; sparse labels count
-    as one-hot.
+    as one-hot. Behind the first `classes` of a row, if that is given, dlogits is 0.
 
     ```mlir
     %dloss = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
@@ -416,8 +422,10 @@ def Mpc_SoftmaxCrossEntropyGradOp
     ```
   }];
   let arguments = (ins Mpc_F32Tensor:$dloss, Mpc_FloatTensor:$logits, Mpc_NumberTensor:$labels,
-                       Mpc_F32Tensor:$log_sum_exp, Mpc_Reduction:$reduction);
+                       Mpc_F32Tensor:$log_sum_exp, Mpc_Reduction:$reduction, OptionalAttr<I64Attr>:$classes);
   let results = (outs Mpc_FloatTensor:$dlogits);
+  // The classes of the logits' rows: `classes`, or all of a row.
+  let extraDeclarations = "int64_t countClasses();";
 }
 
 def Mpc_MseOp : Mpc_DifferentiableOp<"mse", "Loss", [Mpc_Reducing, Mpc_IsGeneratedOnCpu]> {

@@ -102,6 +102,17 @@ SmallVector<Reduction> SoftmaxCrossEntropyOp::getReductions() {
   return steps;
 }
 
+/// Whether rows of the logits are longer than the operation's classes.
+template <typename Op> static bool isPadded(Op op) {
+  return op.countClasses() < tensorType(op.getLogits()).getDimSize(1);
+}
+
+/// \p there at an element that is one of the operation's classes, \p behind at those behind them. It is chosen, never
+/// multiplied: what lies behind the classes may be anything.
+template <typename Op> static Float ofClass(Op op, ElementContext &context, Float there, Float behind) {
+  return isPadded(op) ? Select(context.column() < Unsigned(op.countClasses()), there, behind) : there;
+}
+
 static Bool isOutside(Long label, int64_t classes) { return (label < 0) | (label >= classes); }
 
 /// The term that one class adds to the loss of its row. The label's class adds the whole loss; the others add -0, which
@@ -121,13 +132,17 @@ static Float sparseSlope(ElementContext &context, int64_t classes, Float probabi
 }
 
 void SoftmaxCrossEntropyOp::emitTerms(unsigned step, ElementContext &context) {
-  if (step < 2)
-    return SoftmaxEmitter<scalar::LogSoftmaxOp>::emitTerms(step, context);
-  Float logit = context.operand(0), logSumExp = context.kept(1);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  Float logit = context.operand(0);
+  if (step == 0)
+    return context.addTerm(ofClass(*this, context, logit, -kInfinity));
+  if (step == 1)
+    return context.addTerm(ofClass(*this, context, scalar::SoftmaxTerm(logit - context.kept(0)), 0.0f));
+  Float logSumExp = context.kept(1);
   if (isFloating(getLabels()))
     context.addTerm(scalar::CrossEntropyTerm(context.operand(1), logit, logSumExp));
   else
-    context.addTerm(sparseTerm(context, tensorType(getLogits()).getDimSize(1), logit, logSumExp));
+    context.addTerm(sparseTerm(context, countClasses(), logit, logSumExp));
 }
 
 void SoftmaxCrossEntropyOp::emitFinish(unsigned step, ElementContext &context) {
@@ -173,9 +188,9 @@ void SoftmaxCrossEntropyGradOp::emitElement(ElementContext &context) {
   if (isFloating(getLabels()))
     slope = scalar::CrossEntropySlope(context.operand(2), probability(*this, context), context.kept(0));
   else
-    slope = sparseSlope(context, tensorType(getLogits()).getDimSize(1), probability(*this, context));
+    slope = sparseSlope(context, countClasses(), probability(*this, context));
   Float cotangent = context.operand(0) / lossDivisor(getReduction(), context.count(Axis::Column));
-  context.setResult(0, cotangent * slope);
+  context.setResult(0, ofClass(*this, context, cotangent * slope, 0.0f));
 }
 
 } // namespace mpc

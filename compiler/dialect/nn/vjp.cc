@@ -142,7 +142,12 @@ Cotangents BatchNormInferOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRe
 Cotangents SoftmaxCrossEntropyOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
   if (dy[1])
     return noDerivativeBySaved(*this, "log_sum_exp");
-  return labelledLossCotangents<SoftmaxCrossEntropyGradOp>(*this, builder, dy[0], needed, getLogSumExp());
+  if (needed[1])
+    return noDerivativeByLabels(*this);
+  return firstCotangent(needed, [&] {
+    return SoftmaxCrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(), dy[0], getLogits(), getLabels(),
+                                             getLogSumExp(), getReduction(), getClassesAttr());
+  });
 }
 
 Cotangents MseOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {

@@ -37,9 +37,14 @@ static Range cotangent(const Operands &in, double terms) {
   return each;
 }
 
+/// The classes of \p logits, the rows of which may be longer.
+static double classesOf(const Operands &in, unsigned logits) {
+  return double(in.attributes.GetInt("classes", in.shape(logits).back()));
+}
+
 static void crossEntropy(const Operands &in, Results results) {
   const Range &logits = in[0];
-  double classes = in.extent(0, -1), rows = in.count(0) / classes;
+  double classes = classesOf(in, 0), rows = in.count(0) / in.extent(0, -1);
   bool areProbabilities = hasFloats(in, 1);
   if (!areProbabilities && mayLeave(in[1], classes))
     return;
@@ -56,7 +61,7 @@ static void crossEntropy(const Operands &in, Results results) {
 
 static void crossEntropyGrad(const Operands &in, Results results) {
   const Range &logits = in[1];
-  double classes = in.extent(1, -1), rows = in.count(1) / classes;
+  double classes = classesOf(in, 1), rows = in.count(1) / in.extent(1, -1);
   Range each = cotangent(in, rows);
   double size = each.magnitude();
   Range dlogits;

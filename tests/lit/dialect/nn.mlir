@@ -201,6 +201,16 @@ func.func @cross_entropy_sparse(%0: tensor<2x3xf32>, %1: tensor<2xi32>) -> (tens
   return %r0, %r1 : tensor<2xf32>, tensor<2xf32>
 }
 
+// CHECK-LABEL: func @cross_entropy_padded(
+// CHECK: mpc.softmax_cross_entropy %{{.*}}, %{{.*}} {classes = 2} : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
+// CHECK: mpc.softmax_cross_entropy_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {classes = 2} : (tensor<f32>, tensor<2x3xf32>, tensor<2xi32>, tensor<2xf32>) -> tensor<2x3xf32>
+func.func @cross_entropy_padded(%0: tensor<2x3xf32>, %1: tensor<2xi32>) -> tensor<2x3xf32> {
+  %r0, %r1 = mpc.softmax_cross_entropy %0, %1 {classes = 2} : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
+  %r2 = mpc.softmax_cross_entropy_grad %r0, %0, %1, %r1 {classes = 2}
+      : (tensor<f32>, tensor<2x3xf32>, tensor<2xi32>, tensor<2xf32>) -> tensor<2x3xf32>
+  return %r2 : tensor<2x3xf32>
+}
+
 // CHECK-LABEL: func @cross_entropy_grad(
 // CHECK: mpc.softmax_cross_entropy_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {reduction = sum} : (tensor<f32>, tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<2x3xf32>
 func.func @cross_entropy_grad(%0: tensor<f32>, %1: tensor<2x3xf32>, %2: tensor<2xi64>, %3: tensor<2xf32>) -> tensor<2x3xf32> {
