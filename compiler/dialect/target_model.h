@@ -45,6 +45,8 @@ public:
   virtual LoneFusions loneFusions() const = 0;
   /// Whether the libraries of the device apply gelu to a product in the form and with the error of mpc's own.
   virtual bool foldsGelu() const = 0;
+  /// Whether programs read the heads of attention where one product has left them.
+  virtual bool packsAttention() const = 0;
   /// The low type that the device computes in natively; bf16 where it is not here.
   virtual DType nativeLowType() const = 0;
   /// Whether the kernel of \p op may write result \p result over operand \p operand.

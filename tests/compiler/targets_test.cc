@@ -60,6 +60,8 @@ TEST_F(Targets, DifferInWhatPassesWeigh) {
   EXPECT_EQ(cuda->loneFusions(), LoneFusions::None);
   EXPECT_TRUE(cpu->foldsGelu());
   EXPECT_FALSE(cuda->foldsGelu());
+  EXPECT_FALSE(cpu->packsAttention());
+  EXPECT_TRUE(cuda->packsAttention());
 }
 
 TEST_F(Targets, SayWhichLowTypeIsNative) {
