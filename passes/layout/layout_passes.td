@@ -1,4 +1,4 @@
-// The layout of images.
+// The layout of images and of attention's heads.
 #ifndef MPC_LAYOUT_PASSES_TD
 #define MPC_LAYOUT_PASSES_TD
 
@@ -9,6 +9,40 @@ def LayoutPass : MpcPass<"mpc-layout", "::mlir::func::FuncOp"> {
   let description = [{
     Convolution, pooling and batch normalisation on rank-4 operands get `data_format = "NHWC"`. Transposes appear at the
     borders, move through element-wise operations and cancel. Weights keep their canonical layout.
+  }];
+}
+
+def PackAttentionPass : MpcPass<"mpc-pack-attention", "::mlir::func::FuncOp"> {
+  let summary = "Lets attention read queries, keys and values where one product has left them";
+  let description = [{
+    Self-attention reads its heads from one product [B, T, 3 * H * D], which slices, reshapes and transposes take apart.
+    Others put its result together for the next product. `mpc.packed_attention` reads and writes where products do. So
+    no head is copied, in the forward pass or in the backward pass. Its gradient gets the stored y, which is alive in
+    any case: it is the operand of the next product, whose weight gradient reads it.
+
+    Query, key, value and y have one type. An attention and all its gradients are packed, or none is. That is so where
+    something else reads the gradient of a head, or where heads lie in another order. The pass runs after autodiff and
+    before layout, for targets that read heads so: on the CPU it does nothing. mpc's own kernels give the
+    same bits in either form. A library's gradient takes delta from the stored y.
+
+    ```mlir
+    // before
+    %p = mpc.reshape %x {shape = [2, 4, 3, 2, 8]} : (tensor<8x48xf16>) -> tensor<2x4x3x2x8xf16>
+    %h = mpc.transpose %p {permutation = [2, 0, 3, 1, 4]} : (tensor<2x4x3x2x8xf16>) -> tensor<3x2x2x4x8xf16>
+    %s:3 = mpc.split %h {sizes = [1, 1, 1]} : (tensor<3x2x2x4x8xf16>)
+        -> (tensor<1x2x2x4x8xf16>, tensor<1x2x2x4x8xf16>, tensor<1x2x2x4x8xf16>)
+    %q = mpc.reshape %s#0 {shape = [2, 2, 4, 8]} : (tensor<1x2x2x4x8xf16>) -> tensor<2x2x4x8xf16>
+    %k = mpc.reshape %s#1 {shape = [2, 2, 4, 8]} : (tensor<1x2x2x4x8xf16>) -> tensor<2x2x4x8xf16>
+    %v = mpc.reshape %s#2 {shape = [2, 2, 4, 8]} : (tensor<1x2x2x4x8xf16>) -> tensor<2x2x4x8xf16>
+    %y, %l = mpc.attention %q, %k, %v {scale = 0.125} : ...
+    %t = mpc.transpose %y {permutation = [0, 2, 1, 3]} : (tensor<2x2x4x8xf16>) -> tensor<2x4x2x8xf16>
+    %z = mpc.reshape %t {shape = [8, 16]} : (tensor<2x4x2x8xf16>) -> tensor<8x16xf16>
+    // after
+    %qkv = mpc.reshape %x {shape = [2, 4, 48]} : (tensor<8x48xf16>) -> tensor<2x4x48xf16>
+    %y, %l = mpc.packed_attention %qkv {heads = 2, scale = 0.125}
+        : (tensor<2x4x48xf16>) -> (tensor<2x4x16xf16>, tensor<2x2x4xf32>)
+    %z = mpc.reshape %y {shape = [8, 16]} : (tensor<2x4x16xf16>) -> tensor<8x16xf16>
+    ```
   }];
 }
 

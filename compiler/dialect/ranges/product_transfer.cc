@@ -85,7 +85,7 @@ static void attentionOf(const Operands &in, Results results) {
   results[1] = logSumExpOf(in[0], in[1], std::abs(in.attributes.GetDouble("scale")), in.extent(1, -2));
 }
 
-/// A row of a head is no longer than the row of qkv that it is a part of, and a row of y has those of all heads.
+/// A row of a head is no longer than the row of qkv that it is a part of. A row of y has those of all heads.
 static void packedAttentionOf(const Operands &in, Results results) {
   results[0] = meanOfValues(in[0], /*norm=*/std::sqrt(in.attributes.GetInt("heads")));
   if (in.size() == 1)
