@@ -9,8 +9,8 @@
 
 // What MultiHeadAttention makes, forward: scopes and precision stay.
 // CHECK-LABEL: func @forward(
-// CHECK-NEXT: %[[QKV:.*]] = mpc.reshape %arg0 {shape = [2, 4, 48]} as <f16, level "O2"> in <"net/attention", network> : (tensor<8x48xf16>) -> tensor<2x4x48xf16>
-// CHECK-NEXT: %[[Y:.*]], %{{.*}} = mpc.packed_attention %[[QKV]] {causal = true, heads = 2, scale = 2.500000e-01} as <f16, level "O2"> in <"net/attention", network> : (tensor<2x4x48xf16>) -> (tensor<2x4x16xf16>, tensor<2x2x4xf32>)
+// CHECK-NEXT: %[[QKV:.*]] = mpc.reshape %arg0 {shape = [2, 4, 48]} as <f16, level "O2"> in "net/attention" : (tensor<8x48xf16>) -> tensor<2x4x48xf16>
+// CHECK-NEXT: %[[Y:.*]], %{{.*}} = mpc.packed_attention %[[QKV]] {causal = true, heads = 2, scale = 2.500000e-01} as <f16, level "O2"> in "net/attention" : (tensor<2x4x48xf16>) -> (tensor<2x4x16xf16>, tensor<2x2x4xf32>)
 // CHECK-NEXT: %[[Z:.*]] = mpc.reshape %[[Y]] {shape = [8, 16]}
 // CHECK-NEXT: return %[[Z]]
 func.func @forward(%x: tensor<8x48xf16>) -> tensor<8x16xf16> {
