@@ -54,6 +54,7 @@ static void addPlan(OpPassManager &manager, const CompileOptions &chosen, bool o
 // Low copies come after cast cleanup, which leaves only the casts that read parameters low. Updates take over what
 // casts have left between them and the backward pass. Fusion comes last, so that it sees what will run.
 static void addLayout(OpPassManager &manager, const CompileOptions &chosen, Stage until) {
+  manager.addNestedPass<func::FuncOp>(createPackAttentionPass());
   if (chosen.layout)
     manager.addNestedPass<func::FuncOp>(createLayoutPass());
   manager.addNestedPass<func::FuncOp>(createCastCleanupPass());

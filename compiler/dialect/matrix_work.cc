@@ -50,4 +50,14 @@ double AttentionGradOp::countFlops() {
   return 2 * scores(*this) * (3 * extent(getQuery(), -1) + 2 * extent(getValue(), -1));
 }
 
+// The width of a head is that of y, [B, T, H * D], over the heads.
+template <typename Op> static double packedScores(Op attention) {
+  return elements(attention.getLogSumExp()) * extent(attention.getY(), 1) * extent(attention.getY(), 2) /
+         static_cast<double>(attention.getHeads());
+}
+
+double PackedAttentionOp::countFlops() { return 2 * 2 * packedScores(*this); }
+
+double PackedAttentionGradOp::countFlops() { return 2 * 5 * packedScores(*this); }
+
 } // namespace mpc

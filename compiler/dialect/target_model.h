@@ -48,6 +48,8 @@ public:
   /// What the extents of a product of a low type have to be multiples of, so that the libraries take their fast
   /// kernels; 1: nothing.
   virtual int64_t lowProductMultiple() const = 0;
+  /// Whether programs read the heads of attention where one product has left them.
+  virtual bool packsAttention() const = 0;
   /// The low type that the device computes in natively; bf16 where it is not here.
   virtual DType nativeLowType() const = 0;
   /// Whether the kernel of \p op may write result \p result over operand \p operand.

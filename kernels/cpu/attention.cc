@@ -1,5 +1,5 @@
-// attention: blocks of query rows against all keys of their head, with scores, softmax and sums in f32. Probabilities
-// are rounded to the type of value before their product.
+// attention and packed_attention: blocks of query rows against all keys of their head, with scores, softmax and sums in
+// f32. Probabilities are rounded to the type of value before their product.
 #include "kernels/cpu/attention_rows.h"
 #include "kernels/cpu/registry.h"
 
@@ -51,13 +51,14 @@ float Normalize(float* scores, std::int64_t count) {
 }
 
 struct Attention {
+  AttentionForm form;
   AttentionShape shape;
   DType query_type, key_type, value_type, y_type;
   bool uses_y, uses_log_sum_exp;
 
   void operator()(const KernelOperands& operands) const {
-    const Source key{key_type, operands.inputs[1]};
-    const Source value{value_type, operands.inputs[2]};
+    const Source key{key_type, operands.inputs[form.key.index]};
+    const Source value{value_type, operands.inputs[form.value.index]};
     const std::int64_t blocks = shape.row_blocks();
     const std::int64_t tasks = shape.heads() * blocks;
     ForEachPart(tasks, PartsOf(tasks), shape.work(), [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
@@ -67,8 +68,10 @@ struct Attention {
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t head = task / blocks;
         if (head != packed) {
-          PackTransposedPanels(key, head * shape.columns * shape.width, shape.width, shape.columns, scratch.keys);
-          PackPanels(value, head * shape.columns * shape.value_width, shape.columns, shape.value_width, scratch.values);
+          PackTransposedPanels(key, form.key.rows.At(head, 0), form.key.rows.row_stride, shape.width, shape.columns,
+                               scratch.keys);
+          PackPanels(value, form.value.rows.At(head, 0), form.value.rows.row_stride, shape.columns, shape.value_width,
+                     scratch.values);
           packed = head;
         }
         RunBlock(operands, scratch, head, task % blocks * AttentionShape::kRows);
@@ -82,12 +85,13 @@ struct Attention {
     const std::int64_t stride = shape.padded_columns();
     const std::int64_t row_base = head * shape.rows + first;
     // ---- Scores
-    const float* query =
-        LoadRows({query_type, operands.inputs[0]}, row_base * shape.width, rows, shape.width, scratch.query);
+    const LoadedRows query = LoadRows({query_type, operands.inputs[form.query.index]}, form.query.rows, head, first,
+                                      rows, shape.width, scratch.query);
     std::fill_n(scratch.scores, rows * stride, 0.0f);
-    AddProduct({query, shape.width, 1}, rows, shape.width, scratch.keys, shape.width, columns, scratch.scores, stride);
+    AddProduct({query.data, query.stride, 1}, rows, shape.width, scratch.keys, shape.width, columns, scratch.scores,
+               stride);
     // ---- Probabilities
-    const auto* mask = shape.has_mask ? static_cast<const std::uint8_t*>(operands.inputs[3]) : nullptr;
+    const std::uint8_t* const mask = form.MaskOf(operands.inputs);
     for (std::int64_t r = 0; r < rows; ++r) {
       float* const scores = scratch.scores + r * stride;
       shape.ScaleAndMask(mask, head, first + r, columns, scores);
@@ -101,20 +105,18 @@ struct Attention {
     std::fill_n(scratch.y, rows * y_stride, 0.0f);
     AddProduct({scratch.scores, stride, 1}, rows, columns, scratch.values, shape.columns, shape.value_width, scratch.y,
                y_stride);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      StoreFloats(y_type, scratch.y + r * y_stride, operands.outputs[0], (row_base + r) * shape.value_width,
-                  shape.value_width);
-    }
+    StoreRows(y_type, scratch.y, form.y, head, first, rows, shape.value_width, operands.outputs[0]);
   }
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec) {
-  const AttentionShape shape = AttentionShape::Create(spec, spec.inputs[0], spec.inputs[1], spec.inputs[2],
-                                                      spec.inputs.size() > 3 ? &spec.inputs[3] : nullptr);
-  const Attention run{shape,
-                      spec.inputs[0].dtype,
-                      spec.inputs[1].dtype,
-                      spec.inputs[2].dtype,
+  const AttentionForm form = AttentionForm::Create(spec);
+  const AttentionShape shape{form.geometry};
+  const Attention run{form,
+                      shape,
+                      spec.inputs[form.query.index].dtype,
+                      spec.inputs[form.key.index].dtype,
+                      spec.inputs[form.value.index].dtype,
                       spec.outputs[0].dtype,
                       spec.uses(0),
                       spec.outputs.size() > 1 && spec.uses(1)};
@@ -124,6 +126,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec) 
 
 }  // namespace
 
-void RegisterAttention(Registry& registry) { registry.Add("attention", CreateAttention); }
+void RegisterAttention(Registry& registry) {
+  registry.Add("attention", CreateAttention);
+  registry.Add("packed_attention", CreateAttention);
+}
 
 }  // namespace mpc::cpu

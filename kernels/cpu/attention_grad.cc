@@ -1,5 +1,5 @@
-// attention_grad: a task is a head. Blocks of query rows compute their probabilities again. They add to the gradients
-// of key and value, which stay in f32 in the workspace until the head is done.
+// attention_grad and packed_attention_grad: a task is a head. Blocks of query rows compute their probabilities again.
+// They add to the gradients of key and value, which stay in f32 in the workspace until the head is done.
 #include "kernels/cpu/attention_rows.h"
 #include "kernels/cpu/registry.h"
 
@@ -40,43 +40,42 @@ struct Scratch {
 };
 
 struct AttentionGrad {
+  AttentionForm form;
   AttentionShape shape;
   DType dy_type, query_type, key_type, value_type;
   std::array<DType, 3> result_types;
   std::array<bool, 3> used;
 
   void operator()(const KernelOperands& operands) const {
-    const Source key{key_type, operands.inputs[2]};
-    const Source value{value_type, operands.inputs[3]};
+    const Source key{key_type, operands.inputs[form.key.index]};
+    const Source value{value_type, operands.inputs[form.value.index]};
+    const HeadRows& keys = form.key.rows;
+    const HeadRows& values = form.value.rows;
     const std::int64_t floats = Scratch(shape, nullptr).floats;
     const std::int64_t parts = std::min(shape.heads(), AttentionShape::kParts);
     ForEachPart(shape.heads(), parts, shape.work() * 3, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
       const Scratch scratch(shape, static_cast<float*>(operands.workspace) + part * floats);
       for (std::int64_t head = begin; head < end; ++head) {
-        const std::int64_t key_base = head * shape.columns * shape.width;
-        const std::int64_t value_base = head * shape.columns * shape.value_width;
-        PackTransposedPanels(key, key_base, shape.width, shape.columns, scratch.keys_by_column);
-        PackPanels(key, key_base, shape.columns, shape.width, scratch.keys_by_row);
-        PackTransposedPanels(value, value_base, shape.value_width, shape.columns, scratch.values_by_column);
+        PackTransposedPanels(key, keys.At(head, 0), keys.row_stride, shape.width, shape.columns,
+                             scratch.keys_by_column);
+        PackPanels(key, keys.At(head, 0), keys.row_stride, shape.columns, shape.width, scratch.keys_by_row);
+        PackTransposedPanels(value, values.At(head, 0), values.row_stride, shape.value_width, shape.columns,
+                             scratch.values_by_column);
         std::fill_n(scratch.dkey, shape.columns * shape.padded_width(), 0.0f);
         std::fill_n(scratch.dvalue, shape.columns * shape.padded_value_width(), 0.0f);
         for (std::int64_t first = 0; first < shape.rows; first += AttentionShape::kRows) {
           RunBlock(operands, scratch, head, first);
         }
-        Store(1, scratch.dkey, shape.columns, shape.width, key_base, operands);
-        Store(2, scratch.dvalue, shape.columns, shape.value_width, value_base, operands);
+        if (used[1]) {
+          StoreRows(result_types[1], scratch.dkey, form.dkey.rows, head, 0, shape.columns, shape.width,
+                    operands.outputs[form.dkey.index]);
+        }
+        if (used[2]) {
+          StoreRows(result_types[2], scratch.dvalue, form.dvalue.rows, head, 0, shape.columns, shape.value_width,
+                    operands.outputs[form.dvalue.index]);
+        }
       }
     });
-  }
-
-  // Stores rows of a padded f32 matrix to result `index`.
-  void Store(std::size_t index, const float* from, std::int64_t rows, std::int64_t width, std::int64_t base,
-             const KernelOperands& operands) const {
-    if (!used[index]) return;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      StoreFloats(result_types[index], from + r * PaddedToPanel(width), operands.outputs[index], base + r * width,
-                  width);
-    }
   }
 
   // p = exp(scores - log_sum_exp), ds = scale * p * (dp - delta). Each is rounded to the type that its products read.
@@ -105,19 +104,19 @@ struct AttentionGrad {
     const std::int64_t stride = shape.padded_columns();
     const std::int64_t row_base = head * shape.rows + first;
     // ---- Scores, and cotangents of the probabilities
-    const Source dy_source{dy_type, operands.inputs[0]};
-    const Source query_source{query_type, operands.inputs[1]};
-    const float* dy = LoadRows(dy_source, row_base * shape.value_width, rows, shape.value_width, scratch.dy);
-    const float* query = LoadRows(query_source, row_base * shape.width, rows, shape.width, scratch.query);
+    const LoadedRows dy =
+        LoadRows({dy_type, operands.inputs[form.dy]}, form.y, head, first, rows, shape.value_width, scratch.dy);
+    const LoadedRows query = LoadRows({query_type, operands.inputs[form.query.index]}, form.query.rows, head, first,
+                                      rows, shape.width, scratch.query);
     std::fill_n(scratch.p, rows * stride, 0.0f);
     std::fill_n(scratch.ds, rows * stride, 0.0f);
-    AddProduct({query, shape.width, 1}, rows, shape.width, scratch.keys_by_column, shape.width, columns, scratch.p,
-               stride);
-    AddProduct({dy, shape.value_width, 1}, rows, shape.value_width, scratch.values_by_column, shape.value_width,
-               columns, scratch.ds, stride);
+    AddProduct({query.data, query.stride, 1}, rows, shape.width, scratch.keys_by_column, shape.width, columns,
+               scratch.p, stride);
+    AddProduct({dy.data, dy.stride, 1}, rows, shape.value_width, scratch.values_by_column, shape.value_width, columns,
+               scratch.ds, stride);
     // ---- Probabilities, and cotangents of the scores
-    const auto* mask = shape.has_mask ? static_cast<const std::uint8_t*>(operands.inputs[5]) : nullptr;
-    const auto* log_sum_exp = static_cast<const float*>(operands.inputs[4]);
+    const std::uint8_t* const mask = form.MaskOf(operands.inputs);
+    const auto* log_sum_exp = static_cast<const float*>(operands.inputs[form.log_sum_exp]);
     for (std::int64_t r = 0; r < rows; ++r) {
       float* const p = scratch.p + r * stride;
       shape.ScaleAndMask(mask, head, first + r, columns, p);
@@ -125,13 +124,13 @@ struct AttentionGrad {
     }
     // ---- Share of dvalue
     if (used[2]) {
-      PackPanels({DType::kF32, dy}, 0, rows, shape.value_width, scratch.dy_panels);
+      PackPanels({DType::kF32, dy.data}, 0, dy.stride, rows, shape.value_width, scratch.dy_panels);
       AddProduct({scratch.p, 1, stride}, columns, rows, scratch.dy_panels, rows, shape.value_width, scratch.dvalue,
                  shape.padded_value_width());
     }
     // ---- Share of dkey
     if (used[1]) {
-      PackPanels({DType::kF32, query}, 0, rows, shape.width, scratch.query_panels);
+      PackPanels({DType::kF32, query.data}, 0, query.stride, rows, shape.width, scratch.query_panels);
       AddProduct({scratch.ds, 1, stride}, columns, rows, scratch.query_panels, rows, shape.width, scratch.dkey,
                  shape.padded_width());
     }
@@ -140,27 +139,37 @@ struct AttentionGrad {
       std::fill_n(scratch.dquery, rows * shape.padded_width(), 0.0f);
       AddProduct({scratch.ds, stride, 1}, rows, columns, scratch.keys_by_row, shape.columns, shape.width,
                  scratch.dquery, shape.padded_width());
-      Store(0, scratch.dquery, rows, shape.width, row_base * shape.width, operands);
+      StoreRows(result_types[0], scratch.dquery, form.dquery.rows, head, first, rows, shape.width,
+                operands.outputs[form.dquery.index]);
     }
   }
 };
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec) {
-  const AttentionShape shape = AttentionShape::Create(spec, spec.inputs[1], spec.inputs[2], spec.inputs[3],
-                                                      spec.inputs.size() > 5 ? &spec.inputs[5] : nullptr);
-  const AttentionGrad run{shape,
-                          spec.inputs[0].dtype,
-                          spec.inputs[1].dtype,
-                          spec.inputs[2].dtype,
-                          spec.inputs[3].dtype,
-                          {spec.outputs[0].dtype, spec.outputs[1].dtype, spec.outputs[2].dtype},
-                          {spec.uses(0), spec.uses(1), spec.uses(2)}};
+  const AttentionForm form = AttentionForm::Create(spec);
+  const AttentionShape shape{form.geometry};
+  const std::size_t results[] = {form.dquery.index, form.dkey.index, form.dvalue.index};
+  AttentionGrad run{form,
+                    shape,
+                    spec.inputs[form.dy].dtype,
+                    spec.inputs[form.query.index].dtype,
+                    spec.inputs[form.key.index].dtype,
+                    spec.inputs[form.value.index].dtype,
+                    {},
+                    {}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    run.result_types[i] = spec.outputs[results[i]].dtype;
+    run.used[i] = spec.uses(results[i]);
+  }
   const std::int64_t parts = std::min(shape.heads(), AttentionShape::kParts);
   return MakeKernel(run, static_cast<std::size_t>(parts * Scratch(shape, nullptr).floats) * sizeof(float));
 }
 
 }  // namespace
 
-void RegisterAttentionGrad(Registry& registry) { registry.Add("attention_grad", CreateAttentionGrad); }
+void RegisterAttentionGrad(Registry& registry) {
+  registry.Add("attention_grad", CreateAttentionGrad);
+  registry.Add("packed_attention_grad", CreateAttentionGrad);
+}
 
 }  // namespace mpc::cpu

@@ -21,11 +21,6 @@ struct AttentionShape : AttentionGeometry {
   /// Tasks that may run at once: each has its own part of the workspace, whatever the number of threads.
   static constexpr std::int64_t kParts = 32;
 
-  static AttentionShape Create(const KernelSpec& spec, const TensorSpec& query, const TensorSpec& key,
-                               const TensorSpec& value, const TensorSpec* mask) {
-    return {AttentionGeometry::Create(spec, query, key, value, mask)};
-  }
-
   std::int64_t padded_columns() const { return PaddedToPanel(columns); }
   std::int64_t padded_width() const { return PaddedToPanel(width); }
   std::int64_t padded_value_width() const { return PaddedToPanel(value_width); }
@@ -63,11 +58,28 @@ inline void RoundThrough(DType dtype, float* values, std::int64_t count) {
   }
 }
 
-/// `rows` rows of `width` elements from `offset`, as f32 in `buffer` unless they are stored so.
-inline const float* LoadRows(Source x, std::int64_t offset, std::int64_t rows, std::int64_t width, float* buffer) {
-  if (x.dtype == DType::kF32) return static_cast<const float*>(x.data) + offset;
-  LoadFloats(x.dtype, x.data, offset, rows * width, buffer);
-  return buffer;
+/// Rows as a left operand reads them: row r begins at data + r * stride.
+struct LoadedRows {
+  const float* data;
+  std::int64_t stride;
+};
+
+/// `count` rows of `width` elements from row `first` of `head`, as f32 in `buffer` unless they are stored so.
+inline LoadedRows LoadRows(Source x, const HeadRows& rows, std::int64_t head, std::int64_t first, std::int64_t count,
+                           std::int64_t width, float* buffer) {
+  if (x.dtype == DType::kF32) return {static_cast<const float*>(x.data) + rows.At(head, first), rows.row_stride};
+  for (std::int64_t r = 0; r < count; ++r) {
+    LoadFloats(x.dtype, x.data, rows.At(head, first + r), width, buffer + r * width);
+  }
+  return {buffer, width};
+}
+
+/// Stores `count` rows of `width` elements, which are padded to panels, from row `first` of `head` on.
+inline void StoreRows(DType dtype, const float* from, const HeadRows& rows, std::int64_t head, std::int64_t first,
+                      std::int64_t count, std::int64_t width, void* to) {
+  for (std::int64_t r = 0; r < count; ++r) {
+    StoreFloats(dtype, from + r * PaddedToPanel(width), to, rows.At(head, first + r), width);
+  }
 }
 
 /// The number of parts of the workspace for `tasks` tasks. A part needs at least four tasks to pay for what it

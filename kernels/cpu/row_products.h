@@ -20,15 +20,16 @@ inline constexpr std::int64_t kPanel = 16;
 /// Columns of the panels that hold `columns`.
 inline std::int64_t PaddedToPanel(std::int64_t columns) { return (columns + kPanel - 1) / kPanel * kPanel; }
 
-/// Packs the [depth, columns] matrix at `base` of `x`, columns padded with zeros: PaddedToPanel(columns) * depth
-/// floats.
-inline void PackPanels(Source x, std::int64_t base, std::int64_t depth, std::int64_t columns, float* panels) {
+/// Packs the [depth, columns] matrix at `base` of `x`, whose rows are `stride` apart. Columns are padded with zeros:
+/// PaddedToPanel(columns) * depth floats.
+inline void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
+                       float* panels) {
   std::fill_n(panels, PaddedToPanel(columns) * depth, 0.0f);
   BlockBuffer buffer;
   for (std::int64_t k = 0; k < depth; ++k) {
     for (std::int64_t start = 0; start < columns; start += kBlock) {
       const std::int64_t size = std::min(kBlock, columns - start);
-      const float* values = x.Load(base + k * columns + start, size, buffer.values);
+      const float* values = x.Load(base + k * stride + start, size, buffer.values);
       for (std::int64_t j = 0; j < size; j += kPanel) {
         std::copy_n(values + j, std::min(kPanel, size - j), panels + ((start + j) * depth + k * kPanel));
       }
@@ -36,15 +37,16 @@ inline void PackPanels(Source x, std::int64_t base, std::int64_t depth, std::int
   }
 }
 
-/// As PackPanels, for the transpose of the [columns, depth] matrix at `base`.
-inline void PackTransposedPanels(Source x, std::int64_t base, std::int64_t depth, std::int64_t columns, float* panels) {
+/// As PackPanels, for the transpose of the [columns, depth] matrix at `base`, whose rows are `stride` apart.
+inline void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth,
+                                 std::int64_t columns, float* panels) {
   std::fill_n(panels, PaddedToPanel(columns) * depth, 0.0f);
   BlockBuffer buffer;
   for (std::int64_t j = 0; j < columns; ++j) {
     float* const column = panels + j / kPanel * kPanel * depth + j % kPanel;
     for (std::int64_t start = 0; start < depth; start += kBlock) {
       const std::int64_t size = std::min(kBlock, depth - start);
-      const float* values = x.Load(base + j * depth + start, size, buffer.values);
+      const float* values = x.Load(base + j * stride + start, size, buffer.values);
       for (std::int64_t k = 0; k < size; ++k) column[(start + k) * kPanel] = values[k];
     }
   }

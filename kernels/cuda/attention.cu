@@ -1,7 +1,7 @@
-// attention: a block takes 64 query rows of a head. It reads the keys twice: for the rows' maxima and sums, then for
-// probabilities, which are rounded before their product with the values. Maxima and sums come from one reading: see
-// Milakov and Gimelshein 2018, "Online normalizer calculation for softmax". A sum is rounded once more at each new
-// maximum.
+// attention and packed_attention: a block takes 64 query rows of a head. It reads the keys twice: for the rows' maxima
+// and sums, then for probabilities, which are rounded before their product with the values. Maxima and sums come from
+// one reading: see Milakov and Gimelshein 2018, "Online normalizer calculation for softmax". A sum is rounded once more
+// at each new maximum.
 #include "kernels/cuda/attention_tiles.h"
 
 namespace mpc::cuda {
@@ -9,8 +9,8 @@ namespace {
 
 struct Attention {
   ScoreOperands scores;
-  Matrix value;        ///< as right operand: columns are its elements, k its rows
-  Sink y;              ///< no data: not used
+  HeadMatrix value;    ///< as right operand: columns are its elements, k its rows
+  HeadSink y;          ///< no data: not used
   float* log_sum_exp;  ///< null: not used
   ResultTiles tiles;
 };
@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kScoreThreads) AttentionKernel(Attention atten
     // ---- Maxima and sums of the rows
     RowNorm norms[4];
     NormOfRows(attention, head, row, columns, left, right, element == 0 ? attention.log_sum_exp : nullptr, norms);
-    if (attention.y.data == nullptr) continue;
+    if (attention.y.sink.data == nullptr) continue;
     // ---- Probabilities of each tile, and their product with the values
     Elements sums = {};
     for (std::int64_t column = 0; column < columns; column += kScoreTile) {
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kScoreThreads) AttentionKernel(Attention atten
       for (int i = 0; i < 4; ++i) {
         for (int j = 0; j < 4; ++j) {
           const float p = scalar::Exp(scores[i][j] - norms[i].shift) * norms[i].inverse;
-          scores[i][j] = RoundThrough(attention.value.data.dtype, p);
+          scores[i][j] = RoundThrough(attention.value.matrix.data.dtype, p);
         }
       }
       StoreTile(scores, probabilities);
@@ -87,29 +87,32 @@ __global__ void __launch_bounds__(kScoreThreads) AttentionKernel(Attention atten
       AddTileProduct<kScoreTile>(SharedTile{probabilities, false, column}, attention.value, head, 0, element, column,
                                  end, left, right, sums);
     }
-    StoreResult(attention.y, head, geometry.rows, geometry.value_width, row, element, sums);
+    StoreResult(attention.y, head, row, element, sums);
   }
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec, const KernelContext&) {
-  const AttentionGeometry geometry = AttentionGeometry::Create(spec, spec.inputs[0], spec.inputs[1], spec.inputs[2],
-                                                               spec.inputs.size() > 3 ? &spec.inputs[3] : nullptr);
+  const AttentionForm form = AttentionForm::Create(spec);
+  const AttentionGeometry& geometry = form.geometry;
   const bool uses_y = spec.uses(0);
   const bool uses_log_sum_exp = spec.outputs.size() > 1 && spec.uses(1);
+  const auto matrix = [&](const HeadTensor& tensor, std::int64_t rows, std::int64_t width, bool along_depth) {
+    return HeadMatrix::Create(spec.inputs[tensor.index].dtype, tensor.rows, rows, width, along_depth);
+  };
   Attention attention{};
   attention.scores.geometry = geometry;
-  attention.scores.query = Matrix::Create(spec.inputs[0].dtype, geometry.rows, geometry.width, true);
-  attention.scores.key = Matrix::Create(spec.inputs[1].dtype, geometry.columns, geometry.width, true);
-  attention.value = Matrix::Create(spec.inputs[2].dtype, geometry.value_width, geometry.columns, false);
-  attention.y.dtype = spec.outputs[0].dtype;
+  attention.scores.query = matrix(form.query, geometry.rows, geometry.width, true);
+  attention.scores.key = matrix(form.key, geometry.columns, geometry.width, true);
+  attention.value = matrix(form.value, geometry.columns, geometry.value_width, false);
+  attention.y = {{nullptr, spec.outputs[0].dtype}, form.y, geometry.rows, geometry.value_width};
   attention.tiles = {geometry.heads(), TilesOf(geometry.rows), uses_y ? TilesOf(geometry.value_width) : 1};
   return MakeKernel([=](const KernelOperands& operands, LaunchQueue& queue) {
     Attention bound = attention;
-    bound.scores.query.data.data = operands.inputs[0];
-    bound.scores.key.data.data = operands.inputs[1];
-    bound.scores.mask = geometry.has_mask ? static_cast<const std::uint8_t*>(operands.inputs[3]) : nullptr;
-    bound.value.data.data = operands.inputs[2];
-    bound.y.data = uses_y ? operands.outputs[0] : nullptr;
+    bound.scores.query = attention.scores.query.With(operands.inputs[form.query.index]);
+    bound.scores.key = attention.scores.key.With(operands.inputs[form.key.index]);
+    bound.scores.mask = form.MaskOf(operands.inputs);
+    bound.value = attention.value.With(operands.inputs[form.value.index]);
+    bound.y.sink.data = uses_y ? operands.outputs[0] : nullptr;
     bound.log_sum_exp = uses_log_sum_exp ? static_cast<float*>(operands.outputs[1]) : nullptr;
     LaunchShape shape;
     shape.threads = kScoreThreads;
@@ -123,6 +126,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec, 
 void RegisterAttention(Registry& registry) {
   registry.Add("attention", CreateAttention);
   registry.Add("attention_grad", CreateAttentionGrad);
+  registry.Add("packed_attention", CreateAttention);
+  registry.Add("packed_attention_grad", CreateAttentionGrad);
 }
 
 }  // namespace mpc::cuda

@@ -1,5 +1,6 @@
-// attention_grad: delta for every query row, then one kernel a result. Blocks of query rows go over the keys for
-// dquery; blocks of keys go over the query rows for dkey and dvalue. Each computes the probabilities again.
+// attention_grad and packed_attention_grad: delta for every query row, then one kernel a result. Blocks of query rows
+// go over the keys for dquery; blocks of keys go over the query rows for dkey and dvalue. Each computes the
+// probabilities again.
 #include "kernels/cuda/attention_tiles.h"
 
 namespace mpc::cuda {
@@ -7,7 +8,7 @@ namespace {
 
 struct AttentionGrad {
   ScoreOperands scores;
-  Matrix dy, value;  ///< as operands of dp: both along the value's elements
+  HeadMatrix dy, value;  ///< as operands of dp: both along the value's elements
   const float* log_sum_exp;
   float* delta;  ///< [heads, rows]
   DType query_type, value_type;
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(kScoreThreads, 1) AttentionDeltaKernel(Attenti
 
 /// dquery = ds key; `key` as right operand: columns are its elements, k its rows.
 __global__ void __launch_bounds__(kScoreThreads, 1)
-    AttentionQueryGradKernel(AttentionGrad grad, Matrix key, Sink dquery, ResultTiles tiles) {
+    AttentionQueryGradKernel(AttentionGrad grad, HeadMatrix key, HeadSink dquery, ResultTiles tiles) {
   AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(Quad, left, kOperandQuads);
   MPC_SHARED_ARRAY(Quad, right, kOperandQuads);
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(kScoreThreads, 1)
       AddTileProduct<kScoreTile>(SharedTile{cotangents, false, column}, key, head, 0, element, column, end, left, right,
                                  sums);
     }
-    StoreResult(dquery, head, grad.geometry().rows, grad.geometry().width, row, element, sums);
+    StoreResult(dquery, head, row, element, sums);
   }
 }
 
@@ -125,7 +126,7 @@ __global__ void __launch_bounds__(kScoreThreads, 1)
 /// rows.
 template <bool kOfValue>
 __global__ void __launch_bounds__(kScoreThreads, 1)
-    AttentionKeyGradKernel(AttentionGrad grad, Matrix right_operand, Sink result, ResultTiles tiles) {
+    AttentionKeyGradKernel(AttentionGrad grad, HeadMatrix right_operand, HeadSink result, ResultTiles tiles) {
   AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(Quad, left, kOperandQuads);
   MPC_SHARED_ARRAY(Quad, right, kOperandQuads);
@@ -153,56 +154,60 @@ __global__ void __launch_bounds__(kScoreThreads, 1)
       AddTileProduct<kScoreTile>(SharedTile{factors, true, row}, right_operand, head, 0, element, row, end, left, right,
                                  sums);
     }
-    const std::int64_t width = kOfValue ? grad.geometry().value_width : grad.geometry().width;
-    StoreResult(result, head, grad.geometry().columns, width, column, element, sums);
+    StoreResult(result, head, column, element, sums);
   }
 }
 
-/// The kernels of one attention_grad. The operands are dy, query, key, value, log_sum_exp and a mask.
+/// The kernels of one attention_grad, or of the packed one. Neither reads a stored y: delta is computed as it is
+/// defined.
 struct AttentionGradLaunches {
+  AttentionForm form;
   AttentionGrad grad;
-  DType dy_type, key_type;
-  DType result_types[3];
-  bool used[3];
+  HeadMatrix key, query, dy;  ///< as right operands of dquery, dkey and dvalue: columns are elements, k rows
+  HeadSink dquery, dkey, dvalue;
+  bool uses_dquery, uses_dkey, uses_dvalue;
 
   absl::Status operator()(const KernelOperands& operands, LaunchQueue& queue) const {
-    const AttentionGeometry& geometry = grad.scores.geometry;
     AttentionGrad bound = grad;
-    bound.dy.data.data = operands.inputs[0];
-    bound.scores.query.data.data = operands.inputs[1];
-    bound.scores.key.data.data = operands.inputs[2];
-    bound.value.data.data = operands.inputs[3];
-    bound.log_sum_exp = static_cast<const float*>(operands.inputs[4]);
-    bound.scores.mask = geometry.has_mask ? static_cast<const std::uint8_t*>(operands.inputs[5]) : nullptr;
+    bound.dy = grad.dy.With(operands.inputs[form.dy]);
+    bound.scores.query = grad.scores.query.With(operands.inputs[form.query.index]);
+    bound.scores.key = grad.scores.key.With(operands.inputs[form.key.index]);
+    bound.value = grad.value.With(operands.inputs[form.value.index]);
+    bound.log_sum_exp = static_cast<const float*>(operands.inputs[form.log_sum_exp]);
+    bound.scores.mask = form.MaskOf(operands.inputs);
     bound.delta = static_cast<float*>(operands.workspace);
-    const auto tiles = [&](std::int64_t rows, std::int64_t width) {
-      return ResultTiles{geometry.heads(), TilesOf(rows), TilesOf(width)};
-    };
-    const auto sink = [&](std::size_t result) { return Sink{operands.outputs[result], result_types[result]}; };
-    if (used[0] || used[1]) {
-      const ResultTiles all = tiles(geometry.rows, 1);
+    if (uses_dquery || uses_dkey) {
+      const ResultTiles all = Tiles(form.geometry.rows, 1);
       absl::Status status = launch(queue, &AttentionDeltaKernel, ShapeFor(all), bound, all);
       if (!status.ok()) return status;
     }
-    if (used[0]) {
-      const ResultTiles all = tiles(geometry.rows, geometry.width);
-      const Matrix key = Matrix::Create(key_type, geometry.width, geometry.columns, false).With(operands.inputs[2]);
-      absl::Status status = launch(queue, &AttentionQueryGradKernel, ShapeFor(all), bound, key, sink(0), all);
+    if (uses_dquery) {
+      const HeadMatrix right = key.With(operands.inputs[form.key.index]);
+      const HeadSink result = dquery.With(operands.outputs[form.dquery.index]);
+      absl::Status status = Run(&AttentionQueryGradKernel, bound, right, result, queue);
       if (!status.ok()) return status;
     }
-    if (used[1]) {
-      const ResultTiles all = tiles(geometry.columns, geometry.width);
-      const Matrix query =
-          Matrix::Create(grad.query_type, geometry.width, geometry.rows, false).With(operands.inputs[1]);
-      absl::Status status = launch(queue, &AttentionKeyGradKernel<false>, ShapeFor(all), bound, query, sink(1), all);
+    if (uses_dkey) {
+      const HeadMatrix right = query.With(operands.inputs[form.query.index]);
+      const HeadSink result = dkey.With(operands.outputs[form.dkey.index]);
+      absl::Status status = Run(&AttentionKeyGradKernel<false>, bound, right, result, queue);
       if (!status.ok()) return status;
     }
-    if (!used[2]) return absl::OkStatus();
-    const ResultTiles all = tiles(geometry.columns, geometry.value_width);
-    const Matrix dy = Matrix::Create(dy_type, geometry.value_width, geometry.rows, false).With(operands.inputs[0]);
-    return launch(queue, &AttentionKeyGradKernel<true>, ShapeFor(all), bound, dy, sink(2), all);
+    if (!uses_dvalue) return absl::OkStatus();
+    return Run(&AttentionKeyGradKernel<true>, bound, dy.With(operands.inputs[form.dy]),
+               dvalue.With(operands.outputs[form.dvalue.index]), queue);
   }
 
+  template <typename ResultKernel>
+  absl::Status Run(ResultKernel kernel, const AttentionGrad& bound, const HeadMatrix& right, const HeadSink& result,
+                   LaunchQueue& queue) const {
+    const ResultTiles all = Tiles(result.count, result.width);
+    return launch(queue, kernel, ShapeFor(all), bound, right, result, all);
+  }
+
+  ResultTiles Tiles(std::int64_t rows, std::int64_t width) const {
+    return {form.geometry.heads(), TilesOf(rows), TilesOf(width)};
+  }
   static LaunchShape ShapeFor(const ResultTiles& tiles) {
     LaunchShape shape;
     shape.threads = kScoreThreads;
@@ -214,23 +219,34 @@ struct AttentionGradLaunches {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec, const KernelContext&) {
-  const AttentionGeometry geometry = AttentionGeometry::Create(spec, spec.inputs[1], spec.inputs[2], spec.inputs[3],
-                                                               spec.inputs.size() > 5 ? &spec.inputs[5] : nullptr);
+  const AttentionForm form = AttentionForm::Create(spec);
+  const AttentionGeometry& geometry = form.geometry;
+  const auto type = [&](const HeadTensor& tensor) { return spec.inputs[tensor.index].dtype; };
   AttentionGradLaunches launches{};
+  launches.form = form;
+  // ---- Operands of scores and of dp
   AttentionGrad& grad = launches.grad;
+  const DType dy_type = spec.inputs[form.dy].dtype;
   grad.scores.geometry = geometry;
-  grad.scores.query = Matrix::Create(spec.inputs[1].dtype, geometry.rows, geometry.width, true);
-  grad.scores.key = Matrix::Create(spec.inputs[2].dtype, geometry.columns, geometry.width, true);
-  grad.dy = Matrix::Create(spec.inputs[0].dtype, geometry.rows, geometry.value_width, true);
-  grad.value = Matrix::Create(spec.inputs[3].dtype, geometry.columns, geometry.value_width, true);
-  grad.query_type = spec.inputs[1].dtype;
-  grad.value_type = spec.inputs[3].dtype;
-  launches.dy_type = spec.inputs[0].dtype;
-  launches.key_type = spec.inputs[2].dtype;
-  for (std::size_t i = 0; i < 3; ++i) {
-    launches.result_types[i] = spec.outputs[i].dtype;
-    launches.used[i] = spec.uses(i);
-  }
+  grad.scores.query = HeadMatrix::Create(type(form.query), form.query.rows, geometry.rows, geometry.width, true);
+  grad.scores.key = HeadMatrix::Create(type(form.key), form.key.rows, geometry.columns, geometry.width, true);
+  grad.dy = HeadMatrix::Create(dy_type, form.y, geometry.rows, geometry.value_width, true);
+  grad.value = HeadMatrix::Create(type(form.value), form.value.rows, geometry.columns, geometry.value_width, true);
+  grad.query_type = type(form.query);
+  grad.value_type = type(form.value);
+  // ---- Right operands, and results
+  launches.key = HeadMatrix::Create(type(form.key), form.key.rows, geometry.columns, geometry.width, false);
+  launches.query = HeadMatrix::Create(type(form.query), form.query.rows, geometry.rows, geometry.width, false);
+  launches.dy = HeadMatrix::Create(dy_type, form.y, geometry.rows, geometry.value_width, false);
+  const auto sink = [&](const HeadTensor& tensor, std::int64_t rows, std::int64_t width) {
+    return HeadSink{{nullptr, spec.outputs[tensor.index].dtype}, tensor.rows, rows, width};
+  };
+  launches.dquery = sink(form.dquery, geometry.rows, geometry.width);
+  launches.dkey = sink(form.dkey, geometry.columns, geometry.width);
+  launches.dvalue = sink(form.dvalue, geometry.columns, geometry.value_width);
+  launches.uses_dquery = spec.uses(form.dquery.index);
+  launches.uses_dkey = spec.uses(form.dkey.index);
+  launches.uses_dvalue = spec.uses(form.dvalue.index);
   return MakeKernel(launches, static_cast<std::size_t>(geometry.heads() * geometry.rows) * sizeof(float));
 }
 

@@ -77,10 +77,50 @@ __device__ __forceinline__ float ReduceRow(float value, const Combine& combine) 
   return value;
 }
 
+/// The rows of a head, or their transpose, as an operand of a product.
+struct HeadMatrix {
+  Matrix matrix;  ///< the first head
+  HeadRows rows;
+
+  /// `count` rows of `width` elements. Outers are the rows and sums run along them (along_depth), or outers are the
+  /// elements and sums run over the rows.
+  static HeadMatrix Create(DType dtype, const HeadRows& rows, std::int64_t count, std::int64_t width,
+                           bool along_depth) {
+    return {{{nullptr, dtype},
+             along_depth ? count : width,
+             0,
+             along_depth ? rows.row_stride : 1,
+             along_depth ? 1 : rows.row_stride,
+             width % kVector == 0},
+            rows};
+  }
+  HeadMatrix With(const void* address) const { return {matrix.With(address), rows}; }
+
+  using Cursor = Matrix::Cursor;
+  __device__ bool along_depth() const { return matrix.along_depth(); }
+  __device__ Cursor CursorAt(std::int64_t head, std::int64_t outer) const {
+    Cursor cursor = matrix.CursorAt(0, outer);
+    cursor.offset += rows.At(head, 0);
+    return cursor;
+  }
+  __device__ void Load(const Cursor& cursor, std::int64_t k, std::int64_t end, float (&values)[kVector]) const {
+    matrix.Load(cursor, k, end, values);
+  }
+};
+
+/// A result whose heads have `count` rows of `width` elements.
+struct HeadSink {
+  Sink sink;
+  HeadRows rows;
+  std::int64_t count, width;
+
+  HeadSink With(void* address) const { return {{address, sink.dtype}, rows, count, width}; }
+};
+
 /// The scores of query rows against keys.
 struct ScoreOperands {
   AttentionGeometry geometry;
-  Matrix query, key;
+  HeadMatrix query, key;
   const std::uint8_t* mask;  ///< null: none
 
   __device__ bool Allowed(std::int64_t head, std::int64_t row, std::int64_t column) const {
@@ -104,15 +144,16 @@ struct ScoreOperands {
   }
 };
 
-/// Stores a tile of a result with `rows` rows of `width` elements a head, rounded once.
-__device__ __forceinline__ void StoreResult(const Sink& sink, std::int64_t head, std::int64_t rows, std::int64_t width,
-                                            std::int64_t row, std::int64_t column, const Elements& elements) {
+/// Stores a tile of a result, rounded once.
+__device__ __forceinline__ void StoreResult(const HeadSink& result, std::int64_t head, std::int64_t row,
+                                            std::int64_t column, const Elements& elements) {
   const std::int64_t first = column + ThreadColumn<kScoreTile>();
-  const int count = width - first < 4 ? static_cast<int>(width - first) : 4;
+  const int count = result.width - first < 4 ? static_cast<int>(result.width - first) : 4;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const std::int64_t at = row + ThreadRow<kScoreTile>() + i;
-    if (at < rows && count > 0) StoreSome(sink, (head * rows + at) * width + first, count, width % 4 == 0, elements[i]);
+    if (at < result.count && count > 0)
+      StoreSome(result.sink, result.rows.At(head, at) + first, count, result.width % 4 == 0, elements[i]);
   }
 }
 
@@ -128,7 +169,7 @@ struct ResultTiles {
   __device__ std::int64_t Column(std::int64_t tile) const { return tile % column_tiles * kScoreTile; }
 };
 
-/// attention_grad.cu
+/// attention_grad.cu. `spec` is of attention_grad or packed_attention_grad.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec, const KernelContext& context);
 
 }  // namespace mpc::cuda

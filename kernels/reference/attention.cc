@@ -135,9 +135,67 @@ void Backward(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   }
 }
 
-constexpr NamedFunction kTable[] = {{"attention", Forward}, {"attention_grad", Backward}};
+// query, key and value of qkv [B, T, 3 * H * D].
+std::vector<Tensor> Apart(const Tensor& qkv, std::int64_t heads) {
+  return {HeadsOf(qkv, heads, 3, 0), HeadsOf(qkv, heads, 3, 1), HeadsOf(qkv, heads, 3, 2)};
+}
+
+void PutHeads(const Tensor& from, std::int64_t heads, std::int64_t parts, std::int64_t part, Tensor& packed) {
+  const std::vector<std::size_t> indices = HeadIndices(packed.spec.shape, heads, parts, part);
+  for (std::size_t i = 0; i < indices.size(); ++i) packed.values[indices[i]] = from.values[i];
+}
+
+void PackedForward(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const std::int64_t heads = attributes.GetInt("heads");
+  std::vector<Tensor> operands = Apart(inputs[0], heads);
+  if (HasOperand(inputs, 1)) operands.push_back(inputs[1]);
+  std::vector<Tensor> results = {HeadsOf(outputs[0], heads, 1, 0), outputs[1]};
+  Forward(attributes, operands, absl::MakeSpan(results));
+  PutHeads(results[0], heads, 1, 0, outputs[0]);
+  outputs[1] = results[1];
+}
+
+// delta is computed as it is defined, and not from the stored y.
+void PackedBackward(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const std::int64_t heads = attributes.GetInt("heads");
+  std::vector<Tensor> results = Apart(inputs[1], heads);
+  std::vector<Tensor> operands = {HeadsOf(inputs[0], heads, 1, 0), results[0], results[1], results[2], inputs[3]};
+  if (HasOperand(inputs, 4)) operands.push_back(inputs[4]);
+  Backward(attributes, operands, absl::MakeSpan(results));
+  for (std::int64_t part = 0; part < 3; ++part) {
+    PutHeads(results[static_cast<std::size_t>(part)], heads, 3, part, outputs[0]);
+  }
+}
+
+constexpr NamedFunction kTable[] = {{"attention", Forward},
+                                    {"attention_grad", Backward},
+                                    {"packed_attention", PackedForward},
+                                    {"packed_attention_grad", PackedBackward}};
 
 }  // namespace
+
+std::vector<std::size_t> HeadIndices(const Shape& packed, std::int64_t heads, std::int64_t parts, std::int64_t part) {
+  const std::int64_t samples = packed[0], rows = packed[1], row_width = packed[2];
+  const std::int64_t joined = row_width / parts, width = joined / heads;
+  std::vector<std::size_t> indices;
+  indices.reserve(static_cast<std::size_t>(samples * rows * joined));
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    for (std::int64_t head = 0; head < heads; ++head) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const std::int64_t first = (sample * rows + row) * row_width + part * joined + head * width;
+        for (std::int64_t d = 0; d < width; ++d) indices.push_back(static_cast<std::size_t>(first + d));
+      }
+    }
+  }
+  return indices;
+}
+
+Tensor HeadsOf(const Tensor& packed, std::int64_t heads, std::int64_t parts, std::int64_t part) {
+  const Shape& shape = packed.spec.shape;
+  Tensor result{{packed.spec.dtype, {shape[0], heads, shape[1], shape[2] / parts / heads}}, {}};
+  for (std::size_t index : HeadIndices(shape, heads, parts, part)) result.values.push_back(packed.values[index]);
+  return result;
+}
 
 FunctionTable AttentionFunctions() { return kTable; }
 

@@ -77,6 +77,12 @@ inline std::size_t NormalizeAxis(std::int64_t axis, std::size_t rank) {
 /// broadcasting. Shapes are aligned at the right, and an extent of 1 is repeated.
 std::vector<std::size_t> BroadcastIndices(const Shape& from, const Shape& to);
 
+/// Where heads [B, H, T, D] lie that are part `part` of a tensor [B, T, parts * H * D] of shape `packed`. The result is
+/// the flat index of each of their elements, in row-major order.
+std::vector<std::size_t> HeadIndices(const Shape& packed, std::int64_t heads, std::int64_t parts, std::int64_t part);
+/// These heads, as a tensor of their own.
+Tensor HeadsOf(const Tensor& packed, std::int64_t heads, std::int64_t parts, std::int64_t part);
+
 /// mpc.gelu of one value in its forms "none" and "tanh".
 double Gelu(double x);
 double GeluTanh(double x);

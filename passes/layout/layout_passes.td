@@ -1,4 +1,4 @@
-// The layout of images.
+// The layout of images and of attention's heads.
 #ifndef MPC_LAYOUT_PASSES_TD
 #define MPC_LAYOUT_PASSES_TD
 
@@ -27,6 +27,40 @@ def PadChannelsPass : MpcPass<"mpc-pad-channels", "::mlir::func::FuncOp"> {
     %0 = mpc.pad %x {low = [0, 0, 0, 0], high = [0, 0, 0, 5]} : ...
     %1 = mpc.pad %w {low = [0, 0, 0, 0], high = [0, 5, 0, 0]} : ...
     %y = mpc.conv2d %0, %1 {data_format = NHWC} : (tensor<64x224x224x8xf16>, tensor<64x8x7x7xf16>) -> ...
+    ```
+  }];
+}
+
+def PackAttentionPass : MpcPass<"mpc-pack-attention", "::mlir::func::FuncOp"> {
+  let summary = "Lets attention read queries, keys and values where one product has left them";
+  let description = [{
+    Self-attention reads its heads from one product [B, T, 3 * H * D], which slices, reshapes and transposes take apart.
+    Others put its result together for the next product. `mpc.packed_attention` reads and writes where products do. So
+    no head is copied, in the forward pass or in the backward pass. Its gradient gets the stored y, which is alive in
+    any case: it is the operand of the next product, whose weight gradient reads it.
+
+    Query, key, value and y have one type. An attention and all its gradients are packed, or none is. That is so where
+    something else reads the gradient of a head, or where heads lie in another order. The pass runs after autodiff and
+    before layout, for targets that read heads so: on the CPU it does nothing. mpc's own kernels give the
+    same bits in either form. A library's gradient takes delta from the stored y.
+
+    ```mlir
+    // before
+    %p = mpc.reshape %x {shape = [2, 4, 3, 2, 8]} : (tensor<8x48xf16>) -> tensor<2x4x3x2x8xf16>
+    %h = mpc.transpose %p {permutation = [2, 0, 3, 1, 4]} : (tensor<2x4x3x2x8xf16>) -> tensor<3x2x2x4x8xf16>
+    %s:3 = mpc.split %h {sizes = [1, 1, 1]} : (tensor<3x2x2x4x8xf16>)
+        -> (tensor<1x2x2x4x8xf16>, tensor<1x2x2x4x8xf16>, tensor<1x2x2x4x8xf16>)
+    %q = mpc.reshape %s#0 {shape = [2, 2, 4, 8]} : (tensor<1x2x2x4x8xf16>) -> tensor<2x2x4x8xf16>
+    %k = mpc.reshape %s#1 {shape = [2, 2, 4, 8]} : (tensor<1x2x2x4x8xf16>) -> tensor<2x2x4x8xf16>
+    %v = mpc.reshape %s#2 {shape = [2, 2, 4, 8]} : (tensor<1x2x2x4x8xf16>) -> tensor<2x2x4x8xf16>
+    %y, %l = mpc.attention %q, %k, %v {scale = 0.125} : ...
+    %t = mpc.transpose %y {permutation = [0, 2, 1, 3]} : (tensor<2x2x4x8xf16>) -> tensor<2x4x2x8xf16>
+    %z = mpc.reshape %t {shape = [8, 16]} : (tensor<2x4x2x8xf16>) -> tensor<8x16xf16>
+    // after
+    %qkv = mpc.reshape %x {shape = [2, 4, 48]} : (tensor<8x48xf16>) -> tensor<2x4x48xf16>
+    %y, %l = mpc.packed_attention %qkv {heads = 2, scale = 0.125}
+        : (tensor<2x4x48xf16>) -> (tensor<2x4x16xf16>, tensor<2x2x4xf32>)
+    %z = mpc.reshape %y {shape = [8, 16]} : (tensor<2x4x16xf16>) -> tensor<8x16xf16>
     ```
   }];
 }

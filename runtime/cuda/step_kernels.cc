@@ -30,10 +30,23 @@ std::pair<const TensorSpec*, const TensorSpec*> ResultAndFilter(const KernelSpec
   return {nullptr, nullptr};
 }
 
+/// Whether `spec` is attention, packed or not, or its gradient.
+bool IsAttention(const KernelSpec& spec) {
+  return spec.name.ends_with("attention") || spec.name.ends_with("attention_grad");
+}
+
 /// Floating-point operations of the two products of attention, or of the five products of its gradient.
 double AttentionFlops(const KernelSpec& spec) {
-  const bool is_gradient = spec.name == "attention_grad";
+  const bool is_gradient = spec.name.ends_with("attention_grad");
   const std::size_t first = is_gradient ? 1 : 0;
+  if (spec.name.starts_with("packed")) {
+    // [B, T, 3 * H * D]: a third of the elements are queries.
+    const TensorSpec& qkv = spec.inputs[first];
+    if (qkv.shape.size() != 3) return 0;
+    const double scores = static_cast<double>(qkv.num_elements()) / 3 * static_cast<double>(qkv.shape[1]);
+    return scores * (is_gradient ? 10 : 4);
+  }
+  if (spec.inputs.size() < first + 3) return 0;
   const Shape& query = spec.inputs[first].shape;
   const Shape& value = spec.inputs[first + 2].shape;
   if (query.size() != 4 || value.size() != 4) return 0;
@@ -44,15 +57,14 @@ double AttentionFlops(const KernelSpec& spec) {
 }  // namespace
 
 double MatrixFlops(const KernelSpec& spec) {
-  if (spec.inputs.size() < 2 || spec.outputs.empty()) return 0;
+  if (spec.inputs.empty() || spec.outputs.empty()) return 0;
+  if (IsAttention(spec)) return AttentionFlops(spec);
+  if (spec.inputs.size() < 2) return 0;
   if (spec.name == "matmul" || spec.name == "batch_matmul") {
     const Shape& a = spec.inputs[0].shape;
     if (a.size() < 2) return 0;
     const std::int64_t depth = a[a.size() - (spec.attributes.GetBool("transpose_a") ? 2 : 1)];
     return 2.0 * static_cast<double>(spec.outputs[0].num_elements()) * static_cast<double>(depth);
-  }
-  if (spec.name == "attention" || spec.name == "attention_grad") {
-    return spec.inputs.size() < 3 ? 0 : AttentionFlops(spec);
   }
   const auto [result, filter] = ResultAndFilter(spec);
   if (result == nullptr || filter->shape.size() != 4 || filter->shape[0] < 1) return 0;
@@ -88,7 +100,7 @@ std::size_t StepKernels::LongToMake() {
   Collect();
   return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), [this](const auto& each) {
     const auto& [key, entry] = each;
-    const bool is_plan = entry.spec.name.starts_with("conv") || entry.spec.name.starts_with("attention");
+    const bool is_plan = entry.spec.name.starts_with("conv") || IsAttention(entry.spec);
     return is_plan && entry.context.choice != cuda::kOwnChoice && !shared_.Has(key);
   }));
 }

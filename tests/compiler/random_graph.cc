@@ -20,6 +20,9 @@ using compiler::Scope;
 using compiler::TypedValue;
 using compiler::ValueHandle;
 
+/// Sequences of a step with attention, and the rows of each.
+constexpr std::int64_t kSamples = 2, kPositions = 3;
+
 class Generator {
  public:
   Generator(std::uint64_t seed, StepKind kind, int most_rows, bool updates)
@@ -154,6 +157,9 @@ class Generator {
       case StepKind::kFusible:
         pool_.push_back(Argument({DType::kF32, {Between(2, most_rows_), Between(1, 40)}}, "row", Role::kInput));
         return;
+      case StepKind::kHeads:
+        pool_.push_back(Argument({DType::kF32, {kSamples * kPositions, 5}}, "row", Role::kInput));
+        return;
       case StepKind::kWide:
         pool_.push_back(Argument({DType::kF32, {2, 32, 2, 2}}, "image", Role::kInput));
         if (Chance(0.5)) AddFrozenConvolution(pool_.back());
@@ -167,6 +173,8 @@ class Generator {
         return AddOperation();
       case StepKind::kFusible:
         return AddFusible(Pick(2));
+      case StepKind::kHeads:
+        return Chance(0.4) ? AddSelfAttention(Pick(2)) : AddToRows(Pick(2));
       case StepKind::kWide:
         return AddWideConvolution(pool_.back());
     }
@@ -275,6 +283,33 @@ class Generator {
       }
     }
     AddElementwise(x);
+  }
+
+  /// On the rows of kSamples sequences, as MultiHeadAttention has it, or with the product split first.
+  void AddSelfAttention(const TypedValue& x) {
+    const std::int64_t heads = Between(1, 3), width = Between(1, 4), joined = heads * width;
+    std::vector<TypedValue> operands{x, Parameter({x.spec.shape[1], 3 * joined})};
+    if (Chance(0.5)) operands.push_back(Parameter({3 * joined}));
+    const TypedValue projected = Emit("matmul", operands)[0];
+    const auto reshaped = [this](const TypedValue& value, std::vector<std::int64_t> shape) {
+      return Emit("reshape", {value}, {{"shape", std::move(shape)}})[0];
+    };
+    const auto transposed = [this](const TypedValue& value, std::vector<std::int64_t> permutation) {
+      return Emit("transpose", {value}, {{"permutation", std::move(permutation)}})[0];
+    };
+    std::vector<TypedValue> parts;
+    if (Chance(0.5)) {
+      const TypedValue all = reshaped(projected, {kSamples, kPositions, 3, heads, width});
+      parts = Emit("split", {transposed(all, {2, 0, 3, 1, 4})}, {{"sizes", std::vector<std::int64_t>{1, 1, 1}}});
+      for (TypedValue& part : parts) part = reshaped(part, {kSamples, heads, kPositions, width});
+    } else {
+      parts = Emit("split", {projected}, {{"sizes", std::vector<std::int64_t>(3, joined)}, {"axis", std::int64_t{1}}});
+      for (TypedValue& part : parts) {
+        part = transposed(reshaped(part, {kSamples, kPositions, heads, width}), {0, 2, 1, 3});
+      }
+    }
+    const TypedValue y = Emit("attention", parts, {{"scale", 0.5}, {"causal", Chance(0.5)}})[0];
+    pool_.push_back(reshaped(transposed(y, {0, 2, 1, 3}), {kSamples * kPositions, joined}));
   }
 
   void AddFusible(const TypedValue& x) {

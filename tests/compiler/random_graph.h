@@ -17,6 +17,7 @@ compiler::Module MakeRandomGraph(std::uint64_t seed);
 enum class StepKind {
   kMixed,    ///< that of MakeRandomGraph
   kFusible,  ///< that of MakeRandomFusibleGraph
+  kHeads,    ///< self-attention whose heads come from one product, and work on rows
   kWide,     ///< convolutions of 32 channels and more: a frozen one with gelu at times, then some with batch_norm_train
 };
 

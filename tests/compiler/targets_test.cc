@@ -62,6 +62,8 @@ TEST_F(Targets, DifferInWhatPassesWeigh) {
   EXPECT_FALSE(cuda->foldsGelu());
   EXPECT_EQ(cpu->lowProductMultiple(), 1);
   EXPECT_EQ(cuda->lowProductMultiple(), 8);
+  EXPECT_FALSE(cpu->packsAttention());
+  EXPECT_TRUE(cuda->packsAttention());
 }
 
 TEST_F(Targets, SayWhichLowTypeIsNative) {

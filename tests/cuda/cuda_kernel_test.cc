@@ -12,6 +12,7 @@
 #include "kernels/state_hash.h"
 #include "tests/cuda/emulated_kernel_device.h"
 #include "tests/cuda_emulation/emulator.h"
+#include "tests/kernels/attention_checks.h"
 #include "tests/kernels/gradient_scaling_checks.h"
 #include "tests/kernels/kernel_checks.h"
 
@@ -60,6 +61,8 @@ TEST_P(CudaStateUpdate, FalsePredicateLeavesStateBitsUnchanged) {
 
 INSTANTIATE_TEST_SUITE_P(Ops, CudaStateUpdate, testing::ValuesIn(StateUpdates()),
                          [](const auto& info) { return info.param; });
+
+TEST(CudaPackedAttention, GivesTheBitsOfAttention) { ExpectPackedAttentionGivesTheBitsOfAttention(EmulatedKernels()); }
 
 TEST(CudaRelu, GivesNoNegativeZero) { ExpectReluGivesNoNegativeZero(EmulatedKernels()); }
 

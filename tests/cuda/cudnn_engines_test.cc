@@ -122,7 +122,7 @@ TEST_P(CudnnEngines, OfThreeNetworksAreFinalisedWithTheWorkspaceThatWasPlanned) 
     if (needs.compiled > 0) compiled.insert(std::get<2>(key));
   }
   EXPECT_GT(plans, 100);
-  EXPECT_EQ(compiled, (std::set<std::string>{"attention", "attention_grad"}));
+  EXPECT_EQ(compiled, (std::set<std::string>{"packed_attention", "packed_attention_grad"}));
   if (print_table) Print(table);
 }
 

@@ -15,7 +15,7 @@ const std::map<std::string, ModelKernel>& ModelKernels() {
   return *kernels;
 }
 
-bool IsAttention(const KernelSpec& spec) { return spec.name.rfind("attention", 0) == 0; }
+bool IsAttention(const KernelSpec& spec) { return spec.name.find("attention") != std::string::npos; }
 
 /// Why the project's own kernel is expected; empty: it is not.
 std::string ReasonForOwnKernel(const KernelSpec& spec) {

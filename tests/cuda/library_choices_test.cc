@@ -44,6 +44,24 @@ KernelSpec AttentionGrad(std::int64_t batch, std::int64_t length = 1024) {
           {{"scale", 0.125}, {"causal", true}}};
 }
 
+/// The same with query, key and value in one tensor.
+KernelSpec PackedAttentionGrad(std::int64_t batch, std::int64_t length = 1024, bool causal = true) {
+  const TensorSpec y{DType::kBF16, {batch, length, 768}}, qkv{DType::kBF16, {batch, length, 3 * 768}};
+  return {"packed_attention_grad",
+          {y, qkv, y, {DType::kF32, {batch, 12, length}}},
+          {qkv},
+          {},
+          {{"heads", 12}, {"scale", 0.125}, {"causal", causal}}};
+}
+
+KernelSpec PackedAttention(DType dtype, const Shape& y, std::int64_t heads, bool causal) {
+  return {"packed_attention",
+          {{dtype, {y[0], y[1], 3 * y[2]}}},
+          {{dtype, y}, {DType::kF32, {y[0], heads, y[1]}}},
+          {},
+          {{"heads", heads}, {"scale", 0.125}, {"causal", causal}}};
+}
+
 KernelSpec Matmul(DType a, DType b, DType y) {
   return {"matmul", {{a, {32, 64}}, {b, {48, 64}}}, {{y, {32, 48}}}, {}, {{"transpose_b", true}}};
 }
@@ -176,12 +194,14 @@ TEST(Libraries, PlannedWithoutADeviceDoNotRun) {
 }
 
 TEST(CudnnAttention, DividesALargeBatchSoThatItsGradientFitsTheWorkspace) {
-  const Created small = CreateKernel(AttentionGrad(8), {});
-  const Created large = CreateKernel(AttentionGrad(32), {});
-  ASSERT_TRUE(small.ok() && large.ok());
-  EXPECT_THAT((*small)->choice(), ::testing::EndsWith("+1"));
-  EXPECT_THAT((*large)->choice(), ::testing::EndsWith("+4"));
-  EXPECT_LE((*large)->workspace_bytes(), KernelContext().workspace_cap);
+  for (const bool is_packed : {false, true}) {
+    const Created small = CreateKernel(is_packed ? PackedAttentionGrad(8) : AttentionGrad(8), {});
+    const Created large = CreateKernel(is_packed ? PackedAttentionGrad(32) : AttentionGrad(32), {});
+    ASSERT_TRUE(small.ok() && large.ok());
+    EXPECT_THAT((*small)->choice(), ::testing::EndsWith("+1"));
+    EXPECT_THAT((*large)->choice(), ::testing::EndsWith("+4"));
+    EXPECT_LE((*large)->workspace_bytes(), KernelContext().workspace_cap);
+  }
 }
 
 TEST(CudnnAttention, RefusesGradientChoicesThatDoNotFit) {
@@ -192,6 +212,41 @@ TEST(CudnnAttention, RefusesGradientChoicesThatDoNotFit) {
   for (const std::string& wrong : {engines + "+3", engines, engines + "+0", std::string("eng1+eng2+1+1")}) {
     EXPECT_EQ(StatusWithChoice(spec, wrong).code(), absl::StatusCode::kFailedPrecondition) << wrong;
   }
+}
+
+TEST(CudnnAttention, TakesPackedHeadsWhereTheyLie) {
+  // GPT-2's and BERT's.
+  for (int capability : {80, 90}) {
+    KernelContext context;
+    context.target.compute_capability = capability;
+    for (DType dtype : {DType::kF16, DType::kBF16}) {
+      EXPECT_THAT(ChoiceOf(PackedAttention(dtype, {32, 1024, 768}, 12, true), context), StartsWith("eng"));
+      EXPECT_THAT(ChoiceOf(PackedAttention(dtype, {64, 128, 768}, 12, false), context), StartsWith("eng"));
+    }
+    EXPECT_THAT(ChoiceOf(PackedAttentionGrad(64, 128, false), context),
+                ::testing::MatchesRegex("eng[0-9_=k]+\\+[0-9]+"));
+  }
+  EXPECT_EQ(ChoiceOf(PackedAttention(DType::kF32, {2, 16, 64}, 2, true)), "own");
+  EXPECT_EQ(ChoiceOf(PackedAttention(DType::kF16, {2, 16, 60}, 5, true)), "own") << "12 elements a row";
+}
+
+TEST(CudnnAttention, DoesNotComputeAStoredYAgain) {
+  const Created apart = CreateKernel(AttentionGrad(8), {});
+  const Created packed = CreateKernel(PackedAttentionGrad(8), {});
+  ASSERT_TRUE(apart.ok() && packed.ok());
+  constexpr std::size_t kY = std::size_t{8} * 1024 * 768 * 2;
+  EXPECT_EQ((*packed)->workspace_bytes() + kY, (*apart)->workspace_bytes());
+  EXPECT_EQ((*apart)->choice().find((*packed)->choice()), (*apart)->choice().find('+') + 1) << "the same engine";
+}
+
+TEST(CudnnAttention, RefusesChoicesOfTheOtherGradient) {
+  const std::string apart = ChoiceOf(AttentionGrad(8, 64));
+  const std::string packed = ChoiceOf(PackedAttentionGrad(8, 64));
+  EXPECT_TRUE(StatusWithChoice(PackedAttentionGrad(8, 64), packed).ok());
+  const absl::Status status = StatusWithChoice(PackedAttentionGrad(8, 64), apart);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("mpc.packed_attention_grad is written \"eng6_k24=26+4\""));
+  EXPECT_EQ(StatusWithChoice(AttentionGrad(8, 64), packed).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST(CudnnAttention, LeavesMasksOddHeadsAndRowsWithoutColumnsToTheOwnKernel) {

@@ -15,9 +15,9 @@
 namespace mpc::testing {
 namespace {
 
-const std::set<std::string> kCudnnOperations = {"attention",         "attention_grad",     "conv2d",
-                                                "conv2d_grad_input", "conv2d_grad_weight", "conv2d_statistics",
-                                                "conv_transpose2d"};
+const std::set<std::string> kCudnnOperations = {
+    "attention",         "attention_grad",     "packed_attention",  "packed_attention_grad", "conv2d",
+    "conv2d_grad_input", "conv2d_grad_weight", "conv2d_statistics", "conv_transpose2d"};
 
 /// A CUDA device that plans every kernel as if it needed nothing, and notes it.
 class NotingDevice : public runtime::Device {

@@ -348,6 +348,9 @@ TEST(MatrixFlops, AreTwoForEachMultiplyAdd) {
   const double scores = 2.0 * (2 * 3 * 10 * 20) * 8;
   EXPECT_EQ(MatrixFlops({"attention", {query, key, key}, {query}, {}, {}}), 2 * scores);
   EXPECT_EQ(MatrixFlops({"attention_grad", {query, query, key, key}, {query, key, key}, {}, {}}), 5 * scores);
+  const TensorSpec qkv{DType::kBF16, {2, 10, 72}}, joined{DType::kBF16, {2, 10, 24}};
+  EXPECT_EQ(MatrixFlops({"packed_attention", {qkv}, {joined}, {}, {{"heads", 3}}}), scores);
+  EXPECT_EQ(MatrixFlops({"packed_attention_grad", {joined, qkv, joined}, {qkv}, {}, {{"heads", 3}}}), 2.5 * scores);
   EXPECT_EQ(MatrixFlops({"add", {x, x}, {x}, {}, {}}), 0);
 }
 

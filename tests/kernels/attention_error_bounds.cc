@@ -94,8 +94,8 @@ class Scores {
 
 }  // namespace
 
-Errors AttentionErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact,
-                       AttentionArithmetic arithmetic) {
+static Errors ErrorsApart(const OpCase& op_case, const Tensors& inputs, const Tensors& exact,
+                          AttentionArithmetic arithmetic) {
   const Tensor& value = inputs[2];
   const bool fused = arithmetic == AttentionArithmetic::kFused && IsLowPrecision(value.spec.dtype);
   const double function = fused ? kFusedExponential : kFunction;
@@ -137,7 +137,7 @@ Errors AttentionErrors(const OpCase& op_case, const Tensors& inputs, const Tenso
   return {y_error, log_sum_exp_error};
 }
 
-Errors AttentionGradErrors(const OpCase& op_case, const Tensors& inputs, AttentionArithmetic arithmetic) {
+static Errors GradErrorsApart(const OpCase& op_case, const Tensors& inputs, AttentionArithmetic arithmetic) {
   const std::vector<double>& dy = inputs[0].values;
   const Tensor& query = inputs[1];
   const Tensor& key = inputs[2];
@@ -201,6 +201,42 @@ Errors AttentionGradErrors(const OpCase& op_case, const Tensors& inputs, Attenti
     }
   }
   return {dquery, dkey, dvalue};
+}
+
+/// Errors of heads, where they lie in a tensor of shape `packed`.
+static void PutHeads(const std::optional<ElementErrors>& from, const Shape& packed, std::int64_t heads,
+                     std::int64_t parts, std::int64_t part, ElementErrors& to) {
+  const std::vector<std::size_t> indices = reference::HeadIndices(packed, heads, parts, part);
+  for (std::size_t i = 0; i < indices.size(); ++i) to[indices[i]] = (*from)[i];
+}
+
+Errors AttentionErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact,
+                       AttentionArithmetic arithmetic) {
+  if (op_case.op == "attention") return ErrorsApart(op_case, inputs, exact, arithmetic);
+  const std::int64_t heads = op_case.attributes.GetInt("heads");
+  Tensors apart;
+  for (std::int64_t part = 0; part < 3; ++part) apart.push_back(reference::HeadsOf(inputs[0], heads, 3, part));
+  apart.insert(apart.end(), inputs.begin() + 1, inputs.end());
+  Errors errors = ErrorsApart(op_case, apart, {reference::HeadsOf(exact[0], heads, 1, 0), exact[1]}, arithmetic);
+  ElementErrors y(exact[0].values.size());
+  PutHeads(errors[0], exact[0].spec.shape, heads, 1, 0, y);
+  return {y, errors[1]};
+}
+
+Errors AttentionGradErrors(const OpCase& op_case, const Tensors& inputs, AttentionArithmetic arithmetic) {
+  if (op_case.op == "attention_grad") return GradErrorsApart(op_case, inputs, arithmetic);
+  const std::int64_t heads = op_case.attributes.GetInt("heads");
+  const Tensor& qkv = inputs[1];
+  Tensors apart = {reference::HeadsOf(inputs[0], heads, 1, 0)};
+  for (std::int64_t part = 0; part < 3; ++part) apart.push_back(reference::HeadsOf(qkv, heads, 3, part));
+  // The stored y, inputs[2], is within what kFused says of y.
+  apart.insert(apart.end(), inputs.begin() + 3, inputs.end());
+  const Errors errors = GradErrorsApart(op_case, apart, arithmetic);
+  ElementErrors dqkv(qkv.values.size());
+  for (std::int64_t part = 0; part < 3; ++part) {
+    PutHeads(errors[static_cast<std::size_t>(part)], qkv.spec.shape, heads, 3, part, dqkv);
+  }
+  return {dqkv};
 }
 
 }  // namespace mpc::test

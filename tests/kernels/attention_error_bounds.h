@@ -13,7 +13,8 @@ enum class AttentionArithmetic {
   kFused,
 };
 
-/// As ArithmeticErrors, for "attention" and "attention_grad". Notation: see error_notation.h.
+/// As ArithmeticErrors, for "attention" and "packed_attention", and for the gradients of both. Notation: see
+/// error_notation.h.
 Errors AttentionErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact,
                        AttentionArithmetic arithmetic = AttentionArithmetic::kAsWritten);
 Errors AttentionGradErrors(const OpCase& op_case, const Tensors& inputs,

@@ -12,6 +12,7 @@
 #include "kernels/cpu/kernel.h"
 #include "kernels/state_hash.h"
 #include "tests/kernels/acceptance.h"
+#include "tests/kernels/attention_checks.h"
 #include "tests/kernels/cpu_kernel_device.h"
 #include "tests/kernels/gradient_scaling_checks.h"
 #include "tests/kernels/group_checks.h"
@@ -120,6 +121,8 @@ TEST(GroupKernels, GiveTheBitsOfSingleKernelsWithAnyNumberOfThreads) {
   }
   cpu::SetNumThreads(threads);
 }
+
+TEST(PackedAttention, GivesTheBitsOfAttention) { ExpectPackedAttentionGivesTheBitsOfAttention(CpuKernels()); }
 
 TEST(Threads, BitsDoNotDependOnTheirNumber) {
   const int threads = cpu::NumThreads();

@@ -58,9 +58,9 @@ Expectation ExpectationOf(const OpCase& op_case, DType dtype, AttentionArithmeti
   expected.inputs = op_cases::MakeInputs(op_case, dtype);
   expected.exact = ExactResults(op_case, dtype, expected.inputs);
   const auto& [inputs, exact, errors] = expected;
-  if (op_case.op == "attention") {
+  if (op_case.op == "attention" || op_case.op == "packed_attention") {
     expected.errors = AttentionErrors(op_case, inputs, exact, attention);
-  } else if (op_case.op == "attention_grad") {
+  } else if (op_case.op == "attention_grad" || op_case.op == "packed_attention_grad") {
     expected.errors = AttentionGradErrors(op_case, inputs, attention);
   } else {
     expected.errors = ArithmeticErrors(op_case, inputs, exact);

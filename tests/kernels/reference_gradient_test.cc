@@ -253,6 +253,16 @@ TEST(ReferenceGradients, Attention) {
        }});
 }
 
+TEST(ReferenceGradients, PackedAttention) {
+  ExpectGradients(
+      "packed_attention",
+      {"packed_attention_grad", {0}, [](const Tensors& inputs, const Tensors& outputs, reference::Tensor dy) {
+         Tensors operands{std::move(dy), inputs[0], outputs[0], outputs[1]};
+         if (inputs.size() > 1) operands.push_back(inputs[1]);
+         return operands;
+       }});
+}
+
 TEST(ReferenceGradients, LstmCell) {
   ExpectGradients(
       "lstm_cell",

@@ -183,8 +183,8 @@ Errors BceGradErrors(const OpCase& op_case, const Tensors& inputs) {
 
 std::optional<Errors> SequenceErrors(const OpCase& op_case, const Tensors& inputs, const Tensors& exact) {
   const std::string& op = op_case.op;
-  if (op == "attention") return AttentionErrors(op_case, inputs, exact);
-  if (op == "attention_grad") return AttentionGradErrors(op_case, inputs);
+  if (op == "attention" || op == "packed_attention") return AttentionErrors(op_case, inputs, exact);
+  if (op == "attention_grad" || op == "packed_attention_grad") return AttentionGradErrors(op_case, inputs);
   if (op == "lstm_cell") return LstmErrors(inputs, exact);
   if (op == "lstm_cell_grad") return LstmGradErrors(inputs);
   if (op == "layer_norm" || op == "group_norm") return NormErrors(op_case, inputs, exact);

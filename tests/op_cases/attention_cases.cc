@@ -35,7 +35,36 @@ std::vector<Case> AttentionShapes() {
       {"fully_masked_row", 1, 2, 3, 4, 4, 4, false, Mask({3, 4}, List({1, 1, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1}))},
       {"everything_masked", 1, 1, 2, 3, 4, 4, false, Mask({1, 1, 1, 1}, List({0}))},
       {"causal_mask", 1, 2, 6, 6, 4, 4, true, Mask({1, 1, 6}, List({0, 1, 1, 0, 1, 1}))},
+      {"self_several_tiles", 1, 2, 70, 70, 16, 16},
+      {"self_several_tiles_causal", 2, 1, 70, 70, 8, 8, true},
+      {"self_odd_width", 2, 3, 5, 5, 11, 11, true},
+      {"self_mask_by_column", 2, 3, 4, 4, 8, 8, false, Mask({2, 1, 1, 4}, List({1, 1, 0, 1, 0, 0, 1, 0}))},
+      {"self_fully_masked_row", 1, 2, 3, 3, 4, 4, false, Mask({3, 3}, List({1, 1, 0, 0, 0, 0, 1, 1, 1}))},
   };
+}
+
+// The same self-attention with query, key and value in one tensor.
+std::vector<OpCase> PackedCases(const Case& shape, const Attributes& apart) {
+  const Shape y = {shape.batch, shape.rows, shape.heads * shape.width};
+  const Shape log_sum_exp = {shape.batch, shape.heads, shape.rows};
+  const OperandCase qkv = Variable({shape.batch, shape.rows, 3 * shape.heads * shape.width});
+  Attributes attributes = apart;
+  attributes.Set("heads", shape.heads);
+  OpCase forward{"packed_attention/" + shape.name, "packed_attention", attributes, {qkv}, {F32(y), F32(log_sum_exp)}};
+  forward.f32_results = {1};
+  std::vector<std::size_t> from = {1};
+  if (shape.mask.has_value()) from.push_back(4);
+  OpCase backward{"packed_attention_grad/" + shape.name,
+                  "packed_attention_grad",
+                  attributes,
+                  {Fixed(y), qkv, Fixed(y, Computed("packed_attention", 0, from)),
+                   Fixed(log_sum_exp, Computed("packed_attention", 1, from))},
+                  {qkv.spec}};
+  backward.f32_operands = {3};
+  for (OpCase* op_case : {&forward, &backward}) {
+    if (shape.mask.has_value()) op_case->operands.push_back(*shape.mask);
+  }
+  return {forward, backward};
 }
 
 }  // namespace
@@ -66,6 +95,8 @@ std::vector<OpCase> AttentionCases() {
     if (mask.has_value()) backward.operands.push_back(*mask);
     backward.f32_operands = {4};
     cases.push_back(backward);
+    if (t != s || d != e) continue;
+    for (OpCase& packed : PackedCases(shape, attributes)) cases.push_back(std::move(packed));
   }
   return cases;
 }

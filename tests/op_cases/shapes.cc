@@ -48,6 +48,7 @@ std::vector<Shape> ForwardShapes(const std::string& op, const Attributes& attrib
     const Shape& value = inputs[2].spec.shape;
     return {{x[0], x[1], x[2], value[3]}, {x[0], x[1], x[2]}};
   }
+  if (op == "packed_attention") return {{x[0], x[1], x[2] / 3}, {x[0], attributes.GetInt("heads"), x[1]}};
   if (op == "layer_norm") {
     const Shape rows(x.begin(), x.end() - static_cast<std::ptrdiff_t>(inputs[1].spec.shape.size()));
     return {x, rows, rows};

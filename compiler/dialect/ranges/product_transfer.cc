@@ -59,44 +59,92 @@ static void matmulOf(const Operands &in, Results results) {
   results[0] = y;
 }
 
-static void attentionOf(const Operands &in, Results results) {
-  double scale = std::abs(in.attributes.GetDouble("scale"));
+/// The range of attention's y from that of the values. \p norm: the norm of a row of y, relative to one of the values.
+static Range meanOfValues(const Range &value, double norm) {
   // A mean of rows of the values, whose weights sum to 1. It is zero where all is masked.
-  Range y = withZero(in[2]);
-  widen(y, in[2].magnitude() * 1e-3);
-  y.rowNorm = in[2].rowNorm * 1.001;
-  y.typical = in[2].typical;
-  results[0] = y;
+  Range y = withZero(value);
+  widen(y, value.magnitude() * 1e-3);
+  y.rowNorm = norm * value.rowNorm * 1.001;
+  y.typical = value.typical;
+  return y;
+}
+
+/// log_sum_exp of rows that read up to \p columns columns, and at least one.
+static Range logSumExpOf(const Range &query, const Range &key, double scale, double columns) {
+  double logit = times(times(query.rowNorm, key.rowNorm), scale);
+  Range range = Range::between(-logit - 1, logit + std::log(columns) + 1);
+  range.typical = std::log(columns) + 1;
+  return range;
+}
+
+static void attentionOf(const Operands &in, Results results) {
+  results[0] = meanOfValues(in[2], /*norm=*/1);
   // Rows in which all is masked have none.
   if (in.size() > 3 || in.extent(0, -2) > in.extent(1, -2))
     return;
-  double logit = times(times(in[0].rowNorm, in[1].rowNorm), scale);
-  results[1] = Range::between(-logit - 1, logit + std::log(in.extent(1, -2)) + 1);
-  results[1].typical = std::log(in.extent(1, -2)) + 1;
+  results[1] = logSumExpOf(in[0], in[1], std::abs(in.attributes.GetDouble("scale")), in.extent(1, -2));
 }
 
-static void attentionGrad(const Operands &in, Results results) {
-  const Range &dy = in[0], &query = in[1], &key = in[2], &value = in[3];
-  double scale = std::abs(in.attributes.GetDouble("scale"));
-  double queries = in.extent(1, -2), width = in.extent(1, -1);
-  // The weights of a row sum to 1, so that the cotangents of its logits sum to at most twice the largest product.
-  double logits = 2.01 * times(dy.rowNorm, value.rowNorm);
-  double typical = scale * std::sqrt(width) * dy.typical * value.typical;
-  auto bounded = [](double rowNorm, double typicalSize) {
+/// A row of a head is no longer than the row of qkv that it is a part of. A row of y has those of all heads.
+static void packedAttentionOf(const Operands &in, Results results) {
+  results[0] = meanOfValues(in[0], /*norm=*/std::sqrt(in.attributes.GetInt("heads")));
+  if (in.size() == 1)
+    results[1] = logSumExpOf(in[0], in[0], std::abs(in.attributes.GetDouble("scale")), in.extent(0, -2));
+}
+
+namespace {
+
+/// The gradients of query, key and value for \p queries rows of \p width elements a head.
+struct AttentionGradients {
+  Range query, key, value;
+
+  AttentionGradients(const Range &dy, const Range &query, const Range &key, const Range &value, double scale,
+                     double queries, double width) {
+    // The weights of a row sum to 1, so that the cotangents of its logits sum to at most twice the largest product.
+    double logits = 2.01 * times(dy.rowNorm, value.rowNorm);
+    double typical = scale * std::sqrt(width) * dy.typical * value.typical;
+    this->query = bounded(times(times(logits, key.rowNorm), scale), typical * key.typical);
+    this->key = bounded(times(times(logits, query.rowNorm), scale) * queries, typical * query.typical);
+    this->value = bounded(1.01 * dy.rowNorm * queries, 2 * dy.typical);
+  }
+
+private:
+  static Range bounded(double rowNorm, double typicalSize) {
     Range range = Range::between(-rowNorm, rowNorm);
     range.rowNorm = rowNorm;
     range.typical = typicalSize;
     return range;
-  };
-  results[0] = bounded(times(times(logits, key.rowNorm), scale), typical * key.typical);
-  results[1] = bounded(times(times(logits, query.rowNorm), scale) * queries, typical * query.typical);
-  results[2] = bounded(1.01 * dy.rowNorm * queries, 2 * dy.typical);
+  }
+};
+
+} // namespace
+
+static void attentionGrad(const Operands &in, Results results) {
+  AttentionGradients gradients(in[0], in[1], in[2], in[3], std::abs(in.attributes.GetDouble("scale")), in.extent(1, -2),
+                               in.extent(1, -1));
+  results[0] = gradients.query;
+  results[1] = gradients.key;
+  results[2] = gradients.value;
+}
+
+static void packedAttentionGrad(const Operands &in, Results results) {
+  double heads = in.attributes.GetInt("heads");
+  AttentionGradients gradients(in[0], in[1], in[1], in[1], std::abs(in.attributes.GetDouble("scale")), in.extent(1, -2),
+                               in.extent(0, -1) / heads);
+  Range dqkv = hull(hull(gradients.query, gradients.key), gradients.value);
+  dqkv.rowNorm =
+      std::sqrt(heads) * inSquares(inSquares(gradients.query.rowNorm, gradients.key.rowNorm), gradients.value.rowNorm);
+  dqkv.typical =
+      inSquares(inSquares(gradients.query.typical, gradients.key.typical), gradients.value.typical) / std::sqrt(3.0);
+  results[0] = dqkv;
 }
 
 void addProductTransfers(TransferTable &table) {
   table["matmul"] = table["batch_matmul"] = matmulOf;
   table["attention"] = attentionOf;
   table["attention_grad"] = attentionGrad;
+  table["packed_attention"] = packedAttentionOf;
+  table["packed_attention_grad"] = packedAttentionGrad;
 }
 
 } // namespace mpc::ranges

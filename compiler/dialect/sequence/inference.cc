@@ -42,6 +42,26 @@ InferredTypes BatchMatmulOp::inferTypes(TypeRange operands, DictionaryAttr dicti
 
 //===-- Attention ------------------------------------------------------------------------------------------------===//
 
+// Checks the scale, and a mask of [B, H, T, S] = \p scores that may be null.
+static llvm::Error checkScaleAndMask(StringRef op, ArrayRef<int64_t> scores, RankedTensorType mask,
+                                     DictionaryAttr dictionary) {
+  double scale = toAttributes(dictionary).GetDouble("scale", 1);
+  if (!std::isfinite(scale))
+    return inferenceError("{0} needs a finite scale, got {1}", op, scale);
+  if (!mask)
+    return llvm::Error::success();
+  ArrayRef<int64_t> given = mask.getShape();
+  bool fits = given.size() <= 4;
+  for (size_t axis = 0; fits && axis < given.size(); ++axis) {
+    int64_t full = scores[4 - given.size() + axis];
+    fits = given[axis] == 1 || given[axis] == full;
+  }
+  if (fits)
+    return llvm::Error::success();
+  return inferenceError("{0}: mask {1} does not broadcast to [B, H, T, S] = {2}", op, typeText(mask),
+                        shapeText(scores));
+}
+
 // Checks query [B, H, T, D], key [B, H, S, D], value [B, H, S, E] and a mask that may be null.
 static llvm::Error checkAttention(StringRef op, RankedTensorType query, RankedTensorType key, RankedTensorType value,
                                   RankedTensorType mask, DictionaryAttr dictionary) {
@@ -58,22 +78,7 @@ static llvm::Error checkAttention(StringRef op, RankedTensorType query, RankedTe
   if (k[2] != v[2])
     return inferenceError("{0}: key and value need one length S, got {1} and {2} ({3}, {4})", op, k[2], v[2],
                           typeText(key), typeText(value));
-  double scale = toAttributes(dictionary).GetDouble("scale", 1);
-  if (!std::isfinite(scale))
-    return inferenceError("{0} needs a finite scale, got {1}", op, scale);
-  if (!mask)
-    return llvm::Error::success();
-  SmallVector<int64_t> scores{q[0], q[1], q[2], k[2]};
-  ArrayRef<int64_t> given = mask.getShape();
-  bool fits = given.size() <= 4;
-  for (size_t axis = 0; fits && axis < given.size(); ++axis) {
-    int64_t full = scores[4 - given.size() + axis];
-    fits = given[axis] == 1 || given[axis] == full;
-  }
-  if (fits)
-    return llvm::Error::success();
-  return inferenceError("{0}: mask {1} does not broadcast to [B, H, T, S] = {2}", op, typeText(mask),
-                        shapeText(scores));
+  return checkScaleAndMask(op, {q[0], q[1], q[2], k[2]}, mask, dictionary);
 }
 
 InferredTypes AttentionOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
@@ -95,6 +100,41 @@ InferredTypes AttentionGradOp::inferTypes(TypeRange operands, DictionaryAttr dic
   MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "dy", types[0], {query[0], query[1], query[2], types[3].getDimSize(3)}));
   MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "log_sum_exp", types[4], query.take_front(3)));
   return SmallVector<RankedTensorType>{types[1], types[2], types[3]};
+}
+
+// The shapes of y and log_sum_exp, from qkv [B, T, 3 * heads * D] and a mask that may be null.
+struct PackedShapes {
+  SmallVector<int64_t> y, logSumExp;
+};
+
+static llvm::Expected<PackedShapes> packedShapes(StringRef op, RankedTensorType qkv, RankedTensorType mask,
+                                                 DictionaryAttr dictionary) {
+  MPC_RETURN_IF_ERROR(expectRank(op, "queries, keys and values [B, T, 3 * H * D]", qkv, 3));
+  int64_t samples = qkv.getDimSize(0), rows = qkv.getDimSize(1), width = qkv.getDimSize(2);
+  int64_t heads = toAttributes(dictionary).GetInt("heads", 0);
+  if (heads < 1 || width % 3 != 0 || width / 3 % heads != 0)
+    return inferenceError("{0}: the last extent of qkv, {1}, is not 3 * heads * D for heads = {2} and a whole D ({3})",
+                          op, width, heads, typeText(qkv));
+  MPC_RETURN_IF_ERROR(checkScaleAndMask(op, {samples, heads, rows, rows}, mask, dictionary));
+  return PackedShapes{{samples, rows, width / 3}, {samples, heads, rows}};
+}
+
+InferredTypes PackedAttentionOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<PackedAttentionOp>(operands));
+  RankedTensorType mask = types.size() == 2 ? types[1] : RankedTensorType();
+  MPC_ASSIGN_OR_RETURN(shapes, packedShapes(mnemonic(), types[0], mask, dictionary));
+  return SmallVector<RankedTensorType>{withShape(types[0], shapes.y),
+                                       f32Tensor(types[0].getContext(), shapes.logSumExp)};
+}
+
+InferredTypes PackedAttentionGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes<PackedAttentionGradOp>(operands));
+  RankedTensorType mask = types.size() == 5 ? types[4] : RankedTensorType();
+  MPC_ASSIGN_OR_RETURN(shapes, packedShapes(mnemonic(), types[1], mask, dictionary));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "dy", types[0], shapes.y));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "y", types[2], shapes.y));
+  MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "log_sum_exp", types[3], shapes.logSumExp));
+  return SmallVector<RankedTensorType>{types[1]};
 }
 
 //===-- Recurrent cells ------------------------------------------------------------------------------------------===//

@@ -67,6 +67,45 @@ def Mpc_AttentionGradOp : Mpc_GradientOp<"attention_grad", [Mpc_MatrixWork]> {
   let results = (outs Mpc_FloatTensor:$dquery, Mpc_FloatTensor:$dkey, Mpc_FloatTensor:$dvalue);
 }
 
+def Mpc_PackedAttentionOp : Mpc_DifferentiableOp<"packed_attention", "Allow", [Mpc_MatrixWork]> {
+  let summary = "Self-attention that reads queries, keys and values where one product has left them.";
+  let description = [{
+    qkv: [B, T, 3 * H * D], in each row the queries of all H heads, then the keys, then the values. y: [B, T, H * D].
+    log_sum_exp: [B, H, T]. Formulas, precision, mask and `causal` are those of attention, with S = T and E = D: no
+    head is copied before or after. `mpc-pack-attention` makes it of attention.
+
+    ```mlir
+    %qkv = mpc.constant {value = dense<[[[0.0, 1.0, 1.0], [0.0, 2.0, 3.0]]]> : tensor<1x2x3xf32>}
+        : () -> tensor<1x2x3xf32>
+    %y, %log_sum_exp = mpc.packed_attention %qkv {heads = 1, scale = 1.0}
+        : (tensor<1x2x3xf32>) -> (tensor<1x2x1xf32>, tensor<1x1x2xf32>)
+    // %y = [[[2.0], [2.0]]]
+    // %log_sum_exp = [[[0.693147182, 0.693147182]]]
+    ```
+  }];
+  let f32Results = [1];
+  let arguments = (ins Mpc_FloatTensor:$qkv, Optional<Mpc_BoolTensor>:$mask, I64Attr:$heads, F32Attr:$scale,
+                       Mpc_Flag:$causal);
+  let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$log_sum_exp);
+}
+
+def Mpc_PackedAttentionGradOp : Mpc_GradientOp<"packed_attention_grad", [Mpc_MatrixWork]> {
+  let summary = "Derivative of packed_attention by qkv.";
+  let description = [{
+    dqkv holds dquery, dkey and dvalue of attention_grad as qkv holds query, key and value. y is what packed_attention
+    has stored. A kernel takes delta either as attention_grad does, or as the sum over a row of dy * y (f32). The two
+    are equal but for the roundings that y has: one of each probability to the type of qkv, and one of y itself.
+
+    ```mlir
+    %dqkv = mpc.packed_attention_grad %dy, %qkv, %y, %log_sum_exp {heads = 2, scale = 0.125 : f32, causal = true}
+        : (tensor<1x4x16xf16>, tensor<1x4x48xf16>, tensor<1x4x16xf16>, tensor<1x2x4xf32>) -> tensor<1x4x48xf16>
+    ```
+  }];
+  let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$qkv, Mpc_FloatTensor:$y, Mpc_F32Tensor:$log_sum_exp,
+                       Optional<Mpc_BoolTensor>:$mask, I64Attr:$heads, F32Attr:$scale, Mpc_Flag:$causal);
+  let results = (outs Mpc_FloatTensor:$dqkv);
+}
+
 def Mpc_LstmCellOp : Mpc_DifferentiableOp<"lstm_cell", "Allow"> {
   let summary = "The gates of a long short-term memory cell (Hochreiter and Schmidhuber 1997).";
   let description = [{

@@ -34,6 +34,15 @@ Cotangents AttentionOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<boo
   });
 }
 
+Cotangents PackedAttentionOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  if (dy[1])
+    return noDerivativeBySaved(*this, "log_sum_exp");
+  return resultCotangents(needed, [&] {
+    return PackedAttentionGradOp::create(builder, getLoc(), getQkv().getType(), dy[0], getQkv(), getY(), getLogSumExp(),
+                                         getMask(), getHeadsAttr(), getScaleAttr(), getCausalAttr());
+  });
+}
+
 //===-- Recurrent cells ------------------------------------------------------------------------------------------===//
 
 Cotangents LstmCellOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {

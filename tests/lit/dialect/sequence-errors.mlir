@@ -88,6 +88,54 @@ func.func @attention_grad(%0: tensor<2x3x4x8xf32>, %1: tensor<2x3x4x8xf32>, %2: 
 
 // -----
 
+func.func @packed_attention(%0: tensor<4x24xf32>) {
+  // expected-error @+1 {{'mpc.packed_attention' op packed_attention expects queries, keys and values [B, T, 3 * H * D] of rank 3, got tensor<4x24xf32>}}
+  %r0, %r1 = mpc.packed_attention %0 {heads = 2, scale = 1.0} : (tensor<4x24xf32>) -> (tensor<4x8xf32>, tensor<2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @packed_attention(%0: tensor<2x4x24xf32>) {
+  // expected-error @+1 {{'mpc.packed_attention' op packed_attention: the last extent of qkv, 24, is not 3 * heads * D for heads = 5 and a whole D (tensor<2x4x24xf32>)}}
+  %r0, %r1 = mpc.packed_attention %0 {heads = 5, scale = 1.0} : (tensor<2x4x24xf32>) -> (tensor<2x4x8xf32>, tensor<2x5x4xf32>)
+  return
+}
+
+// -----
+
+func.func @packed_attention(%0: tensor<2x4x24xf32>) {
+  // expected-error @+1 {{'mpc.packed_attention' op packed_attention: the last extent of qkv, 24, is not 3 * heads * D for heads = 0 and a whole D (tensor<2x4x24xf32>)}}
+  %r0, %r1 = mpc.packed_attention %0 {heads = 0, scale = 1.0} : (tensor<2x4x24xf32>) -> (tensor<2x4x8xf32>, tensor<2x1x4xf32>)
+  return
+}
+
+// -----
+
+func.func @packed_attention(%0: tensor<2x4x24xf32>, %1: tensor<4x3xi1>) {
+  // expected-error @+1 {{'mpc.packed_attention' op packed_attention: mask tensor<4x3xi1> does not broadcast to [B, H, T, S] = 2x2x4x4}}
+  %r0, %r1 = mpc.packed_attention %0, %1 {heads = 2, scale = 1.0} : (tensor<2x4x24xf32>, tensor<4x3xi1>) -> (tensor<2x4x8xf32>, tensor<2x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @packed_attention(%0: tensor<2x4x24xf32>) {
+  // expected-error @+1 {{'mpc.packed_attention' op requires attribute 'heads'}}
+  %r0, %r1 = mpc.packed_attention %0 {scale = 1.0} : (tensor<2x4x24xf32>) -> (tensor<2x4x8xf32>, tensor<2x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @packed_attention_grad(%0: tensor<2x4x8xf32>, %1: tensor<2x4x24xf32>, %2: tensor<2x2x4x4xf32>, %3: tensor<2x2x4xf32>) {
+  // expected-error @+1 {{'mpc.packed_attention_grad' op packed_attention_grad expects y of shape 2x4x8, got tensor<2x2x4x4xf32>}}
+  %r0 = mpc.packed_attention_grad %0, %1, %2, %3 {heads = 2, scale = 1.0} : (tensor<2x4x8xf32>, tensor<2x4x24xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4xf32>) -> tensor<2x4x24xf32>
+  return
+}
+
+// -----
+
 func.func @lstm_cell(%0: tensor<3x15xf32>, %1: tensor<3x5xf32>) {
   // expected-error @+1 {{'mpc.lstm_cell' op lstm_cell expects gates of shape [N, 4 H] = 3x20 for cell state tensor<3x5xf32>, got tensor<3x15xf32>}}
   %r0, %r1, %r2 = mpc.lstm_cell %0, %1 : (tensor<3x15xf32>, tensor<3x5xf32>) -> (tensor<3x5xf32>, tensor<3x5xf32>, tensor<3x15xf32>)

@@ -37,6 +37,28 @@ func.func @attention_mask(%0: tensor<2x1x4x8xf32>, %1: tensor<2x1x5x8xf32>, %2: 
   return %g0, %g1, %g2 : tensor<2x1x4x8xf32>, tensor<2x1x5x8xf32>, tensor<2x1x5x6xf32>
 }
 
+// CHECK-LABEL: func @packed_attention(
+// CHECK: mpc.packed_attention %{{.*}} {causal = true, heads = 3, scale = 1.250000e-01} : (tensor<2x4x72xf16>) -> (tensor<2x4x24xf16>, tensor<2x3x4xf32>)
+// CHECK: mpc.packed_attention_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {causal = true, heads = 3, scale = 1.250000e-01} : (tensor<2x4x24xf16>, tensor<2x4x72xf16>, tensor<2x4x24xf16>, tensor<2x3x4xf32>) -> tensor<2x4x72xf16>
+func.func @packed_attention(%0: tensor<2x4x72xf16>) -> tensor<2x4x72xf16> {
+  %r0, %r1 = mpc.packed_attention %0 {causal = true, heads = 3, scale = 0.125}
+      : (tensor<2x4x72xf16>) -> (tensor<2x4x24xf16>, tensor<2x3x4xf32>)
+  %g0 = mpc.packed_attention_grad %r0, %0, %r0, %r1 {causal = true, heads = 3, scale = 0.125}
+      : (tensor<2x4x24xf16>, tensor<2x4x72xf16>, tensor<2x4x24xf16>, tensor<2x3x4xf32>) -> tensor<2x4x72xf16>
+  return %g0 : tensor<2x4x72xf16>
+}
+
+// CHECK-LABEL: func @packed_attention_mask(
+// CHECK: mpc.packed_attention %{{.*}}, %{{.*}} {heads = 1, scale = 1.000000e+00}
+// CHECK: mpc.packed_attention_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {heads = 1, scale = 1.000000e+00}
+func.func @packed_attention_mask(%0: tensor<2x4x24xf32>, %1: tensor<2x1x1x4xi1>) -> tensor<2x4x24xf32> {
+  %r0, %r1 = mpc.packed_attention %0, %1 {heads = 1, scale = 1.0}
+      : (tensor<2x4x24xf32>, tensor<2x1x1x4xi1>) -> (tensor<2x4x8xf32>, tensor<2x1x4xf32>)
+  %g0 = mpc.packed_attention_grad %r0, %0, %r0, %r1, %1 {heads = 1, scale = 1.0}
+      : (tensor<2x4x8xf32>, tensor<2x4x24xf32>, tensor<2x4x8xf32>, tensor<2x1x4xf32>, tensor<2x1x1x4xi1>) -> tensor<2x4x24xf32>
+  return %g0 : tensor<2x4x24xf32>
+}
+
 // CHECK-LABEL: func @lstm_cell(
 // CHECK: mpc.lstm_cell %{{.*}}, %{{.*}} : (tensor<3x20xf16>, tensor<3x5xf32>) -> (tensor<3x5xf16>, tensor<3x5xf32>, tensor<3x20xf32>)
 // CHECK: mpc.lstm_cell_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (tensor<3x5xf16>, tensor<3x5xf32>, tensor<3x20xf32>, tensor<3x5xf32>, tensor<3x5xf32>) -> (tensor<3x20xf16>, tensor<3x5xf32>)
