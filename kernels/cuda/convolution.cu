@@ -8,6 +8,7 @@
 #include "kernels/cuda/convolution.h"
 #include "kernels/cuda/direct_window_sum.h"
 #include "kernels/cuda/split_product.h"
+#include "kernels/cuda/staged_window_sum.h"
 #include "kernels/cuda/window_sum.h"
 #include "kernels/known_attributes.h"
 
@@ -57,29 +58,6 @@ absl::StatusOr<ConvolutionShape> ResolveConvolution(const KernelSpec& spec, cons
 }
 
 namespace {
-
-/// The sum of y from x: each result reads the pixels under its window.
-WindowSum Forward(const ConvolutionShape& shape) {
-  const Window& window = shape.window;
-  const auto axis = [&](std::size_t i) {
-    return SourceAxis{static_cast<int>(window.stride[i]), -static_cast<int>(window.pad_begin[i]),
-                      static_cast<int>(window.dilation[i]), 1, static_cast<int>(window.input[i])};
-  };
-  return {static_cast<int>(shape.batch),
-          static_cast<int>(shape.groups),
-          static_cast<int>(shape.results),
-          static_cast<int>(shape.sources),
-          static_cast<int>(window.kernel[0]),
-          static_cast<int>(window.kernel[1]),
-          static_cast<int>(window.output[1]),
-          static_cast<int>(window.input[1]),
-          axis(0),
-          axis(1),
-          shape.y,
-          shape.x,
-          shape.sources * shape.taps(),
-          shape.taps()};
-}
 
 /// The sum of x's gradient from y's: each pixel reads the results whose windows cover it.
 WindowSum Backward(const ConvolutionShape& shape) {
@@ -137,6 +115,12 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateWindowSum(const KernelSpec& spec, 
     return bound;
   };
   if (PrefersDirect(sum)) {
+    if (const std::optional<StagedPlan> staged = PlanStaged(context.target, sum)) {
+      return MakeKernel([=, plan = *staged](const KernelOperands& operands, LaunchQueue& queue) {
+        return EnqueueStaged(queue, plan, sum, {operands.inputs[0], source.dtype}, {operands.inputs[1], weight.dtype},
+                             bind(operands));
+      });
+    }
     return MakeKernel([=, plan = PlanDirect(context.target, sum)](const KernelOperands& operands, LaunchQueue& queue) {
       return RunDirect(queue, plan, sum, {operands.inputs[0], source.dtype}, {operands.inputs[1], weight.dtype},
                        bind(operands));
@@ -160,7 +144,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConv2d(const KernelSpec& spec, con
   absl::StatusOr<ConvolutionShape> shape =
       ResolveConvolution(spec, spec.inputs[0].shape, spec.inputs[1].shape, spec.outputs[0].shape);
   if (!shape.ok()) return shape.status();
-  return CreateWindowSum(spec, context, Forward(*shape), spec.attributes.Get(attribute::kActivation));
+  return CreateWindowSum(spec, context, ForwardSum(*shape), spec.attributes.Get(attribute::kActivation));
 }
 
 /// conv2d_grad_input, and conv_transpose2d, which is the same with a bias.

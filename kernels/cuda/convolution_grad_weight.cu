@@ -5,6 +5,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/patch_product.h"
 #include "kernels/cuda/split_product.h"
+#include "kernels/cuda/staged_grad_weight.h"
 
 namespace mpc::cuda {
 namespace {
@@ -49,13 +50,13 @@ bool PrefersDirect(const PatchShape& shape) {
   return shape.results <= kFewResults && shape.terms() <= kMostThreads;
 }
 
-DirectPlan PlanDirect(const KernelContext& context, const PatchShape& shape) {
+DirectPlan PlanDirect(const KernelContext& context, const PatchShape& shape, const ProductShape& product) {
   DirectPlan plan{};
   plan.results = shape.results <= 4 ? 4 : (shape.results <= 8 ? 8 : 16);
   plan.chunks = (shape.results + plan.results - 1) / plan.results;
   plan.lanes = (shape.terms() + kWarpSize - 1) / kWarpSize * kWarpSize;
   plan.slices = std::max(1, 256 / plan.lanes);
-  plan.product = {shape.groups, shape.results, shape.terms(), shape.positions(), 1, shape.positions(), 0, 0};
+  plan.product = product;
   const std::int64_t sets = static_cast<std::int64_t>(shape.groups) * plan.chunks;
   const std::int64_t part_bytes = plan.product.elements() * static_cast<std::int64_t>(sizeof(float));
   const std::int64_t wanted = (2 * static_cast<std::int64_t>(context.target.multiprocessors) + sets - 1) / sets;
@@ -170,7 +171,18 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConv2dGradWeight(const KernelSpec&
     return bound;
   };
   if (PrefersDirect(shape)) {
-    const DirectPlan plan = PlanDirect(context, shape);
+    const ProductShape product = {
+        shape.groups, shape.results, shape.terms(), shape.positions(), 1, shape.positions(), 0, 0};
+    if (const std::optional<StagedGradPlan> staged =
+            PlanStagedGrad(context.target, context.workspace_cap, ForwardSum(*resolved), product)) {
+      return MakeKernel(
+          [=, plan = *staged](const KernelOperands& operands, LaunchQueue& queue) {
+            return EnqueueStagedGrad(queue, plan, {operands.inputs[0], x_type}, {operands.inputs[1], dy_type},
+                                     bind(operands), operands.workspace);
+          },
+          staged->workspace_bytes());
+    }
+    const DirectPlan plan = PlanDirect(context, shape, product);
     return MakeKernel(
         [=](const KernelOperands& operands, LaunchQueue& queue) {
           return RunDirect(queue, plan, shape, {operands.inputs[0], x_type}, {operands.inputs[1], dy_type},

@@ -1,5 +1,6 @@
 // matmul and batch_matmul: products of stored matrices, plain or transposed, of any floating types.
 #include "kernels/cuda/registry.h"
+#include "kernels/cuda/small_product.h"
 #include "kernels/cuda/split_product.h"
 #include "kernels/known_attributes.h"
 #include "kernels/scalar/fused_activation.h"
@@ -26,11 +27,21 @@ struct MatrixResult {
     }
     StoreSome(y, position, count, columns % 4 == 0, values);
   }
+
+  __device__ float Addend(std::int64_t batch, std::int64_t row, std::int64_t column) const {
+    if (bias.data == nullptr) return 0.0f;
+    return bias.Load(whole_bias ? (batch * rows + row) * columns + column : column);
+  }
+  __device__ void StoreOne(std::int64_t batch, std::int64_t row, std::int64_t column, float sum, float addend) const {
+    y.Store((batch * rows + row) * columns + column,
+            scalar::Activate(activation, bias.data == nullptr ? sum : sum + addend));
+  }
 };
 
 /// The product of stacks of [rows, depth] and [depth, columns] matrices.
 struct MatrixProduct {
   ProductPlan plan;
+  bool small;  ///< by SmallProductKernel, without a workspace
   Matrix a, b;
   MatrixResult result;
 
@@ -38,9 +49,12 @@ struct MatrixProduct {
     MatrixResult bound = result;
     bound.y.data = operands.outputs[0];
     bound.bias.data = has_bias ? operands.inputs[2] : nullptr;
-    return EnqueueProduct(queue, plan, a.With(operands.inputs[0]), b.With(operands.inputs[1]), bound,
-                          operands.workspace);
+    const Matrix left = a.With(operands.inputs[0]);
+    const Matrix right = b.With(operands.inputs[1]);
+    if (small) return EnqueueSmallProduct(queue, plan.shape, left, right, bound);
+    return EnqueueProduct(queue, plan, left, right, bound, operands.workspace);
   }
+  std::size_t workspace_bytes() const { return small ? 0 : plan.workspace_bytes(); }
 };
 
 MatrixProduct ProductOf(const KernelSpec& spec, const KernelContext& context) {
@@ -52,7 +66,9 @@ MatrixProduct ProductOf(const KernelSpec& spec, const KernelContext& context) {
   const std::int64_t columns = y.back();
   const std::int64_t depth = a[a.size() - (transpose_a ? 2 : 1)];
   const std::int64_t batch = NumElements(Shape(y.begin(), y.end() - 2));
-  return {PlanProduct(context.target, context.workspace_cap, batch, rows, columns, depth),
+  const ProductPlan plan = PlanProduct(context.target, context.workspace_cap, batch, rows, columns, depth);
+  return {plan,
+          IsSmallProduct(context.target, plan.shape),
           Matrix::Create(spec.inputs[0].dtype, rows, depth, !transpose_a),
           Matrix::Create(spec.inputs[1].dtype, columns, depth, transpose_b),
           {{nullptr, spec.outputs[0].dtype}, {nullptr, DType::kF32}, false, Activation::kNone, rows, columns}};
@@ -68,14 +84,14 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, con
   }
   return MakeKernel([product, has_bias](const KernelOperands& operands,
                                         LaunchQueue& queue) { return product(operands, queue, has_bias); },
-                    product.plan.workspace_bytes());
+                    product.workspace_bytes());
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateBatchMatmul(const KernelSpec& spec, const KernelContext& context) {
   const MatrixProduct product = ProductOf(spec, context);
   return MakeKernel(
       [product](const KernelOperands& operands, LaunchQueue& queue) { return product(operands, queue, false); },
-      product.plan.workspace_bytes());
+      product.workspace_bytes());
 }
 
 }  // namespace

@@ -105,10 +105,10 @@ __global__ void __launch_bounds__(Tile<kTile>::kThreads, 2)
 }
 
 inline constexpr int kSumColumns = 32;  ///< results of a block of SumPartialsKernel
-inline constexpr int kSumParts = 8;     ///< threads that share a result
+inline constexpr int kSumParts = 16;    ///< threads that share a result
 inline constexpr int kSumThreads = kSumColumns * kSumParts;
 
-/// Adds `parts` partial results of the product's shape. Thread p of a result adds parts p, p + 8, ... The eight sums
+/// Adds `parts` partial results of the product's shape. Thread p of a result adds parts p, p + 16, ... The sixteen sums
 /// are then added in order.
 template <typename Result>
 __global__ void __launch_bounds__(kSumThreads)
@@ -123,6 +123,7 @@ __global__ void __launch_bounds__(kSumThreads)
     const std::int64_t element = first + place;
     float sum = 0.0f;
     if (element < elements) {
+#pragma unroll 8
       for (std::int64_t p = part; p < parts; p += kSumParts) sum += partials[p * elements + element];
     }
     __syncthreads();

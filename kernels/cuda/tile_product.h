@@ -46,7 +46,11 @@ __device__ __forceinline__ void LoadSome(const Source& source, std::int64_t inde
     const float* from = static_cast<const float*>(source.data) + index;
     for (int i = 0; i < kVector; ++i) values[i] = i < count ? from[i] : 0.0f;
   } else {
-    for (int i = 0; i < kVector; ++i) values[i] = i < count ? source.Load(index + i) : 0.0f;
+    // All are loaded before the first is widened: loads are not moved over the branch on the type.
+    const auto* from = static_cast<const std::uint16_t*>(source.data) + index;
+    std::uint16_t bits[kVector];
+    for (int i = 0; i < kVector; ++i) bits[i] = i < count ? from[i] : std::uint16_t{0};
+    for (int i = 0; i < kVector; ++i) values[i] = source.Widen(bits[i]);
   }
 }
 

@@ -43,6 +43,29 @@ struct WindowSum {
   MPC_HOST_DEVICE std::int64_t group_weights() const { return static_cast<std::int64_t>(results) * sources * taps(); }
 };
 
+/// The sum of y from x: each result reads the pixels under its window.
+inline WindowSum ForwardSum(const ConvolutionShape& shape) {
+  const Window& window = shape.window;
+  const auto axis = [&](std::size_t i) {
+    return SourceAxis{static_cast<int>(window.stride[i]), -static_cast<int>(window.pad_begin[i]),
+                      static_cast<int>(window.dilation[i]), 1, static_cast<int>(window.input[i])};
+  };
+  return {static_cast<int>(shape.batch),
+          static_cast<int>(shape.groups),
+          static_cast<int>(shape.results),
+          static_cast<int>(shape.sources),
+          static_cast<int>(window.kernel[0]),
+          static_cast<int>(window.kernel[1]),
+          static_cast<int>(window.output[1]),
+          static_cast<int>(window.input[1]),
+          axis(0),
+          axis(1),
+          shape.y,
+          shape.x,
+          shape.sources * shape.taps(),
+          shape.taps()};
+}
+
 /// A result pixel.
 struct WindowPixel {
   int image, pixel, row, column;
@@ -63,6 +86,12 @@ struct WindowResult {
 
   __device__ __forceinline__ float Finish(std::int64_t channel, float sum) const {
     return scalar::Activate(activation, bias.data == nullptr ? sum : sum + bias.Load(channel));
+  }
+
+  /// Stores the result of one pixel of image `image`; `channel` counts those of all groups.
+  __device__ __forceinline__ void StoreAt(std::int64_t image, int channel, int pixel, float sum) const {
+    y.Store(image * layout.batch_stride + channel * layout.channel_stride + pixel * layout.pixel_stride,
+            Finish(channel, sum));
   }
 
   /// Stores results as a product gives them: rows are the group's channels, columns the pixels of all images.
