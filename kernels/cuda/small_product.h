@@ -122,6 +122,7 @@ class SmallTileLoader {
 template <typename Result>
 __global__ void __launch_bounds__(SmallTile::kThreads, 2)
     SmallProductKernel(Matrix left, Matrix right, Result result, ProductShape shape) {
+  AwaitEarlierLaunches();
   constexpr int kEach = SmallTile::kEach;
   constexpr int kPlaces = SmallTile::kPlaces;
   constexpr int kPitch = SmallTile::kPitch;

@@ -152,6 +152,7 @@ __device__ __forceinline__ void AccumulatePixels(const StagedGradPlan& plan, con
 /// partials[part, group, result, term]. Block (part, set).
 inline __global__ void __launch_bounds__(kStagedThreads, 2)
     StagedGradWeightKernel(StagedGradPlan plan, Source x, Source dy, float* partials) {
+  AwaitEarlierLaunches();
   float* const shared = dynamic_shared<float>();
   float* const image = shared + plan.band_pixels * kStagedChannels;
   const int source_chunk = static_cast<int>(blockIdx.y) % plan.source_chunks;

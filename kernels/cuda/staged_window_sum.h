@@ -126,6 +126,7 @@ __device__ __forceinline__ void AccumulateStaged(const StagedPlan& plan, const f
 template <int kTaps>
 __global__ void __launch_bounds__(kStagedThreads, 2)
     StagedWindowSumKernel(StagedPlan plan, Source source, Source weight, WindowResult result) {
+  AwaitEarlierLaunches();
   float* const shared = dynamic_shared<float>();
   float* const image = shared + plan.weights();
   const int group = static_cast<int>(blockIdx.z) / plan.chunks;
