@@ -45,6 +45,9 @@ public:
   virtual LoneFusions loneFusions() const = 0;
   /// Whether the libraries of the device apply gelu to a product in the form and with the error of mpc's own.
   virtual bool foldsGelu() const = 0;
+  /// Whether relu behind a product is a launch that the device's own product saves. Where a result is larger than
+  /// bytesPerLaunch, generated kernels save more.
+  virtual bool foldsRelu() const = 0;
   /// The low type that the device computes in natively; bf16 where it is not here.
   virtual DType nativeLowType() const = 0;
   /// Whether the kernel of \p op may write result \p result over operand \p operand.

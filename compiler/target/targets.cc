@@ -24,6 +24,7 @@ struct Backend {
   std::int64_t bytesPerLaunch;
   LoneFusions alone;
   bool foldsGelu;
+  bool foldsRelu;
   bool plansCheaply; ///< an instruction alone, to ask for its workspace
   bool generatesPtx;
   llvm::Expected<codegen::CodeTarget> (*code)(std::string_view arch);
@@ -31,11 +32,12 @@ struct Backend {
 
 constexpr Backend kBackends[] = {
     // About 2 us at 20 GB/s.
-    {"cpu", 40'000, LoneFusions::WithoutKernelOrWorthIt, /*foldsGelu=*/true, /*plansCheaply=*/true,
+    {"cpu", 40'000, LoneFusions::WithoutKernelOrWorthIt, /*foldsGelu=*/true, /*foldsRelu=*/false, /*plansCheaply=*/true,
      /*generatesPtx=*/false, [](std::string_view) { return codegen::hostTarget(); }},
     // About 3 us at 2.5 TB/s. cuBLASLt's gelu has neither a stated form nor a stated error. mpc's own products, which
     // have mpc's gelu, are for what libraries do not take.
-    {"cuda", 7'500'000, LoneFusions::None, /*foldsGelu=*/false, /*plansCheaply=*/false, /*generatesPtx=*/true,
+    {"cuda", 7'500'000, LoneFusions::None, /*foldsGelu=*/false, /*foldsRelu=*/true, /*plansCheaply=*/false,
+     /*generatesPtx=*/true,
      [](std::string_view arch) { return codegen::gpuTarget(llvm::StringRef(arch.data(), arch.size())); }},
 };
 
@@ -62,6 +64,7 @@ public:
   std::int64_t bytesPerLaunch() const override { return known.bytesPerLaunch; }
   LoneFusions loneFusions() const override { return known.alone; }
   bool foldsGelu() const override { return known.foldsGelu; }
+  bool foldsRelu() const override { return known.foldsRelu; }
   DType nativeLowType() const override { return device ? device->native_low_type() : DType::kBF16; }
 
   bool mayAlias(Operation *op, unsigned result, unsigned operand) const override {

@@ -60,6 +60,8 @@ TEST_F(Targets, DifferInWhatPassesWeigh) {
   EXPECT_EQ(cuda->loneFusions(), LoneFusions::None);
   EXPECT_TRUE(cpu->foldsGelu());
   EXPECT_FALSE(cuda->foldsGelu());
+  EXPECT_FALSE(cpu->foldsRelu());
+  EXPECT_TRUE(cuda->foldsRelu());
 }
 
 TEST_F(Targets, SayWhichLowTypeIsNative) {
