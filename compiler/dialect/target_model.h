@@ -50,6 +50,9 @@ public:
   virtual int64_t lowProductMultiple() const = 0;
   /// Whether programs read the heads of attention where one product has left them.
   virtual bool packsAttention() const = 0;
+  /// Whether relu behind a product is a launch that the device's own product saves. Where a result is larger than
+  /// bytesPerLaunch, generated kernels save more.
+  virtual bool foldsRelu() const = 0;
   /// The low type that the device computes in natively; bf16 where it is not here.
   virtual DType nativeLowType() const = 0;
   /// Whether the kernel of \p op may write result \p result over operand \p operand.

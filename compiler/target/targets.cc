@@ -26,6 +26,7 @@ struct Backend {
   bool foldsGelu;
   std::int64_t lowProductMultiple;
   bool packsAttention;
+  bool foldsRelu;
   bool plansCheaply; ///< an instruction alone, to ask for its workspace
   bool generatesPtx;
   llvm::Expected<codegen::CodeTarget> (*code)(std::string_view arch);
@@ -34,12 +35,12 @@ struct Backend {
 constexpr Backend kBackends[] = {
     // About 2 us at 20 GB/s.
     {"cpu", 40'000, LoneFusions::WithoutKernelOrWorthIt, /*foldsGelu=*/true, /*lowProductMultiple=*/1,
-     /*packsAttention=*/false, /*plansCheaply=*/true, /*generatesPtx=*/false,
+     /*packsAttention=*/false, /*foldsRelu=*/false, /*plansCheaply=*/true, /*generatesPtx=*/false,
      [](std::string_view) { return codegen::hostTarget(); }},
     // About 3 us at 2.5 TB/s. cuBLASLt's gelu has neither a stated form nor a stated error. mpc's own products, which
     // have mpc's gelu, are for what libraries do not take. Tensor cores read rows that begin at multiples of 16 bytes.
     {"cuda", 7'500'000, LoneFusions::None, /*foldsGelu=*/false, /*lowProductMultiple=*/8, /*packsAttention=*/true,
-     /*plansCheaply=*/false, /*generatesPtx=*/true,
+     /*foldsRelu=*/true, /*plansCheaply=*/false, /*generatesPtx=*/true,
      [](std::string_view arch) { return codegen::gpuTarget(llvm::StringRef(arch.data(), arch.size())); }},
 };
 
@@ -68,6 +69,7 @@ public:
   bool foldsGelu() const override { return known.foldsGelu; }
   std::int64_t lowProductMultiple() const override { return known.lowProductMultiple; }
   bool packsAttention() const override { return known.packsAttention; }
+  bool foldsRelu() const override { return known.foldsRelu; }
   DType nativeLowType() const override { return device ? device->native_low_type() : DType::kBF16; }
 
   bool mayAlias(Operation *op, unsigned result, unsigned operand) const override {

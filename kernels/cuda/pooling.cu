@@ -1,12 +1,15 @@
 // max_pool2d and avg_pool2d with their gradients, in both data formats: a thread takes one pixel of one channel, or of
 // eight channels that lie together. Gradients gather: each input pixel looks through the windows that cover it, in the
 // order of the results.
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/fast_divisor.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/cuda/runs.h"
+#include "kernels/cuda/stored_elements.h"
 #include "kernels/known_attributes.h"
 #include "kernels/pool_geometry.h"
 
@@ -18,11 +21,14 @@ constexpr int kThreads = 256;
 /// PoolGeometry along one axis.
 struct PoolAxis {
   int kernel, stride, dilation, pad, input, output;
+  FastDivisor by_stride, by_input, by_output;
 
   static PoolAxis Create(const Window& window, std::size_t axis) {
     const auto number = [](std::int64_t value) { return static_cast<int>(value); };
+    const auto divisor = [&](std::int64_t value) { return FastDivisor::Create(std::max(number(value), 1)); };
     return {number(window.kernel[axis]),    number(window.stride[axis]), number(window.dilation[axis]),
-            number(window.pad_begin[axis]), number(window.input[axis]),  number(window.output[axis])};
+            number(window.pad_begin[axis]), number(window.input[axis]),  number(window.output[axis]),
+            divisor(window.stride[axis]),   divisor(window.input[axis]), divisor(window.output[axis])};
   }
 
   /// The first input position of a window; in the padding it is negative.
@@ -32,10 +38,10 @@ struct PoolAxis {
   /// Results [begin, end) whose windows span input position `at`.
   __device__ int CoverBegin(int at) const {
     const int first = at + pad - (kernel - 1) * dilation;
-    return first <= 0 ? 0 : (first - 1) / stride + 1;
+    return first <= 0 ? 0 : by_stride.Quotient(first - 1) + 1;
   }
   __device__ int CoverEnd(int at) const {
-    const int end = (at + pad) / stride + 1;
+    const int end = by_stride.Quotient(at + pad) + 1;
     return end < output ? end : output;
   }
   /// Whether the window of result `position`, one of those, reads `at`: dilation leaves positions out.
@@ -60,6 +66,7 @@ struct PoolAxis {
 struct Pool {
   PoolAxis rows, columns;
   std::int64_t outer, inner;
+  FastDivisor by_inner;
 
   /// Errors: UNIMPLEMENTED for 2^31 pixels of an image.
   static absl::StatusOr<Pool> Create(const KernelSpec& spec, const Shape& image) {
@@ -73,7 +80,9 @@ struct Pool {
                                                    " on CUDA takes images of less than 2^31 pixels, ",
                                                    "padding included; got ", ShapeToString(image)));
     }
-    return Pool{PoolAxis::Create(window, 0), PoolAxis::Create(window, 1), geometry->outer, geometry->inner};
+    constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
+    return Pool{PoolAxis::Create(window, 0), PoolAxis::Create(window, 1), geometry->outer, geometry->inner,
+                FastDivisor::Create(static_cast<int>(std::clamp<std::int64_t>(geometry->inner, 1, kLargest)))};
   }
 
   bool vectors() const { return inner % kVector == 0; }
@@ -97,13 +106,22 @@ struct PoolPlace {
   std::int64_t image, channel;
   int row, column;
 
-  /// Element `index` of images of `height` x `width` pixels.
-  __device__ static PoolPlace Create(std::int64_t index, int height, int width, std::int64_t inner) {
-    const std::int64_t pixel = index / inner;
-    const std::int64_t line = pixel / width;
-    const std::int64_t image = line / height;
-    return {image, index - pixel * inner, static_cast<int>(line - image * height),
-            static_cast<int>(pixel - line * width)};
+  /// Element `index` of the images whose rows and columns are divided by `rows` and `columns`.
+  __device__ static PoolPlace Create(std::int64_t index, const FastDivisor& rows, const FastDivisor& columns,
+                                     const Pool& pool) {
+    if (index < std::numeric_limits<std::int32_t>::max()) {
+      const int element = static_cast<int>(index);
+      const int pixel = pool.by_inner.Quotient(element);
+      const int line = columns.Quotient(pixel);
+      const int image = rows.Quotient(line);
+      return {image, element - pixel * pool.by_inner.divisor, line - image * rows.divisor,
+              pixel - line * columns.divisor};
+    }
+    const std::int64_t pixel = index / pool.inner;
+    const std::int64_t line = pixel / columns.divisor;
+    const std::int64_t image = line / rows.divisor;
+    return {image, index - pixel * pool.inner, static_cast<int>(line - image * rows.divisor),
+            static_cast<int>(pixel - line * columns.divisor)};
   }
 };
 
@@ -116,23 +134,41 @@ struct alignas(kRun * sizeof(Index) < 16 ? kRun * sizeof(Index) : 16) IndexRun {
 /// Calls visit(first element) for this thread's runs of `elements`.
 template <int kRun, typename Visit>
 __device__ __forceinline__ void ForEachRun(std::int64_t elements, const Visit& visit) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kThreads * kRun;
-  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x) * kRun;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x * kRun;
+  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kRun;
   for (std::int64_t element = first; element < elements; element += step) visit(element);
 }
 
-/// Calls visit(element of x, position within the window) for the pixels under a window, in row-major order.
-template <typename Visit>
-__device__ __forceinline__ void VisitWindow(const Pool& pool, const PoolPlace& place, const Visit& visit) {
+/// Calls visit(elements of x, position within the window) for the pixels under a window, in row-major order. Four
+/// pixels are loaded before the first is visited.
+template <int kRun, typename Visit>
+__device__ __forceinline__ void VisitWindow(const Pool& pool, const PoolPlace& place, const Source& x,
+                                            const Visit& visit) {
+  constexpr int kTogether = 4;
   const std::int64_t base = place.image * pool.input_image() + place.channel;
-  for (int u = 0; u < pool.rows.kernel; ++u) {
-    const int row = pool.rows.Start(place.row) + u * pool.rows.dilation;
-    if (!pool.rows.Contains(row)) continue;
-    for (int v = 0; v < pool.columns.kernel; ++v) {
+  const int taps = pool.rows.kernel * pool.columns.kernel;
+  int u = 0, v = 0;
+  for (int first = 0; first < taps; first += kTogether) {
+    StoredElements<kRun> stored[kTogether];
+    bool inside[kTogether];
+    MPC_UNROLL
+    for (int i = 0; i < kTogether; ++i) {
+      const int row = pool.rows.Start(place.row) + u * pool.rows.dilation;
       const int column = pool.columns.Start(place.column) + v * pool.columns.dilation;
-      if (!pool.columns.Contains(column)) continue;
+      inside[i] = first + i < taps && pool.rows.Contains(row) && pool.columns.Contains(column);
       const int pixel = row * pool.columns.input + column;
-      visit(base + pixel * pool.inner, u * pool.columns.kernel + v);
+      if (inside[i]) stored[i] = LoadStored<kRun>(x, base + pixel * pool.inner);
+      if (++v == pool.columns.kernel) {
+        v = 0;
+        ++u;
+      }
+    }
+    MPC_UNROLL
+    for (int i = 0; i < kTogether; ++i) {
+      if (!inside[i]) continue;
+      float values[kRun];
+      WidenStored<kRun>(x, stored[i], values);
+      visit(values, first + i);
     }
   }
 }
@@ -157,16 +193,14 @@ template <typename Index, int kRun>
 __global__ void __launch_bounds__(kThreads, 4) MaxPoolKernel(Pool pool, Source x, Sink y, Index* indices) {
   AwaitEarlierLaunches();
   ForEachRun<kRun>(pool.outer * pool.output_image(), [&](std::int64_t element) {
-    const PoolPlace place = PoolPlace::Create(element, pool.rows.output, pool.columns.output, pool.inner);
+    const PoolPlace place = PoolPlace::Create(element, pool.rows.by_output, pool.columns.by_output, pool);
     float largest[kRun];
     int winners[kRun];  // wider than Index may be: a window of any size is searched where indices have no data
     for (int k = 0; k < kRun; ++k) {
       largest[k] = -std::numeric_limits<float>::infinity();
       winners[k] = -1;
     }
-    VisitWindow(pool, place, [&](std::int64_t at, int position) {
-      float candidates[kRun];
-      LoadRun<kRun>(x, at, candidates);
+    VisitWindow<kRun>(pool, place, x, [&](const float(&candidates)[kRun], int position) {
       for (int k = 0; k < kRun; ++k) {
         // The first of equals stays; the first NaN wins; anything beats "nothing yet", even -inf.
         const float candidate = candidates[k];
@@ -188,7 +222,7 @@ template <typename Index, int kRun>
 __global__ void __launch_bounds__(kThreads, 4) MaxPoolGradKernel(Pool pool, Source dy, const Index* indices, Sink dx) {
   AwaitEarlierLaunches();
   ForEachRun<kRun>(pool.outer * pool.input_image(), [&](std::int64_t element) {
-    const PoolPlace place = PoolPlace::Create(element, pool.rows.input, pool.columns.input, pool.inner);
+    const PoolPlace place = PoolPlace::Create(element, pool.rows.by_input, pool.columns.by_input, pool);
     float sums[kRun] = {};
     VisitReaders(pool, place, [&](std::int64_t at, int row, int column) {
       const int position =
@@ -206,11 +240,9 @@ template <int kRun>
 __global__ void __launch_bounds__(kThreads, 4) AvgPoolKernel(Pool pool, bool include_padding, Source x, Sink y) {
   AwaitEarlierLaunches();
   ForEachRun<kRun>(pool.outer * pool.output_image(), [&](std::int64_t element) {
-    const PoolPlace place = PoolPlace::Create(element, pool.rows.output, pool.columns.output, pool.inner);
+    const PoolPlace place = PoolPlace::Create(element, pool.rows.by_output, pool.columns.by_output, pool);
     float sums[kRun] = {};
-    VisitWindow(pool, place, [&](std::int64_t at, int) {
-      float values[kRun];
-      LoadRun<kRun>(x, at, values);
+    VisitWindow<kRun>(pool, place, x, [&](const float(&values)[kRun], int) {
       for (int k = 0; k < kRun; ++k) sums[k] += values[k];
     });
     const float count = pool.Count(include_padding, place.row, place.column);
@@ -223,7 +255,7 @@ template <int kRun>
 __global__ void __launch_bounds__(kThreads, 4) AvgPoolGradKernel(Pool pool, bool include_padding, Source dy, Sink dx) {
   AwaitEarlierLaunches();
   ForEachRun<kRun>(pool.outer * pool.input_image(), [&](std::int64_t element) {
-    const PoolPlace place = PoolPlace::Create(element, pool.rows.input, pool.columns.input, pool.inner);
+    const PoolPlace place = PoolPlace::Create(element, pool.rows.by_input, pool.columns.by_input, pool);
     float sums[kRun] = {};
     VisitReaders(pool, place, [&](std::int64_t at, int row, int column) {
       const float count = pool.Count(include_padding, row, column);
@@ -235,13 +267,16 @@ __global__ void __launch_bounds__(kThreads, 4) AvgPoolGradKernel(Pool pool, bool
   });
 }
 
-/// A thread for each run of `elements`.
+/// A thread for each run of `elements`. Where these would not fill the multiprocessors of an H200, blocks are small:
+/// more multiprocessors share the work.
 template <typename... Parameters, typename... Arguments>
 absl::Status LaunchRuns(LaunchQueue& queue, const Pool& pool, std::int64_t elements, void (*wide)(Parameters...),
                         void (*narrow)(Parameters...), const Arguments&... arguments) {
+  constexpr std::int64_t kFewRuns = std::int64_t{132} * kThreads;
+  const std::int64_t runs = elements / (pool.vectors() ? kVector : 1);
   LaunchShape shape;
-  shape.threads = kThreads;
-  shape.blocks_x = BlocksFor(elements, kThreads * (pool.vectors() ? kVector : 1));
+  shape.threads = runs < kFewRuns ? kThreads / 4 : kThreads;
+  shape.blocks_x = BlocksFor(runs, shape.threads);
   return launch(queue, pool.vectors() ? wide : narrow, shape, pool, arguments...);
 }
 

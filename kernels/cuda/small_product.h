@@ -18,7 +18,7 @@ namespace mpc::cuda {
 
 struct SmallTile {
   static constexpr int kTile = 16;    ///< rows and columns
-  static constexpr int kDepth = 128;  ///< of the summation index, at a time
+  static constexpr int kDepth = 128;  ///< positions of the summation index at a time
   static constexpr int kParts = 4;    ///< neighbouring threads that share results
   static constexpr int kEach = 2;     ///< rows and columns of a thread
   static constexpr int kPlaces = kTile / kEach;

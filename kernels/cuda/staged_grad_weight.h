@@ -24,7 +24,7 @@ struct StagedGradPlan {
   int pixels, kernel_width;
   std::int64_t units, cotangent_stride;    ///< elements of an image of dy
   int cotangent_channel, cotangent_pixel;  ///< strides of dy
-  SmallDivisor places, result_width, taps, columns, by_terms;
+  FastDivisor places, result_width, taps, columns, by_terms, by_band;
   ProductShape product;
 
   std::size_t shared_bytes() const {
@@ -83,15 +83,16 @@ inline std::optional<StagedGradPlan> PlanStagedGrad(const Target& target, std::s
   if (terms > kStagedNeighbours * kStagedThreads || plan.sets() > kMostBlocks) return std::nullopt;
   plan.terms = static_cast<int>(terms);
   const int places = (plan.terms + kStagedNeighbours - 1) / kStagedNeighbours;
-  plan.places = SmallDivisor::Create(places);
-  plan.result_width = SmallDivisor::Create(sum.result_width);
-  plan.taps = SmallDivisor::Create(sum.taps());
-  plan.columns = SmallDivisor::Create(sum.kernel_width);
-  plan.by_terms = SmallDivisor::Create(plan.terms);
+  plan.places = FastDivisor::Create(places);
+  plan.result_width = FastDivisor::Create(sum.result_width);
+  plan.taps = FastDivisor::Create(sum.taps());
+  plan.columns = FastDivisor::Create(sum.kernel_width);
+  plan.by_terms = FastDivisor::Create(plan.terms);
   for (int bands = plan.bands;; ++bands) {
     plan.band_pixels = (plan.pixels + bands - 1) / bands;
     plan.bands = (plan.pixels + plan.band_pixels - 1) / plan.band_pixels;
     if (bands > 1 && plan.band_pixels < kFewestPixels) return std::nullopt;
+    plan.by_band = FastDivisor::Create(plan.band_pixels);
     plan.image = StagedImage::Create(sum, plan.sources, plan.band_pixels);
     plan.partials = {places, EvenParts(plan.band_pixels, kStagedThreads / places)};
     plan.slice_pixels = (plan.band_pixels + plan.partials.parts - 1) / plan.partials.parts;
@@ -112,12 +113,14 @@ struct StagedCotangents {
   std::int64_t base;
   int results, pixels;
 
-  __device__ __forceinline__ int count() const { return pixels * kStagedChannels; }
+  __device__ __forceinline__ int count() const { return plan.band_pixels * kStagedChannels; }
   __device__ __forceinline__ void Locate(int e, int& from, int& to) const {
-    const int result = e % kStagedChannels;
-    const int pixel = e / kStagedChannels;
-    from = result < results ? result * plan.cotangent_channel + pixel * plan.cotangent_pixel : -1;
-    to = e;
+    const bool channels_last = plan.cotangent_channel == 1;
+    const int result = channels_last ? e % kStagedChannels : plan.by_band.Quotient(e);
+    const int pixel = channels_last ? e / kStagedChannels : e - result * plan.band_pixels;
+    const bool inside = result < results && pixel < pixels;
+    from = inside ? result * plan.cotangent_channel + pixel * plan.cotangent_pixel : -1;
+    to = pixel * kStagedChannels + result;
   }
 };
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/cuda/fast_divisor.h"
 #include "kernels/cuda/tile_product.h"
 #include "kernels/cuda/window_sum.h"
 
@@ -21,28 +22,12 @@ inline constexpr int kStagedChannels = 8;
 inline constexpr int kStagedNeighbours = 2;
 inline constexpr int kStagedSums = kStagedChannels * kStagedNeighbours;
 
-/// Division of a number below 2^16 by `divisor` below 2^15, in two instructions. With m = ceil(2^31 / divisor) the
-/// error of n m / 2^31 is below n / 2^31, which is less than 1 / divisor.
-struct SmallDivisor {
-  static constexpr int kShift = 31;
-  int divisor;
-  std::uint32_t reciprocal;
-
-  static SmallDivisor Create(int divisor) {
-    const auto wide = static_cast<std::uint64_t>(divisor);
-    return {divisor, static_cast<std::uint32_t>(((std::uint64_t{1} << kShift) + wide - 1) / wide)};
-  }
-  __device__ __forceinline__ int Quotient(int number) const {
-    return static_cast<int>((static_cast<std::uint64_t>(number) * reciprocal) >> kShift);
-  }
-};
-
 /// What windows cover of an image: `rows` rows below the first window of a run of result pixels. Staged position
 /// (row, column) of channel c lies at c * plane + row * columns + column.
 struct StagedImage {
   int channels, rows, columns;
   int plane;          ///< odd, so that channels of a pixel lie in different banks
-  int height, width;  ///< of the image
+  int height, width;  ///< extents of the image
   int top, left;      ///< the image's coordinate of the first staged row for result row 0, and of the first column
   int row_scale, column_scale;  ///< from one result pixel to the next, in the image
   int row_step, column_step;    ///< from one tap to the next, in staged elements
@@ -50,7 +35,7 @@ struct StagedImage {
   std::int64_t batch_stride;
   int channel_stride, pixel_stride;
   bool channels_last;
-  SmallDivisor inner, middle;  ///< of the order of the image's elements in memory
+  FastDivisor inner, middle;  ///< extents in the order of the image's elements in memory
 
   std::int64_t elements() const { return static_cast<std::int64_t>(channels) * plane; }
 
@@ -82,8 +67,8 @@ struct StagedImage {
     image.channel_stride = static_cast<int>(sum.source.channel_stride);
     image.pixel_stride = static_cast<int>(sum.source.pixel_stride);
     image.channels_last = sum.source.channel_stride == 1;
-    image.inner = SmallDivisor::Create(image.channels_last ? channels : image.columns);
-    image.middle = SmallDivisor::Create(image.channels_last ? image.columns : image.rows);
+    image.inner = FastDivisor::Create(image.channels_last ? channels : image.columns);
+    image.middle = FastDivisor::Create(image.channels_last ? image.columns : image.rows);
     return image;
   }
 
@@ -93,12 +78,10 @@ struct StagedImage {
   }
 };
 
-/// Whether no stride leaves out positions, pixels can be divided as above, and addresses within an image and within a
-/// group's weights fit an int.
+/// Whether no stride leaves out positions, and addresses within an image and within a group's weights fit an int.
 inline bool CanStage(const WindowSum& sum) {
-  constexpr std::int64_t kFewPixels = std::int64_t{1} << 15;
   constexpr std::int64_t kFewElements = std::int64_t{1} << 30;
-  return sum.rows.divisor == 1 && sum.columns.divisor == 1 && sum.result.pixels < kFewPixels &&
+  return sum.rows.divisor == 1 && sum.columns.divisor == 1 &&
          std::max({sum.source.batch_stride, sum.result.batch_stride, sum.group_weights()}) < kFewElements &&
          sum.batch > 0 && sum.result.pixels > 0 && sum.sources > 0;
 }

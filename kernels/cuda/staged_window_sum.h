@@ -19,10 +19,10 @@ struct StagedPlan {
   int bands, band_pixels;
   int chunks;  ///< chunks of kStagedChannels channels that make up a group
   int results, sources, kernel_height, kernel_width;
-  int pixels;  ///< of a result image
+  int pixels;  ///< pixels of a result image
   std::int64_t group_weights;
   int weight_result_stride, weight_source_stride;
-  SmallDivisor places, result_width, taps;
+  FastDivisor places, result_width, taps, by_band;
 
   MPC_HOST_DEVICE int weights() const { return sources * taps.divisor * kStagedChannels; }
   std::size_t shared_bytes() const {
@@ -34,8 +34,9 @@ struct StagedPlan {
   }
 };
 
-/// Cuts images into bands where they alone are too few blocks. None: the sum's operands do not fit shared memory, or a
-/// stride of the derivative leaves out positions, or a thread's eight channels would be mostly empty.
+/// Cuts images into bands where they alone are too few blocks. None where the operands do not fit shared memory, and
+/// where a stride of the derivative leaves out positions. None for so few channels that most of a thread's eight would
+/// be empty.
 inline std::optional<StagedPlan> PlanStaged(const Target& target, const WindowSum& sum) {
   constexpr int kFewestPixels = 16;
   constexpr int kMostParts = 16;
@@ -57,8 +58,8 @@ inline std::optional<StagedPlan> PlanStaged(const Target& target, const WindowSu
   plan.group_weights = sum.group_weights();
   plan.weight_result_stride = static_cast<int>(sum.weight_result_stride);
   plan.weight_source_stride = static_cast<int>(sum.weight_source_stride);
-  plan.result_width = SmallDivisor::Create(sum.result_width);
-  plan.taps = SmallDivisor::Create(sum.taps());
+  plan.result_width = FastDivisor::Create(sum.result_width);
+  plan.taps = FastDivisor::Create(sum.taps());
   const int wanted = static_cast<int>(std::max<std::int64_t>(1, target.multiprocessors / sets));
   const int fitting = (plan.pixels + kStagedNeighbours * kStagedThreads - 1) / (kStagedNeighbours * kStagedThreads);
   for (int bands = std::max(std::min(wanted, (plan.pixels + kFewestPixels - 1) / kFewestPixels), fitting);; ++bands) {
@@ -67,7 +68,8 @@ inline std::optional<StagedPlan> PlanStaged(const Target& target, const WindowSu
     if (bands > 1 && plan.band_pixels < kFewestPixels) return std::nullopt;
     plan.image = StagedImage::Create(sum, sum.sources, plan.band_pixels);
     const int places = (plan.band_pixels + kStagedNeighbours - 1) / kStagedNeighbours;
-    plan.places = SmallDivisor::Create(places);
+    plan.places = FastDivisor::Create(places);
+    plan.by_band = FastDivisor::Create(plan.band_pixels);
     const int most = std::clamp(kStagedThreads / places, 1, kMostParts);
     plan.partials = {places, EvenParts(sum.sources * sum.kernel_height, most)};
     if (plan.shared_bytes() <= kStagedBytes) return plan;
@@ -160,10 +162,13 @@ __global__ void __launch_bounds__(kStagedThreads, 2)
   __syncthreads();
   if (part < plan.partials.parts) plan.partials.Store(sums, part, place, shared);
   __syncthreads();
-  for (int e = static_cast<int>(threadIdx.x); e < count * kStagedChannels; e += static_cast<int>(blockDim.x)) {
-    const int pixel = e / kStagedChannels;
-    const int channel = e % kStagedChannels;
-    if (first_result + channel >= plan.results) continue;
+  // Neighbouring threads store neighbours.
+  const bool channels_last = result.layout.channel_stride == 1;
+  for (int e = static_cast<int>(threadIdx.x); e < plan.band_pixels * kStagedChannels;
+       e += static_cast<int>(blockDim.x)) {
+    const int channel = channels_last ? e % kStagedChannels : plan.by_band.Quotient(e);
+    const int pixel = channels_last ? e / kStagedChannels : e - channel * plan.band_pixels;
+    if (first_result + channel >= plan.results || pixel >= count) continue;
     result.StoreAt(blockIdx.x, group * plan.results + first_result + channel, first_pixel + pixel,
                    plan.partials.Sum(pixel, channel, shared));
   }

@@ -86,6 +86,7 @@ __global__ void __launch_bounds__(kTileThreads)
   AwaitEarlierLaunches();
   MPC_SHARED_ARRAY(Word, tile, kTile * (kTile + 1));  // one more a row: a column's words lie in different banks
   constexpr int kRows = kTileThreads / kTile;
+  constexpr int kEach = kTile / kRows;  // words of a thread
   const int lane = static_cast<int>(threadIdx.x) % kTile;
   const int row = static_cast<int>(threadIdx.x) / kTile;
   const std::int64_t q_tiles = (tiles.q + kTile - 1) / kTile;
@@ -102,9 +103,14 @@ __global__ void __launch_bounds__(kTileThreads)
     // ---- Rows of the operand into shared memory
     if (q_begin + lane < tiles.q) {
       const Word* source = from + from_offset + q_begin + lane;
-      for (int i = row; i < kTile && r_begin + i < tiles.r; i += kRows) {
-        tile[i * (kTile + 1) + lane] = source[(r_begin + i) * tiles.from_stride];
+      Word words[kEach];  // all of them are on their way before the first is stored
+      MPC_UNROLL
+      for (int n = 0; n < kEach; ++n) {
+        const std::int64_t r = r_begin + row + n * kRows;
+        words[n] = r < tiles.r ? source[r * tiles.from_stride] : Word{};
       }
+      MPC_UNROLL
+      for (int n = 0; n < kEach; ++n) tile[(row + n * kRows) * (kTile + 1) + lane] = words[n];
     }
     __syncthreads();
     // ---- Columns of the tile into rows of the result

@@ -56,15 +56,19 @@ def FusionPass : MpcPass<"mpc-fusion", "::mlir::func::FuncOp"> {
 }
 
 def FoldActivationPass : MpcPass<"mpc-fold-activation", "::mlir::func::FuncOp"> {
-  let summary = "Gives gelu to the product that it is applied to";
+  let summary = "Gives gelu or relu to the product that it is applied to";
   let description = [{
     A matmul or conv2d whose result only gelu reads takes gelu as its `activation`; reshapes may lie between them. The
     library computes gelu before it stores the sums. In training this applies to frozen parts alone: elsewhere gelu's
     derivative reads the product, too. The pass runs after autodiff, layout and cast cleanup, and before fusion, which
     would make a region of gelu. Product and gelu have one element type, to which the product is no longer rounded; a
-    cast between them keeps them apart. Convolutions in bf16 are left alone, since they would take longer. On a GPU the
-    pass does nothing. For cuBLASLt's gelu neither form nor error is stated. A product of mpc's own takes longer than
-    the library's and a region.
+    cast between them keeps them apart. Convolutions in bf16 are left alone, since they would take longer. On a GPU gelu
+    stays. For cuBLASLt's gelu neither form nor error is stated. A product of mpc's own takes longer than the library's
+    and a region.
+
+    On a GPU relu is given to the product instead, in training, too: its derivative reads relu's result. Max pooling may
+    lie between them. This saves the launch of a small relu. It is done where the product's result is not larger than
+    what moves in the time of a launch. Relu commutes with rounding, so that no bit changes.
 
     ```mlir
     // before

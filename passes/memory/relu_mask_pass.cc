@@ -13,6 +13,8 @@
 #include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/target_model.h"
+#include "compiler/dialect/tensor_values.h"
 #include "passes/function_body.h"
 #include "passes/passes.h"
 #include "llvm/ADT/MapVector.h"
@@ -40,13 +42,16 @@ public:
     auto first = llvm::find_if(*body, [](Operation &op) { return isBackwardOp(&op); });
     if (first == body->end())
       return;
+    FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(getOperation());
+    if (failed(target))
+      return signalPassFailure();
     firstBackward = &*first;
     zeroConstant = nullptr;
     Readers derivatives;
     for (auto grad : body->getOps<ReluGradOp>())
       derivatives[behindViews(grad.getY())].push_back(grad);
     for (auto &[result, grads] : derivatives) {
-      if (!isMadeForward(result) || !onlyDerivativesRead(result))
+      if (!isMadeForward(result) || !onlyDerivativesRead(result) || isFoldedRelu(result, **target))
         continue;
       if (Value operand = keptOperand(result)) {
         for (ReluGradOp grad : grads)
@@ -75,6 +80,12 @@ private:
         return &grad.getYMutable() == &use;
       return user->isBeforeInBlock(firstBackward);
     });
+  }
+
+  // Whether a product has taken in the relu: no region is left for the comparison, whose launch costs more than the
+  // bytes.
+  static bool isFoldedRelu(Value result, const TargetModel &target) {
+    return target.foldsRelu() && !result.getDefiningOp<ReluOp>() && bytesOf(result) <= target.bytesPerLaunch();
   }
 
   // The operand of relu, where it is kept anyway. It is above zero where the result is.

@@ -64,6 +64,8 @@ TEST_F(Targets, DifferInWhatPassesWeigh) {
   EXPECT_EQ(cuda->lowProductMultiple(), 8);
   EXPECT_FALSE(cpu->packsAttention());
   EXPECT_TRUE(cuda->packsAttention());
+  EXPECT_FALSE(cpu->foldsRelu());
+  EXPECT_TRUE(cuda->foldsRelu());
 }
 
 TEST_F(Targets, SayWhichLowTypeIsNative) {

@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/cuda/fast_divisor.h"
 #include "kernels/float16.h"
 #include "tests/cuda/bits_of_the_cpu.h"
 #include "tests/cuda/emulated_kernel_device.h"
@@ -41,6 +43,23 @@ void ExpectMatchesReferenceOnEveryDevice(const std::vector<OpCase>& cases) {
         SCOPED_TRACE(absl::StrCat(op_case.name, " in ", std::string(DTypeName(dtype)), " on ", multiprocessors));
         ExpectMatchesReference(*device, op_case, dtype);
       }
+    }
+  }
+}
+
+TEST(FastDivisor, GivesTheQuotientOfEveryNumber) {
+  constexpr int kLargest = std::numeric_limits<int>::max();
+  for (const int divisor :
+       {1, 2, 3, 5, 6, 7, 25, 64, 641, 65535, 65537, 1 << 30, (1 << 30) + 1, kLargest - 1, kLargest}) {
+    const cuda::FastDivisor fast = cuda::FastDivisor::Create(divisor);
+    const auto check = [&](std::int64_t number) {
+      if (number < 0 || number > kLargest) return;
+      ASSERT_EQ(fast.Quotient(static_cast<int>(number)), number / divisor) << number << " / " << divisor;
+    };
+    // Errors would show beside multiples, and first at the largest of them.
+    for (std::int64_t i = 0; i < 1000; ++i) {
+      const std::int64_t multiple = i * divisor, last = (kLargest / divisor - i) * divisor;
+      for (const std::int64_t number : {multiple - 1, multiple, last - 1, last, kLargest - i}) check(number);
     }
   }
 }
@@ -89,6 +108,7 @@ TEST(Matmul, SeveralTilesAndPartsMatchTheReference) {
       cases.push_back(Product({}, 70, 131, 133, transpose_a, transpose_b));
       cases.push_back(Product({}, 72, 328, 136, transpose_a, transpose_b));
       cases.push_back(Product({}, 3, 2000, 2, transpose_a, transpose_b));
+      cases.push_back(Product({}, 70, 600, 133, transpose_a, transpose_b));
       cases.push_back(Product({3}, 66, 40, 90, transpose_a, transpose_b));
     }
   }
@@ -150,6 +170,12 @@ TEST(Convolution, EveryFormMatchesTheReference) {
       {1, 64, 9, 8, 16, 5, 5, {}},
       {2, 5, 12, 9, 13, 1, 8, same},
       {3, 130, 5, 6, 130, 3, 3, op_cases::With(same, {{"groups", std::int64_t{130}}})},
+      // Staged: images in bands, strides, dilations and groups, many images, an image that does not fit a block.
+      {3, 6, 9, 11, 16, 5, 5, {}},
+      {2, 10, 13, 9, 14, 3, 3, {{"groups", std::int64_t{2}}, {"strides", Ints{2, 1}}, {"dilations", Ints{1, 2}}}},
+      {40, 12, 6, 7, 9, 2, 7, same},
+      {1, 8, 40, 60, 6, 3, 3, op_cases::With(same, {{"dilations", Ints{2, 1}}})},
+      {1, 5, 3, 900, 5, 1, 4, {}},
   };
   for (const Convolution& convolution : convolutions) ExpectMatchesReferenceOnEveryDevice(CasesOf(convolution));
 }

@@ -55,6 +55,8 @@ std::vector<Convolution> Convolutions() {
       {"few_channels_rows_in_overlapping_blocks", 2, 3, 19, 9, 6, 3, 3, same},
       {"few_channels_from_sixteen", 2, 16, 9, 8, 3, 3, 2, same},
       {"few_channels_to_sixteen", 2, 3, 9, 6, 16, 2, 3, pad_one},
+      {"groups_of_seven_strided_dilated", 3, 10, 9, 8, 14, 3, 2,
+       With(groups(2), {{"strides", Ints{2, 1}}, {"dilations", Ints{1, 2}}})},
   };
 }
 

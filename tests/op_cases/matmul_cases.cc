@@ -53,7 +53,8 @@ std::vector<OpCase> MatmulCases() {
     if (bias) op_case.operands.push_back(Variable({size.n}));
     cases.push_back(std::move(op_case));
   };
-  const Size shapes[] = {{1, 1, 1}, {3, 5, 7}, {17, 1, 9}, {1, 33, 1}, {29, 84, 10}, {32, 400, 120}, {64, 64, 64}};
+  const Size shapes[] = {{1, 1, 1},    {3, 5, 7},      {17, 1, 9},   {1, 33, 1},
+                         {29, 84, 10}, {32, 400, 120}, {64, 64, 64}, {33, 130, 17}};
   for (const Size& size : shapes) {
     for (bool transpose_a : {false, true}) {
       for (bool transpose_b : {false, true}) {

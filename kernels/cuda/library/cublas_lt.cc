@@ -141,6 +141,16 @@ bool RoundsBeforeTheBias(const Product& product) {
   return product.has_bias && product.result_type != CUDA_R_32F && (product.m == 1 || product.n % kAlignedElements != 0);
 }
 
+/// Whether mpc's own product is one launch of a few blocks where cuBLASLt's would be followed by relu's. Both launches
+/// take about as long.
+bool SavesReluLaunch(const KernelSpec& spec, const Product& product, const KernelContext& context) {
+  constexpr std::int64_t kMostDepth = 512;
+  constexpr std::int64_t kTile = 16;  // of SmallProductKernel
+  const std::int64_t tiles = product.batch * ((product.m + kTile - 1) / kTile) * ((product.n + kTile - 1) / kTile);
+  return spec.attributes.Get(attribute::kActivation) == Activation::kRelu && product.k <= kMostDepth &&
+         tiles <= context.target.multiprocessors;
+}
+
 /// How the product is divided, if it is: a relu would need a pass of its own over each block.
 std::optional<ProductBlocks> BlocksOf(const KernelSpec& spec, const Product& product, const KernelContext& context) {
   if (spec.attributes.Get(attribute::kActivation) == Activation::kRelu) return std::nullopt;
@@ -150,6 +160,9 @@ std::optional<ProductBlocks> BlocksOf(const KernelSpec& spec, const Product& pro
 absl::StatusOr<std::unique_ptr<Kernel>> CreateProduct(const KernelSpec& spec, const KernelContext& context) {
   absl::StatusOr<Product> product = ProductOf(spec, context);
   if (!product.ok()) return product.status();
+  if (context.choice.empty() && SavesReluLaunch(spec, *product, context)) {
+    return absl::UnimplementedError("the project's own small product applies relu in the same launch");
+  }
   const std::optional<ProductBlocks> blocks = BlocksOf(spec, *product, context);
   const bool asked = IsBlockedChoice(context.choice);
   if (asked && !blocks) {

@@ -1,4 +1,5 @@
 // RUN: mpc-opt %s --mpc-relu-mask | FileCheck %s
+// RUN: mpc-opt %s --mpc-attach-target=name=cuda --mpc-relu-mask | FileCheck %s --check-prefix=CUDA
 // RUN: mpc-opt %s --mpc-relu-mask > %t.once && mpc-opt %t.once --mpc-relu-mask | diff %t.once -
 
 // A mean reads relu's result before its derivative, but does not need it for its own.
@@ -19,7 +20,13 @@ func.func @mean(%x: tensor<2x4x4x3xf16>, %dm: tensor<2x1x1x3xf16>) -> (tensor<2x
 }
 
 // One mask for all derivatives of a value, under each shape; the results of a convolution and of a product that end in
-// relu have one as well. A mask belongs to the call that its value belongs to.
+// relu have one as well. A mask belongs to the call that its value belongs to. On a GPU the comparison with a small
+// product would be a launch of its own.
+// CUDA-LABEL: func @shared(
+// CUDA: %[[Z:.*]] = mpc.matmul
+// CUDA-NEXT: %[[R:.*]] = mpc.relu
+// CUDA-NEXT: mpc.greater %[[R]]
+// CUDA: mpc.relu_grad %{{.*}}, %[[Z]] backward
 // CHECK-LABEL: func @shared(
 // CHECK: %[[Z:.*]] = mpc.matmul %{{.*}} {activation = relu, mpc.recompute = 3 : i64}
 // CHECK-NEXT: %[[K:.*]] = mpc.greater %[[Z]], %{{.*}} {mpc.recompute = 3 : i64} : {{.*}} -> tensor<4x8xi1>
