@@ -13,6 +13,7 @@
 #include "kernels/cuda/kernel.h"
 #include "kernels/state_hash.h"
 #include "tests/gpu/gpu_kernel_device.h"
+#include "tests/kernels/attention_checks.h"
 #include "tests/kernels/kernel_checks.h"
 #include "tests/op_cases/families.h"
 
@@ -72,6 +73,38 @@ INSTANTIATE_TEST_SUITE_P(Ops, GpuRelu, testing::Combine(testing::Values(std::str
 
 INSTANTIATE_TEST_SUITE_P(Ops, GpuStateUpdate,
                          testing::Combine(testing::ValuesIn(StateUpdates()), testing::Values(false)), NameOf);
+
+TEST(GpuPackedAttention, GivesTheBitsOfAttentionOnOwnKernels) {
+  if (absl::IsUnavailable(GpuStatus())) GTEST_SKIP() << "no GPU: " << GpuStatus();
+  ASSERT_TRUE(GpuStatus().ok()) << GpuStatus();
+  ExpectPackedAttentionGivesTheBitsOfAttention(GpuKernels(/*use_libraries=*/false));
+}
+
+/// Parts of a batch that begin inside the tensors.
+TEST(GpuPackedAttention, GradientOfABatchInPartsMatchesTheReference) {
+  if (absl::IsUnavailable(GpuStatus())) GTEST_SKIP() << "no GPU: " << GpuStatus();
+  ASSERT_TRUE(GpuStatus().ok()) << GpuStatus();
+  const Shape y = {4, 128, 32}, log_sum_exp = {4, 2, 128};
+  op_cases::OpCase gradient{"packed_attention_grad/parts",
+                            "packed_attention_grad",
+                            {{"heads", 2}, {"scale", 0.25}, {"causal", true}},
+                            {op_cases::Fixed(y), op_cases::Fixed({4, 128, 96}),
+                             op_cases::Fixed(y, op_cases::Computed("packed_attention", 0, {1})),
+                             op_cases::Fixed(log_sum_exp, op_cases::Computed("packed_attention", 1, {1}))},
+                            {op_cases::F32({4, 128, 96})}};
+  gradient.f32_operands = {3};
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    const auto whole = GpuKernels(/*use_libraries=*/true).Create(SpecOf(gradient, dtype));
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    const std::size_t all = (*whole)->workspace_bytes();
+    const std::unique_ptr<KernelDevice> device = GpuKernelsWithin(all * 3 / 4);
+    const auto in_parts = device->Create(SpecOf(gradient, dtype));
+    ASSERT_TRUE(in_parts.ok()) << in_parts.status();
+    EXPECT_LE((*in_parts)->workspace_bytes(), all * 3 / 4);
+    EXPECT_GT((*in_parts)->workspace_bytes(), all / 8) << "mpc's own kernel takes much less";
+    ExpectMatchesReference(*device, gradient, dtype);
+  }
+}
 
 /// A product that is computed in several blocks of rows, on copies with aligned rows, and the room that makes it so.
 struct BlockedCase {
