@@ -7,7 +7,7 @@ namespace mpc::runtime {
 namespace {
 
 constexpr std::int64_t kMostThreads = 1024;
-constexpr std::int64_t kMostSharedBytes = 48 << 10;  // the most a block may have without asking for more
+constexpr std::int64_t kMostSharedBytes = 227 << 10;  // a block of compute capability 9.0
 constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
 
 std::string Describe(const std::vector<std::int64_t>& numbers) {

@@ -33,8 +33,11 @@ struct GeneratedStage {
   std::string function;  ///< "<name>_0", "<name>_1", ...
   std::int64_t blocks = 1;
   std::int64_t threads = 1;       ///< threads of a block
-  std::int64_t shared_bytes = 0;  ///< shared memory of a block, static in the code
+  std::int64_t shared_bytes = 0;  ///< shared memory of a block
 };
+
+/// Up to here a stage's shared memory is static in its code. A launch asks for what is more, all of it.
+inline constexpr std::int64_t kMostStaticSharedBytes = 48 << 10;
 
 /// The stages of `instruction`, in the order in which they run. Errors (INVALID_ARGUMENT): lists that are missing or
 /// differ in length; no positive number of blocks; threads or shared memory beyond what a GPU has.

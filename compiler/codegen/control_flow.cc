@@ -1,5 +1,6 @@
 #include "compiler/codegen/control_flow.h"
 
+#include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 
 #include <array>
@@ -41,6 +42,24 @@ void emitWhen(llvm::IRBuilder<> &b, llvm::Value *condition, llvm::function_ref<v
   body();
   b.CreateBr(after);
   b.SetInsertPoint(after);
+}
+
+llvm::PHINode *emitRarely(llvm::IRBuilder<> &b, llvm::Value *condition, llvm::Value *elsewhere,
+                          llvm::function_ref<llvm::Value *()> there) {
+  llvm::BasicBlock *before = b.GetInsertBlock();
+  auto *inside = llvm::BasicBlock::Create(b.getContext(), "rarely", before->getParent());
+  auto *after = llvm::BasicBlock::Create(b.getContext(), "after", before->getParent());
+  // Without the weights the branch would become a select, for which both sides are computed.
+  b.CreateCondBr(condition, inside, after, llvm::MDBuilder(b.getContext()).createUnlikelyBranchWeights());
+  b.SetInsertPoint(inside);
+  llvm::Value *chosen = there();
+  llvm::BasicBlock *end = b.GetInsertBlock();
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+  llvm::PHINode *result = b.CreatePHI(elsewhere->getType(), 2);
+  result->addIncoming(elsewhere, before);
+  result->addIncoming(chosen, end);
+  return result;
 }
 
 void emitLoop(llvm::IRBuilder<> &b, llvm::Value *begin, llvm::Value *end, llvm::Value *step, IndexOrder order,

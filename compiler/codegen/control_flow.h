@@ -19,6 +19,10 @@ llvm::Instruction *emitAnchor(llvm::IRBuilder<> &b);
 /// if (condition) body(). A constant condition is decided here.
 void emitWhen(llvm::IRBuilder<> &b, llvm::Value *condition, llvm::function_ref<void()> body);
 
+/// condition ? there() : elsewhere by a branch, for a condition that seldom holds.
+llvm::PHINode *emitRarely(llvm::IRBuilder<> &b, llvm::Value *condition, llvm::Value *elsewhere,
+                          llvm::function_ref<llvm::Value *()> there);
+
 /// How the indices of a loop are compared and counted; either way they do not overflow.
 enum class IndexOrder { Signed, Unsigned };
 

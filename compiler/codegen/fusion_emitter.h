@@ -23,15 +23,18 @@ struct CodeTarget {
   /// Bytes of the host's last-level cache. A region that moves more bytes finds none of them there again. No computed
   /// number depends on it.
   int64_t cache_bytes = 32 << 20;
+  /// Multiprocessors of the GPU; 0: those of the largest one of its architecture.
+  unsigned multiprocessors = 0;
 };
 
 /// One launch: a function that is called for each of `blocks`. The blocks are independent; stages run one after the
 /// other.
 struct Stage {
   std::string function;
-  int64_t blocks = 1;        ///< tiles on the host
-  unsigned threads = 1;      ///< threads of a block; the host has one
-  unsigned shared_bytes = 0; ///< static in the code, given for checks
+  int64_t blocks = 1;   ///< tiles on the host
+  unsigned threads = 1; ///< threads of a block; the host has one
+  /// Shared memory of a block: static in the code up to 48 KiB, else asked for by the launch.
+  unsigned shared_bytes = 0;
 };
 
 /// The functions of one region, in the order in which they run.

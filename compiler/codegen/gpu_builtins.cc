@@ -18,6 +18,8 @@ public:
     function = beginFunction(b, module, of.name, types);
     function->setCallingConv(llvm::CallingConv::PTX_Kernel);
     function->addFnAttr("nvvm.reqntid", std::to_string(of.threads));
+    if (of.blocksEach != 0)
+      function->addFnAttr("nvvm.minctasm", std::to_string(of.blocksEach));
     function->addFnAttr(llvm::Attribute::NoUnwind);
     for (unsigned i = 0; i < of.operands; ++i)
       operands.push_back(function->getArg(i));
@@ -34,13 +36,38 @@ public:
     b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {b.getInt32(0)});
   }
 
+  void prefetch(llvm::Value *address) override {
+    b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_prefetch_global_L2, {address});
+  }
+
   void end(unsigned sharedBytes) override {
     if (sharedBytes == 0)
       return storage->eraseFromParent();
-    llvm::GlobalVariable *sized = array(sharedBytes, "");
+    bool isStatic = sharedBytes <= mostStaticSharedBytes;
+    llvm::GlobalVariable *sized = array(isStatic ? sharedBytes : 0, "");
+    if (!isStatic) {
+      sized->setLinkage(llvm::GlobalValue::ExternalLinkage);
+      sized->setInitializer(nullptr);
+    }
     sized->takeName(storage);
     storage->replaceAllUsesWith(sized);
     storage->eraseFromParent();
+  }
+
+  // Pairs of bf16 are words, of which a shift and a mask make an f32 each.
+  Float widen(llvm::Value *stored, mlir::Type storageType) override {
+    unsigned lanes = lanesOf(stored);
+    if (!storageType.isBF16() || lanes % 2 != 0 || lanes == 0)
+      return Conversion::widen(stored, storageType);
+    auto *words = llvm::FixedVectorType::get(b.getInt32Ty(), lanes / 2);
+    llvm::Value *pairs = b.CreateBitCast(stored, words);
+    llvm::Value *even = b.CreateShl(pairs, 16);
+    llvm::Value *odd = b.CreateAnd(pairs, llvm::ConstantInt::get(words, 0xffff0000u));
+    llvm::SmallVector<int, 8> order;
+    for (unsigned i = 0; i < lanes; ++i)
+      order.push_back(static_cast<int>(i / 2 + i % 2 * (lanes / 2)));
+    llvm::Value *bits = b.CreateShuffleVector(even, odd, order);
+    return Float(b.CreateBitCast(bits, llvm::FixedVectorType::get(b.getFloatTy(), lanes)));
   }
 
   llvm::Value *round(Float value, mlir::Type storageType) override {
@@ -83,6 +110,7 @@ public:
   }
 
   void barrier() override { call(gpu_builtins::barrier, b.getVoidTy(), {}); }
+  void prefetch(llvm::Value *) override {}
   void end(unsigned) override {}
 
   llvm::Value *round(Float value, mlir::Type storageType) override {

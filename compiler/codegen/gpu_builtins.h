@@ -13,6 +13,9 @@ namespace mpc::codegen {
 /// Threads that run in step and shuffle values.
 inline constexpr unsigned warpSize = 32;
 
+/// Shared memory that a block may have without asking for more. A larger array has no size in the code.
+inline constexpr unsigned mostStaticSharedBytes = 48 << 10;
+
 /// Functions that emulated code calls. Whoever runs the code provides them:
 ///
 /// | function | what it does |
@@ -37,6 +40,7 @@ public:
     unsigned operands;
     bool workspace;
     unsigned threads;
+    unsigned blocksEach; ///< blocks that a multiprocessor must have registers for at once; 0: any number
     /// PTX for sm_90 and later: the function first waits for what was launched before, so that it may be started early.
     bool awaits_earlier;
   };
@@ -53,6 +57,8 @@ public:
   llvm::Value *getBlock() const { return block; }
 
   virtual void barrier() = 0;
+  /// Asks for the cache line at \p address of global memory, which later loads read. Changes nothing else.
+  virtual void prefetch(llvm::Value *address) = 0;
   /// The value, f32 or f64, that lane (own lane ^ \p mask) of the warp gives. All lanes take part.
   llvm::Value *shuffleXor(llvm::Value *v, unsigned mask);
   /// The shared memory of the block.

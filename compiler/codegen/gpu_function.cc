@@ -24,14 +24,14 @@ static bool awaitsEarlier(const CodeTarget &target) {
          architecture >= 90;
 }
 
-GpuFunction::GpuFunction(GpuFusion &region, int64_t blocks, unsigned threads)
+GpuFunction::GpuFunction(GpuFusion &region, int64_t blocks, unsigned threads, unsigned blocksEach)
     : region(region), b(region.module.getContext()),
       scope(b), launch{.function = region.name + "_" + std::to_string(region.code.stages.size()),
                        .blocks = blocks,
                        .threads = threads},
       builtins(GpuBuiltins::begin(region.target.backend, region.module, b,
                                   {launch.function, region.numInputs() + region.fusion->getNumResults(),
-                                   region.hasWorkspace(), threads, awaitsEarlier(region.target)})),
+                                   region.hasWorkspace(), threads, blocksEach, awaitsEarlier(region.target)})),
       body(region.plan, *builtins) {
   // Threads beyond the last element have indices too, and steps go beyond: one bit is spare.
   bool narrow = region.plan.getElements() < std::numeric_limits<int32_t>::max() / 2;
@@ -55,6 +55,15 @@ llvm::Value *GpuFunction::minimum(llvm::Value *a, llvm::Value *other) {
   return b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, a, other);
 }
 
+llvm::Value *GpuFunction::addressOf(mlir::Value v) {
+  if (auto input = llvm::dyn_cast<mlir::BlockArgument>(v))
+    return operand(input.getArgNumber());
+  auto it = region.stored.find(v);
+  if (it == region.stored.end())
+    return nullptr;
+  return it->second.output ? operand(region.numInputs() + *it->second.output) : workspace(it->second.offset);
+}
+
 llvm::Value *GpuFunction::workspace(size_t offset) {
   return b.CreateConstGEP1_64(b.getInt8Ty(), builtins->getWorkspace(), static_cast<int64_t>(offset));
 }
@@ -69,8 +78,8 @@ static llvm::Align alignmentOf(llvm::Type *t) {
   return llvm::Align(std::min<uint64_t>(16, bytes));
 }
 
-llvm::Value *GpuFunction::load(llvm::Type *t, llvm::Value *address) {
-  return b.CreateAlignedLoad(t, address, alignmentOf(t));
+llvm::Value *GpuFunction::load(llvm::Type *t, llvm::Value *address, bool aligned) {
+  return b.CreateAlignedLoad(t, address, alignmentOf(aligned ? t : t->getScalarType()));
 }
 
 void GpuFunction::store(llvm::Value *v, llvm::Value *address) {
@@ -92,9 +101,21 @@ void GpuFunction::loop(llvm::Value *begin, llvm::Value *end, llvm::Value *step,
 
 void GpuFunction::when(llvm::Value *condition, llvm::function_ref<void()> body) { emitWhen(b, condition, body); }
 
+llvm::PHINode *GpuFunction::rarely(llvm::Value *condition, llvm::Value *elsewhere,
+                                   llvm::function_ref<llvm::Value *()> there) {
+  return emitRarely(b, condition, elsewhere, there);
+}
+
 llvm::Value *GpuFunction::shared(unsigned bytes) {
   barrier();
-  launch.shared_bytes = std::max(launch.shared_bytes, bytes);
+  launch.shared_bytes = std::max(launch.shared_bytes, reservedBytes + bytes);
+  return reservedBytes == 0 ? builtins->getShared()
+                            : b.CreateConstGEP1_64(b.getInt8Ty(), builtins->getShared(), reservedBytes);
+}
+
+llvm::Value *GpuFunction::reserveShared(unsigned bytes) {
+  assert(launch.shared_bytes == 0 && "reserved first");
+  reservedBytes = launch.shared_bytes = llvm::alignTo(bytes, 16);
   return builtins->getShared();
 }
 

@@ -50,8 +50,9 @@ struct GpuFusion {
 /// A kernel. Instructions go to its builder, which numbers use too while it lives.
 class GpuFunction {
 public:
-  /// The next kernel of \p region, with \p blocks blocks of \p threads threads.
-  GpuFunction(GpuFusion &region, int64_t blocks, unsigned threads);
+  /// The next kernel of \p region, with \p blocks blocks of \p threads threads. A multiprocessor has registers for at
+  /// least \p blocksEach blocks at once; 0: for one.
+  GpuFunction(GpuFusion &region, int64_t blocks, unsigned threads, unsigned blocksEach = 0);
   /// Ends the kernel, puts its variables into registers and appends it to the region's stages.
   void finish();
 
@@ -72,11 +73,15 @@ public:
 
   /// The address of an operand of the region: inputs first, then outputs.
   llvm::Value *operand(unsigned number) { return builtins->operand(number); }
+  /// The address of the tensor that holds \p v, an input of the region or what an earlier kernel stored. Null: there is
+  /// none.
+  llvm::Value *addressOf(mlir::Value v);
   /// The address of byte \p offset of the workspace.
   llvm::Value *workspace(size_t offset);
   /// The address of element \p at of type \p t from \p base on.
   llvm::Value *element(llvm::Value *base, llvm::Type *t, llvm::Value *at);
-  llvm::Value *load(llvm::Type *t, llvm::Value *address);
+  /// Vectors lie at multiples of their size unless \p aligned is false: then their elements do.
+  llvm::Value *load(llvm::Type *t, llvm::Value *address, bool aligned = true);
   void store(llvm::Value *v, llvm::Value *address);
 
   /// A variable that becomes registers.
@@ -92,10 +97,16 @@ public:
   void loop(llvm::Value *begin, llvm::Value *end, llvm::Value *step, llvm::function_ref<void(llvm::Value *)> body);
   /// if (condition) body().
   void when(llvm::Value *condition, llvm::function_ref<void()> body);
+  /// condition ? there() : elsewhere by a branch, for a condition that seldom holds.
+  llvm::PHINode *rarely(llvm::Value *condition, llvm::Value *elsewhere, llvm::function_ref<llvm::Value *()> there);
 
   void barrier() { builtins->barrier(); }
+  /// Asks for the cache line at \p address.
+  void prefetch(llvm::Value *address) { builtins->prefetch(address); }
   /// Returns \p bytes bytes of shared memory. Earlier uses may have had the same bytes, so a barrier comes first.
   llvm::Value *shared(unsigned bytes);
+  /// Returns \p bytes bytes of shared memory that nothing else uses. Comes before any other use of shared memory.
+  llvm::Value *reserveShared(unsigned bytes);
   /// Combines the values of a team's \p lanes lanes, a power of two, into one that all of them get. The tree is the
   /// same for every lane. All threads of the block take part.
   llvm::Value *acrossTeam(Combine how, llvm::Value *v, unsigned lanes);
@@ -113,6 +124,7 @@ private:
   llvm::Value *thread, *block;
   llvm::Instruction *entry;
   llvm::SmallVector<llvm::AllocaInst *> variables;
+  unsigned reservedBytes = 0; ///< bytes at the beginning of shared memory that reserveShared gave
 };
 
 /// One accumulator of a step.

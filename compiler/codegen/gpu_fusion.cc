@@ -6,8 +6,13 @@
 
 namespace mpc::codegen {
 
-// The multiprocessors of the largest GPU of the architecture; an H200's where the architecture is not known.
-static unsigned multiprocessorsOf(const CodeTarget &target) { return target.cpu == "sm_80" ? 108 : 132; }
+// An H200's where the architecture is not known.
+static Multiprocessors multiprocessorsOf(const CodeTarget &target) {
+  Multiprocessors known = target.cpu == "sm_80" ? Multiprocessors{108, 164 << 10} : Multiprocessors{132, 228 << 10};
+  if (target.multiprocessors != 0)
+    known.number = target.multiprocessors;
+  return known;
+}
 
 // From now on these outputs are loaded where their values are needed. They may have overwritten the inputs that they
 // are computed from.

@@ -7,19 +7,14 @@ namespace mpc::codegen {
 llvm::Value *GpuPosition::load(Value input, Extent e) {
   if (llvm::Value *known = loaded.lookup(input))
     return known;
-  return loadFrom(f.operand(cast<BlockArgument>(input).getArgNumber()), storageType(input), e);
+  return loadFrom(f.addressOf(input), storageType(input), e);
 }
 
 llvm::Value *GpuPosition::loadStored(Value v, Extent e) {
   if (llvm::Value *known = loaded.lookup(v))
     return known;
-  GpuFusion &region = f.getRegion();
-  auto it = region.stored.find(v);
-  if (it == region.stored.end())
-    return nullptr;
-  llvm::Value *base =
-      it->second.output ? f.operand(region.numInputs() + *it->second.output) : f.workspace(it->second.offset);
-  return loadFrom(base, storageType(v), e);
+  llvm::Value *base = f.addressOf(v);
+  return base ? loadFrom(base, storageType(v), e) : nullptr;
 }
 
 Float GpuPosition::loadKept(Operation *op, unsigned index) {
@@ -41,7 +36,7 @@ llvm::Value *GpuPosition::loadFrom(llvm::Value *base, llvm::Type *t, Extent e) {
     return v;
   }
   bool isVector = lanes > 0 && (e == Extent::Full || e == Extent::PerColumn);
-  return f.load(isVector ? llvm::FixedVectorType::get(t, lanes) : t, f.element(base, t, index));
+  return f.load(isVector ? llvm::FixedVectorType::get(t, lanes) : t, f.element(base, t, index), isAligned(e));
 }
 
 void GpuPosition::storeTo(llvm::Value *base, llvm::Value *v, Extent e) {
@@ -87,6 +82,21 @@ llvm::Value *RowPosition::indexOf(Extent e) {
     return f.index(0);
   }
   llvm_unreachable("an extent");
+}
+
+// A vector that does not have the column spares its elements the comparison and the choice.
+Float RowPosition::atColumn(Unsigned wanted, Float there, Float elsewhere) {
+  constexpr unsigned worthABranch = 4;
+  if (lanes < worthABranch || lanesOf(wanted.value()) != 0)
+    return Position::atColumn(wanted, there, elsewhere);
+  llvm::IRBuilder<> &b = f.builder();
+  Unsigned lane = wanted - narrow(columnIndex);
+  return Float(f.rarely((lane < Unsigned(lanes)).value(), spread(elsewhere.value(), lanes), [&] {
+    SmallVector<llvm::Constant *, 8> each;
+    for (unsigned i = 0; i < lanes; ++i)
+      each.push_back(b.getInt32(i));
+    return select(Unsigned(llvm::ConstantVector::get(each)) == lane, there, elsewhere).value();
+  }));
 }
 
 FlatPosition::FlatPosition(GpuFunction &f, llvm::Value *first, unsigned lanes)

@@ -21,6 +21,10 @@ public:
   void storeTo(llvm::Value *base, llvm::Value *v, Extent e);
   /// Loads what later positions with these elements use, before anything computes: the loads are under way together.
   void preload(llvm::ArrayRef<mlir::Value> elements);
+  /// What preload loaded, or what take was given, for \p element.
+  llvm::Value *preloaded(mlir::Value element) const { return loaded.lookup(element); }
+  /// Says that \p known are the elements of \p element at this position.
+  void take(mlir::Value element, llvm::Value *known) { loaded[element] = known; }
 
   unsigned getLanes() const { return lanes; }
 
@@ -28,6 +32,8 @@ protected:
   /// The index of the first of `lanes` neighbours, of the only element, or (a vector) of each element.
   virtual llvm::Value *indexOf(Extent e) = 0;
   Long wide(llvm::Value *index);
+  /// Whether vectors of a tensor that lies over the space as \p e says are aligned at this position.
+  virtual bool isAligned(Extent e) const { return true; }
   /// A column, whatever the type of indices is.
   Unsigned narrow(llvm::Value *columnIndex);
   /// First, First + 1, ... for each lane.
@@ -41,21 +47,31 @@ protected:
 /// Neighbours in one row. A null row or column: only what needs none is asked for.
 class RowPosition final : public GpuPosition {
 public:
-  RowPosition(GpuFunction &f, llvm::Value *row, llvm::Value *columnIndex, unsigned lanes,
-              llvm::Instruction *columnAnchor = nullptr)
-      : GpuPosition(f, lanes), row(row), columnIndex(columnIndex), columnAnchor(columnAnchor) {}
+  /// Instructions that dominate all positions that share a row, or columns. Null: the position shares none.
+  struct Anchors {
+    llvm::Instruction *row, *column;
+  };
 
+  /// \p shifted: the vector is aligned in the space, but begins at any column.
+  RowPosition(GpuFunction &f, llvm::Value *row, llvm::Value *columnIndex, unsigned lanes,
+              Anchors anchors = {nullptr, nullptr}, bool shifted = false)
+      : GpuPosition(f, lanes), row(row), columnIndex(columnIndex), anchors(anchors), shifted(shifted) {}
+
+  void setAnchors(const Anchors &others) { anchors = others; }
   llvm::Instruction *anchor(Extent e) override {
-    return e == Extent::PerColumn ? columnAnchor : GpuPosition::anchor(e);
+    return e == Extent::PerColumn ? anchors.column : e == Extent::PerRow ? anchors.row : GpuPosition::anchor(e);
   }
   Unsigned column() override { return narrow(eachLane(columnIndex)); }
+  Float atColumn(Unsigned wanted, Float there, Float elsewhere) override;
   Long linearIndex() override { return wide(eachLane(indexOf(Extent::Full))); }
 
 private:
   llvm::Value *indexOf(Extent e) override;
+  bool isAligned(Extent e) const override { return !shifted || e == Extent::Full; }
 
   llvm::Value *row, *columnIndex;
-  llvm::Instruction *columnAnchor; ///< dominates all positions that have these columns; may be null
+  Anchors anchors;
+  bool shifted;
 };
 
 /// Neighbours in row-major order, which may lie in two rows.

@@ -11,7 +11,7 @@ void RowSweep::addToColumns(const Row &r, const RowPlace &at) {
   eachTerm(f.getBody(), s.columnSteps, [&](unsigned number, Float term) {
     const Accumulator &a = columnAccumulators[number];
     if (t.resident)
-      return add(a, columnSums[at.number][number], term, r.inside);
+      return add(a, columnSums[at.number][number], at, term, r.inside);
     llvm::Value *address = partial(number, at.column);
     llvm::Value *more = maskedTerm(a, term, r.inside, lanes);
     stores.push_back({combine(a.how, f.load(more->getType(), address), more), address});
@@ -41,8 +41,8 @@ void RowSweep::clearPartials() {
 void RowSweep::reduceColumns() {
   for (unsigned i = 0; i < t.places; ++i) {
     SmallVector<llvm::Value *> values;
-    for (llvm::AllocaInst *sum : columnSums[i])
-      values.push_back(f.get(sum));
+    for (const Sum &sum : columnSums[i])
+      values.push_back(f.get(sum.vectors));
     llvm::Value *begin = b.CreateNUWAdd(tileBegin, f.index(int64_t{i} * t.lanes * t.vector));
     combineTeams(f, columnAccumulators, values, t.lanes, t.teams(), begin,
                  [&](llvm::Value *column, llvm::Value *inside, ArrayRef<llvm::Value *> combined) {

@@ -1,5 +1,6 @@
 #include "compiler/codegen/gpu_row_sweep.h"
 
+#include "llvm/IR/PatternMatch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -8,7 +9,7 @@ namespace mpc::codegen {
 
 RowSweep::RowSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const SweepTiling &t)
     : region(region), s(s), next(next), t(t), rows(region.plan.rows()), columns(region.plan.getColumns()),
-      f(region, t.blocks(), t.threads), b(f.builder()), lanes(t.vector > 1 ? t.vector : 0),
+      f(region, t.blocks(), t.threads, t.blocksEach), b(f.builder()), lanes(t.vector > 1 ? t.vector : 0),
       columnAccumulators(accumulatorsOf(s.columnSteps)), accumulators(accumulatorsOf(s.allSteps)) {
   lane = t.teams() == 1 ? f.getThread() : b.CreateURem(f.getThread(), f.index(t.lanes));
   team = t.teams() == 1 ? f.index(0) : b.CreateUDiv(f.getThread(), f.index(t.lanes));
@@ -16,9 +17,22 @@ RowSweep::RowSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const S
   rowBlock = b.CreateUDiv(f.getBlock(), f.index(t.columnTiles));
   rowBegin = b.CreateNUWMul(rowBlock, f.index(t.rowsPerBlock));
   rowEnd = f.minimum(b.CreateNUWAdd(rowBegin, f.index(t.rowsPerBlock)), f.index(rows));
-  sums = variables(accumulators);
+  if (t.staged) {
+    // Vectors of the longest row, tensor behind tensor.
+    unsigned bytes = 0;
+    SmallVector<unsigned> offsets;
+    for (Value element : s.elements) {
+      offsets.push_back(bytes);
+      unsigned size = storageType(element)->getPrimitiveSizeInBits().getFixedValue() / 8;
+      bytes = llvm::alignTo(bytes + columns / t.vector * t.vector * size, 16);
+    }
+    llvm::Value *shared = f.reserveShared(bytes);
+    for (unsigned offset : offsets)
+      stages.push_back(b.CreateConstGEP1_64(b.getInt8Ty(), shared, offset));
+  }
+  sums = zeros(accumulators);
   for (unsigned i = 0; t.resident && i < t.places; ++i)
-    columnSums.push_back(variables(columnAccumulators));
+    columnSums.push_back(zeros(columnAccumulators));
   if (!columnAccumulators.empty() && (t.rowBlocks > 1 || !t.resident || !accumulators.empty())) {
     left.columnParts = t.rowBlocks;
     for (const Accumulator &a : columnAccumulators)
@@ -28,12 +42,12 @@ RowSweep::RowSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const S
 }
 
 Partials RowSweep::emit() {
-  if (t.resident)
-    resident = placesAt(tileBegin);
-  else
+  if (!t.resident)
     clearPartials();
+  else if (!t.shifted)
+    resident = placesAt(tileBegin);
   // With one place, the thread keeps the same columns for the whole sweep.
-  if (t.resident && t.places == 1)
+  if (t.resident && !t.shifted && t.places == 1)
     columnAnchor = f.placeAnchor();
   int64_t atOnce = int64_t{t.ahead} * t.teams();
   if (t.rowsPerBlock <= atOnce)
@@ -48,93 +62,94 @@ Partials RowSweep::emit() {
   return std::move(left);
 }
 
-RowSweep::Variables RowSweep::variables(ArrayRef<Accumulator> of) {
-  Variables made;
+RowSweep::Sums RowSweep::zeros(ArrayRef<Accumulator> of) {
+  Sums made;
   for (const Accumulator &a : of) {
-    llvm::Value *nothing = spread(identity(a.how), lanes);
-    made.push_back(f.variable(nothing->getType(), nothing));
+    llvm::Value *nothing = identity(a.how), *ofLanes = spread(nothing, lanes);
+    Sum &sum = made.emplace_back(Sum{f.variable(ofLanes->getType(), ofLanes)});
+    if (t.shifted)
+      sum.edge = f.variable(nothing->getType(), nothing);
   }
   return made;
 }
 
-void RowSweep::add(const Accumulator &a, llvm::AllocaInst *sum, Float term, llvm::Value *mask) {
-  f.set(sum, combine(a.how, f.get(sum), maskedTerm(a, term, mask, lanes)));
+// A maximum is one instruction of a GPU. It differs from that of `combine` in the sign of a zero alone. Users subtract
+// the maximum from numbers, or add a logarithm of 1 or more to it. Neither shows the sign.
+static llvm::Value *combined(Combine how, llvm::Value *sum, llvm::Value *term) {
+  return how == Combine::MaxNum ? EmissionScope::builder().CreateMaxNum(sum, term) : combine(how, sum, term);
 }
 
-SmallVector<llvm::Value *> RowSweep::acrossTeam(ArrayRef<Accumulator> of, const Variables &sums, unsigned lanes) {
+/// The block of a rare branch in which alone \p term is another number than -0, and the number there. Null: there is
+/// none.
+static std::pair<llvm::BasicBlock *, llvm::Value *> rareTerm(llvm::Value *term) {
+  auto *phi = dyn_cast<llvm::PHINode>(term);
+  for (unsigned i = 0; phi && phi->getNumIncomingValues() == 2 && i < 2; ++i)
+    if (llvm::PatternMatch::match(phi->getIncomingValue(i), llvm::PatternMatch::m_NegZeroFP()))
+      return {phi->getIncomingBlock(1 - i), phi->getIncomingValue(1 - i)};
+  return {};
+}
+
+void RowSweep::add(const Accumulator &a, const Sum &sum, const RowPlace &at, Float term, llvm::Value *mask) {
+  unsigned width = at.at->getLanes();
+  llvm::AllocaInst *into = t.shifted && width == 0 ? sum.edge : sum.vectors;
+  auto *known = dyn_cast<llvm::ConstantInt>(mask);
+  // Adding -0 changes no sum, so the common way adds nothing.
+  if (auto [block, rare] = rareTerm(term.value()); block && a.how == Combine::Sum && known && known->isOne()) {
+    llvm::IRBuilderBase::InsertPointGuard guard(b);
+    b.SetInsertPoint(block->getTerminator());
+    return f.set(into, combine(a.how, f.get(into), rare));
+  }
+  f.set(into, combined(a.how, f.get(into), maskedTerm(a, term, mask, width)));
+}
+
+SmallVector<llvm::Value *> RowSweep::acrossTeam(ArrayRef<Accumulator> of, const Sums &sums, unsigned lanes) {
   SmallVector<llvm::Value *> values;
-  for (auto [a, sum] : llvm::zip_equal(of, sums))
-    values.push_back(f.acrossTeam(a.how, GpuFunction::acrossVector(a.how, f.get(sum)), lanes));
+  for (auto [a, sum] : llvm::zip_equal(of, sums)) {
+    llvm::Value *mine = GpuFunction::acrossVector(a.how, f.get(sum.vectors));
+    if (sum.edge)
+      mine = combine(a.how, mine, f.get(sum.edge));
+    values.push_back(f.acrossTeam(a.how, mine, lanes));
+  }
   return values;
-}
-
-// A team beyond the last row visits that once more, and what it computes is not used: barriers and shuffles take all.
-RowSweep::Row RowSweep::rowAt(llvm::Value *first, unsigned number) {
-  bool even = rows % t.rowsPerBlock == 0 && t.rowsPerBlock % (t.ahead * t.teams()) == 0;
-  llvm::Value *index = b.CreateNUWAdd(b.CreateNUWAdd(first, f.index(number * t.teams())), team);
-  Row r;
-  r.inside = even ? b.getTrue() : f.isBelow(index, rowEnd);
-  r.index = even ? index : f.minimum(index, f.index(rows - 1));
-  r.at = std::make_unique<RowPosition>(f, r.index, f.index(0), /*lanes=*/0);
-  if (t.resident)
-    r.resident = rowPlacesAt(r, resident);
-  return r;
-}
-
-RowSweep::Places RowSweep::placesAt(llvm::Value *begin) {
-  Places made;
-  for (unsigned i = 0; i < t.places; ++i) {
-    int64_t first = int64_t{i} * t.lanes * t.vector;
-    int64_t past = first + int64_t{t.lanes} * t.vector;
-    bool whole = columns % t.width() == 0 || (t.resident && t.columnTiles == 1 && past <= columns);
-    llvm::Value *column =
-        b.CreateNUWAdd(b.CreateNUWAdd(begin, f.index(first)), b.CreateNUWMul(lane, f.index(t.vector)));
-    llvm::Value *inside = whole ? b.getTrue() : f.isBelow(column, f.index(columns));
-    made.push_back({whole ? column : f.minimum(column, f.index(columns - t.vector)), inside, i});
-  }
-  return made;
-}
-
-RowSweep::RowPlaces RowSweep::rowPlacesAt(const Row &r, ArrayRef<Place> at) {
-  RowPlaces made;
-  for (const Place &p : at) {
-    made.push_back({p, std::make_unique<RowPosition>(f, r.index, p.column, lanes, columnAnchor)});
-    made.back().at->preload(s.elements);
-  }
-  return made;
-}
-
-void RowSweep::eachRowPlace(const Row &r, llvm::function_ref<void(const RowPlace &)> visit) {
-  if (t.resident) {
-    for (const RowPlace &at : r.resident)
-      visit(at);
-    return;
-  }
-  f.loop(f.index(0), f.index(columns), f.index(t.width()), [&](llvm::Value *begin) {
-    for (const RowPlace &at : rowPlacesAt(r, placesAt(begin)))
-      visit(at);
-  });
 }
 
 void RowSweep::visitRows(llvm::Value *first) {
   SmallVector<Row, 4> visited;
   for (unsigned i = 0; i < t.ahead; ++i)
     visited.push_back(rowAt(first, i));
-  for (const Row &r : visited) {
-    for (const Sweep::Steps &steps : s.rowPasses)
-      reduceRow(r, steps);
-    eachRowPlace(r, [&](const RowPlace &at) { lastPass(r, at); });
+  for (Row &r : visited) {
+    Pass pass = Pass::First;
+    for (const Sweep::Steps &steps : s.rowPasses) {
+      beginPass(r);
+      reduceRow(r, steps, pass);
+      if (t.staged && pass == Pass::First && t.rowsPerBlock > 1)
+        prefetchAfter(r);
+      pass = Pass::Later;
+    }
+    beginPass(r);
+    eachRowPlace(r, pass, [&](const RowPlace &at) { lastPass(r, at); });
     storeOfRow(r);
   }
 }
 
-void RowSweep::reduceRow(const Row &r, ArrayRef<const Sweep::Step *> steps) {
+// Values of the row are computed once for all places of a pass. Those of a row in registers have no loop around them.
+void RowSweep::beginPass(Row &r) {
+  if (t.resident)
+    return;
+  f.getBody().forget(Extent::PerRow);
+  r.anchor = f.placeAnchor();
+  if (t.shifted)
+    r.edge.at->setAnchors({r.anchor, nullptr});
+}
+
+void RowSweep::reduceRow(const Row &r, ArrayRef<const Sweep::Step *> steps, Pass pass) {
   BodyEmitter &body = f.getBody();
   SmallVector<Accumulator> ofRow = accumulatorsOf(steps);
-  Variables rowSums = variables(ofRow);
-  eachRowPlace(r, [&](const RowPlace &at) {
+  Sums rowSums = zeros(ofRow);
+  eachRowPlace(r, pass, [&](const RowPlace &at) {
     body.moveTo(*at.at);
-    eachTerm(body, steps, [&](unsigned number, Float term) { add(ofRow[number], rowSums[number], term, at.inside); });
+    eachTerm(body, steps,
+             [&](unsigned number, Float term) { add(ofRow[number], rowSums[number], at, term, at.inside); });
   });
   SmallVector<llvm::Value *> values = acrossTeam(ofRow, rowSums, t.lanes);
   body.moveTo(*r.at);
@@ -152,7 +167,7 @@ void RowSweep::lastPass(const Row &r, const RowPlace &at) {
   addToColumns(r, at);
   llvm::Value *inside = b.CreateAnd(r.inside, at.inside);
   eachTerm(body, s.allSteps,
-           [&](unsigned number, Float term) { add(accumulators[number], sums[number], term, inside); });
+           [&](unsigned number, Float term) { add(accumulators[number], sums[number], at, term, inside); });
   auto stores = storesOf(Extent::Full);
   f.when(inside, [&] {
     for (auto [base, v] : stores)

@@ -181,11 +181,46 @@ static SweepTiling columnTiling(const FusionPlan &plan, const Traffic &bytes, un
   return t;
 }
 
-static SweepTiling rowTiling(const FusionPlan &plan, const Sweep &s, const Traffic &bytes, unsigned multiprocessors) {
+// Vectors that do not divide the rows are worth an edge where each thread of a warp has a whole one.
+static void chooseRowVector(SweepTiling &t, const FusionPlan &plan, const Sweep &s, const Traffic &bytes) {
+  const unsigned widest = 16 / bytes.smallestBytes;
+  t.vector = vectorOf(plan.getColumns(), widest);
+  unsigned ofSpace = vectorOf(plan.getElements(), widest);
+  // A thread sums the same columns of all rows.
+  if (ofSpace == t.vector || !s.columnSteps.empty() || plan.getColumns() < int64_t{32} * widest)
+    return;
+  t.vector = ofSpace;
+  t.shifted = true;
+}
+
+// A row that is too long for registers: a block takes one after the other.
+static void tileLongRows(SweepTiling &t, const FusionPlan &plan, const Sweep &s, const Traffic &bytes,
+                         const Multiprocessors &target) {
+  // What every block takes besides, and what its reductions use.
+  constexpr unsigned systemBytes = 1024, scratchBytes = 256;
+  t.resident = false;
+  unsigned placeBytes = bytes.elementBytes * t.vector;
+  t.places = std::clamp(bytesUnderWay / placeBytes, 1u, 4u);
+  if (!s.columnSteps.empty())
+    return;
+  int64_t rowBytes = plan.getColumns() / t.vector * placeBytes + scratchBytes;
+  int64_t fit = target.sharedBytes / (rowBytes + systemBytes);
+  t.staged = !s.rowPasses.empty() && fit > 0;
+  // While one block waits for its row, another one computes.
+  if (t.staged)
+    t.blocksEach = std::min<int64_t>(fit, 2);
+  // Few rows a block keep all multiprocessors busy to the end. With several, the next one is on its way in time.
+  constexpr int64_t mostRows = 8, blocksEach = 16;
+  t.rowsPerBlock = std::clamp<int64_t>(plan.rows() / (target.number * blocksEach), 1, mostRows);
+  t.rowBlocks = llvm::divideCeil(plan.rows(), t.rowsPerBlock);
+}
+
+static SweepTiling rowTiling(const FusionPlan &plan, const Sweep &s, const Traffic &bytes,
+                             const Multiprocessors &target) {
   // A thread holds 32 elements of its row and 64 registers of its columns' sums. So 512 threads find room for the rest.
   constexpr unsigned mostElements = 32, mostBytes = 256, mostPlaces = 8, mostThreads = 512;
   SweepTiling t;
-  t.vector = vectorOf(plan.getColumns(), 16 / bytes.smallestBytes);
+  chooseRowVector(t, plan, s, bytes);
   int64_t vectors = plan.getColumns() / t.vector;
   unsigned placeBytes = (bytes.elementBytes + 4 * bytes.accumulatorWords) * t.vector;
   unsigned places = std::min(std::clamp(mostBytes / placeBytes, 1u, mostPlaces), mostElements / t.vector);
@@ -193,9 +228,10 @@ static SweepTiling rowTiling(const FusionPlan &plan, const Sweep &s, const Traff
   uint64_t lanes =
       llvm::PowerOf2Ceil(vectors <= 32 ? vectors : std::max<int64_t>(32, llvm::divideCeil(vectors, places)));
   if (lanes > mostThreads) {
-    t.resident = false;
     t.lanes = t.threads = mostThreads;
-    t.places = std::min(places, 2u);
+    tileLongRows(t, plan, s, bytes, target);
+    if (!columns)
+      return t;
   } else {
     t.lanes = lanes;
     t.places = llvm::divideCeil(vectors, t.lanes);
@@ -203,7 +239,7 @@ static SweepTiling rowTiling(const FusionPlan &plan, const Sweep &s, const Traff
     t.threads = columns ? std::max(t.lanes, 256u) : t.lanes <= 32 ? 128 : t.lanes;
   }
   if (columns || !s.allSteps.empty()) {
-    shareRows(t, plan.rows(), int64_t{multiprocessors} * (columns ? 512 : 2048) / t.threads);
+    shareRows(t, plan.rows(), int64_t{target.number} * (columns ? 512 : 2048) / t.threads);
     return t;
   }
   t.rowsPerBlock = t.teams();
@@ -211,14 +247,14 @@ static SweepTiling rowTiling(const FusionPlan &plan, const Sweep &s, const Traff
   return t;
 }
 
-SweepTiling tilingOf(const FusionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors) {
+SweepTiling tilingOf(const FusionPlan &plan, FusionOp fusion, const Sweep &s, const Multiprocessors &target) {
   Traffic bytes(plan, fusion, s);
   // A value of a row is stored by the only team that visits the row.
   if (!s.rowPasses.empty() || bytes.hasRowStores)
-    return rowTiling(plan, s, bytes, multiprocessors);
+    return rowTiling(plan, s, bytes, target);
   if (s.columnSteps.empty())
-    return flatTiling(plan, s, bytes, multiprocessors);
-  return columnTiling(plan, bytes, multiprocessors);
+    return flatTiling(plan, s, bytes, target.number);
+  return columnTiling(plan, bytes, target.number);
 }
 
 } // namespace mpc::codegen

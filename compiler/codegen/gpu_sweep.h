@@ -42,13 +42,21 @@ std::vector<Sweep> sweepsOf(FusionOp fusion, const FusionPlan &plan);
 /// a block's threads form teams of `lanes` threads, a power of two, and each team takes a row. A thread takes `places`
 /// vectors of the row, `lanes` vectors apart. Where `resident` is true, these are the whole row or column tile. Else
 /// the thread goes on with the next ones. Places beyond the end of a row take no part.
+///
+/// Shifted: the vectors divide the space, but not the columns. So a row may begin and end within a vector. The elements
+/// of a row before its first whole vector and behind its last one are its edge, at most one element a thread.
 struct SweepTiling {
   bool flat = false;
   bool resident = true;
-  unsigned vector = 1; ///< elements that lie side by side and are read at once; divides the columns unless flat
+  bool shifted = false;
+  /// The first pass of a row puts the row into shared memory, where later passes read it. Not where it is resident.
+  bool staged = false;
+  /// Elements that lie side by side and are read at once. They divide the columns unless flat or shifted.
+  unsigned vector = 1;
   unsigned lanes = 1, places = 1;
   unsigned ahead = 1;      ///< rows (flat: vectors) whose loads are under way together
   unsigned threads = 256;  ///< threads of a block: 64 to 512
+  unsigned blocksEach = 0; ///< blocks that a multiprocessor has registers for at once; 0: for at least one
   int64_t columnTiles = 1; ///< blocks side by side along a row
   /// Blocks one below the other, and the rows that each takes. Flat: all blocks; rowsPerBlock is not used.
   int64_t rowBlocks = 1, rowsPerBlock = 1;
@@ -61,8 +69,14 @@ struct SweepTiling {
   int64_t width() const { return int64_t{lanes} * places * vector; }
 };
 
+/// What a tiling takes from its target: that of the largest GPU of an architecture.
+struct Multiprocessors {
+  unsigned number;
+  unsigned sharedBytes; ///< shared memory of one, which its blocks divide
+};
+
 /// The tiling of a sweep. It follows from the shape, the element types, what the sweep reads, stores and reduces, and
-/// the target's number of multiprocessors. \p s visits something.
-SweepTiling tilingOf(const FusionPlan &plan, FusionOp fusion, const Sweep &s, unsigned multiprocessors);
+/// the target's multiprocessors. \p s visits something.
+SweepTiling tilingOf(const FusionPlan &plan, FusionOp fusion, const Sweep &s, const Multiprocessors &target);
 
 } // namespace mpc::codegen

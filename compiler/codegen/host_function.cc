@@ -79,20 +79,7 @@ void HostFunction::when(llvm::Value *condition, llvm::function_ref<void()> body)
 
 llvm::Value *HostFunction::rarely(llvm::Value *condition, llvm::Value *elsewhere,
                                   llvm::function_ref<llvm::Value *()> there) {
-  auto *inside = llvm::BasicBlock::Create(b.getContext(), "rarely", f);
-  auto *after = llvm::BasicBlock::Create(b.getContext(), "after", f);
-  llvm::BasicBlock *before = b.GetInsertBlock();
-  // Without the weights the branch would become a select, for which both sides are computed.
-  b.CreateCondBr(condition, inside, after, llvm::MDBuilder(b.getContext()).createUnlikelyBranchWeights());
-  b.SetInsertPoint(inside);
-  llvm::Value *chosen = there();
-  llvm::BasicBlock *end = b.GetInsertBlock();
-  b.CreateBr(after);
-  b.SetInsertPoint(after);
-  llvm::PHINode *result = b.CreatePHI(elsewhere->getType(), 2);
-  result->addIncoming(elsewhere, before);
-  result->addIncoming(chosen, end);
-  return result;
+  return emitRarely(b, condition, elsewhere, there);
 }
 
 llvm::Constant *firstLanes(unsigned lanes, unsigned count) {

@@ -44,6 +44,9 @@ llvm::SmallVector<std::string> externNames(llvm::StringRef ptx) {
   for (size_t at = ptx.find(".extern"); at != llvm::StringRef::npos; at = ptx.find(".extern", at + 1)) {
     // .extern .func (.param .b32 func_retval0) name ( parameters );  .extern .global .align 4 .b32 name[];
     llvm::StringRef declaration = ptx.substr(at).take_until([](char c) { return c == ';'; });
+    // The launch provides it.
+    if (declaration.starts_with(".extern .shared"))
+      continue;
     llvm::StringRef rest = declaration;
     if (size_t function = rest.find(".func"); function != llvm::StringRef::npos) {
       rest = rest.substr(function + 5).ltrim();

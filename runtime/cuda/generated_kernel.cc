@@ -84,6 +84,8 @@ absl::StatusOr<std::unique_ptr<cuda::Kernel>> GeneratedCode::CreateKernel(const 
     LaunchedStage& launch = launches.emplace_back(LaunchedStage{found->second, {}});
     launch.shape.blocks_x = static_cast<unsigned>(stage.blocks);
     launch.shape.threads = static_cast<unsigned>(stage.threads);
+    if (stage.shared_bytes > kMostStaticSharedBytes)
+      launch.shape.shared_bytes = static_cast<std::size_t>(stage.shared_bytes);
   }
   return std::make_unique<GeneratedKernel>(std::move(launches), instruction.inputs.size(), instruction.outputs.size(),
                                            instruction.workspace_bytes > 0);

@@ -47,9 +47,10 @@ absl::Status CheckShape(const cuda::LaunchShape& shape) {
                                                    " blocks; at most 2147483647 x 65535 x 65535 and "
                                                    "at least 1 are accepted"));
   }
-  if (shape.shared_bytes > kSharedBytes) {
+  if (shape.shared_bytes > kMostDynamicSharedBytes) {
     return absl::InvalidArgumentError(absl::StrCat("a launch with ", shape.shared_bytes,
-                                                   " bytes of dynamic shared memory; a block has ", kSharedBytes));
+                                                   " bytes of dynamic shared memory; a block has at most ",
+                                                   kMostDynamicSharedBytes));
   }
   return absl::OkStatus();
 }

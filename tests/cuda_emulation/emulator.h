@@ -19,8 +19,9 @@ struct Options {
 };
 void SetOptions(const Options& options);
 
-/// What a block may take without asking the device for more.
+/// Shared memory that a block may take without asking the device for more, and that a launch may ask for: sm_90's.
 inline constexpr std::size_t kSharedBytes = 48 * 1024;
+inline constexpr std::size_t kMostDynamicSharedBytes = 227 * 1024;
 inline constexpr unsigned kMaxThreads = 1024;
 
 /// Runs every thread of the launch to its end. Errors: a grid, a block or shared memory beyond what sm_80 takes

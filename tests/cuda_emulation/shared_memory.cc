@@ -22,7 +22,8 @@ std::size_t Padded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlign
 }  // namespace
 
 // Guards before the first array, and behind each with the padding to the next.
-SharedMemory::SharedMemory() : pool_(kSharedBytes + (kArrays + 2) * (kGuardBytes + kAlignment)) {}
+SharedMemory::SharedMemory()
+    : pool_(kMostDynamicSharedBytes + kSharedBytes + (kArrays + 2) * (kGuardBytes + kAlignment)) {}
 
 void SharedMemory::Begin(std::size_t dynamic_bytes) {
   Unpoison(pool_.data(), pool_.size());
@@ -35,7 +36,7 @@ void SharedMemory::Begin(std::size_t dynamic_bytes) {
 }
 
 void* SharedMemory::Allocate(std::size_t bytes, Place place) {
-  if (used_ + bytes > kSharedBytes || arrays_.size() >= kArrays) {
+  if (used_ + bytes > std::max(kSharedBytes, arrays_.front().bytes) || arrays_.size() >= kArrays) {
     used_ += bytes;
     return nullptr;
   }

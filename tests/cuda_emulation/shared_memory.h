@@ -18,7 +18,8 @@ class SharedMemory {
 
   /// A block begins: no arrays, and dynamic memory of `dynamic_bytes`.
   void Begin(std::size_t dynamic_bytes);
-  /// 16-byte aligned, every byte 0xFF: NaN, -1. Null if the block then takes more than kSharedBytes.
+  /// 16-byte aligned, every byte 0xFF: NaN, -1. Null if the block then takes more than kSharedBytes and
+  /// than its dynamic memory.
   void* Allocate(std::size_t bytes, Place place);
   void* dynamic() const { return arrays_.front().data; }
   std::size_t used() const { return used_; }

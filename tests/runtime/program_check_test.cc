@@ -245,7 +245,7 @@ TEST(ProgramCheck, CodeHasTheFunctionsThatInstructionsCall) {
       {"threads = [1]", set("threads", {1})},
       {"threads = [1025, 1]", set("threads", {1025, 1})},
       {"shared_bytes = [0, -1]", set("shared_bytes", {0, -1})},
-      {"shared_bytes = [0, 65536]", set("shared_bytes", {0, 65536})},
+      {"shared_bytes = [0, 262144]", set("shared_bytes", {0, 262144})},
   };
   ExpectErrors(ProgramWithCode, defects);
 }

@@ -262,6 +262,17 @@ std::vector<FusionCase> ReducingRegions(std::int64_t rows, std::int64_t columns,
                                {"$Sf", "$Rf"});
   loss.relative = of_all;
   loss.absolute = of_all;
+  FusionCase& gradient =
+      cases.Add("loss_and_gradient", {{"$W", Fill::kFinite}, {"$Ri", Fill::kLabels}, {"$Sf", Fill::kHalf}}, R"(
+    %f = mpc.cast %a0 : ($W) -> $Wf
+    %r0, %s = mpc.softmax_cross_entropy %f, %a1 {reduction = "mean"} : ($Wf, $Ri) -> ($Sf, $Rf)
+    %g = mpc.softmax_cross_entropy_grad %a2, %f, %a1, %s {reduction = "mean"} : ($Sf, $Wf, $Ri, $Rf) -> $Wf
+    %r1 = mpc.cast %g : ($Wf) -> $W
+)",
+                {"$Sf", "$W"});
+  // The sum of a row is in the logarithm, and so a relative error of all shares.
+  gradient.relative = of_all + of_row;
+  gradient.absolute = of_all;
   return cases.Take();
 }
 

@@ -60,10 +60,10 @@ std::vector<reference::Tensor> RunEmulated(const EmulatedFusion& compiled, Fusio
   return operands.Results();
 }
 
-void ExpectTheHostsResultsInEveryOrder(const FusionCase& region) {
+void ExpectTheHostsResultsInEveryOrder(const FusionCase& region, const codegen::CodeTarget& target) {
   const ParsedFusion parsed(region);
   ASSERT_TRUE(parsed.fusion);
-  const auto compiled = EmulatedFusion::Create(parsed.fusion, EmulatedTarget());
+  const auto compiled = EmulatedFusion::Create(parsed.fusion, target);
   ASSERT_TRUE(compiled.ok()) << compiled.status() << "\n" << region.text();
   std::vector<reference::Tensor> first;
   for (std::uint64_t seed : kSeeds) {
@@ -75,10 +75,47 @@ void ExpectTheHostsResultsInEveryOrder(const FusionCase& region) {
   ASSERT_NO_FATAL_FAILURE(ExpectWithinBounds(region, first, RunOnHost(region, parsed.fusion)));
 }
 
-TEST(GpuFusion, ElementsHaveTheBitsOfTheHost) { ForEachRegion(ElementwiseRegions, ExpectTheHostsResultsInEveryOrder); }
+void ExpectTheHostsResults(const FusionCase& region) { ExpectTheHostsResultsInEveryOrder(region, EmulatedTarget()); }
 
-TEST(GpuFusion, ReductionsAreTheHostsButForTheOrderOfSums) {
-  ForEachRegion(ReducingRegions, ExpectTheHostsResultsInEveryOrder);
+TEST(GpuFusion, ElementsHaveTheBitsOfTheHost) { ForEachRegion(ElementwiseRegions, ExpectTheHostsResults); }
+
+TEST(GpuFusion, ReductionsAreTheHostsButForTheOrderOfSums) { ForEachRegion(ReducingRegions, ExpectTheHostsResults); }
+
+// Rows that begin anywhere in a vector, in registers and staged in shared memory, several of them a block. The space is
+// a whole number of vectors, or of pairs.
+TEST(GpuFusion, RowsThatAreNotAlignedHaveAnEdge) {
+  codegen::CodeTarget target = EmulatedTarget();
+  target.multiprocessors = 1;
+  for (const Shape& shape : {Shape{8, 1001}, Shape{6, 1001}, Shape{33, 1000}, Shape{8, 257}, Shape{32, 16385}}) {
+    for (const char* type : kTypes) {
+      for (const FusionCase& region : ReducingRegions(shape.rows, shape.columns, type)) {
+        const bool is_long = shape.columns > 16384;
+        if (is_long && region.name.find("loss_and_gradient") == std::string::npos &&
+            region.name.find("residual_layer_norm") == std::string::npos &&
+            region.name.find("row_sum") == std::string::npos)
+          continue;
+        SCOPED_TRACE(region.name);
+        ASSERT_NO_FATAL_FAILURE(ExpectTheHostsResultsInEveryOrder(region, target));
+      }
+    }
+  }
+}
+
+// Two rows of bf16 fit the shared memory of a multiprocessor, one of f32 is read again.
+TEST(GpuFusion, LongRowsAreReadOnceWhereSharedMemoryHoldsThem) {
+  const auto shared_bytes = [](const std::string& type, std::int64_t columns) {
+    for (const FusionCase& region : ReducingRegions(8, columns, type)) {
+      if (region.name.find("loss_and_gradient") == std::string::npos) continue;
+      const ParsedFusion parsed(region);
+      auto compiled = EmulatedFusion::Create(parsed.fusion, EmulatedTarget());
+      EXPECT_TRUE(compiled.ok()) << compiled.status();
+      return (*compiled)->stages().front().shared_bytes;
+    }
+    return 0u;
+  };
+  EXPECT_GT(shared_bytes("bf16", 50257), 2 * 50256u);
+  EXPECT_LT(shared_bytes("bf16", 50257), 114u << 10);
+  EXPECT_LT(shared_bytes("f32", 60000), 1024u);
 }
 
 TEST(GpuFusion, ResultsMayLieWhereOperandsDid) {
