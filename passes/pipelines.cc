@@ -63,6 +63,8 @@ static void addLayout(OpPassManager &manager, const CompileOptions &chosen, Stag
   manager.addNestedPass<func::FuncOp>(createGroupUpdatesPass());
   if (chosen.conv_statistics)
     manager.addNestedPass<func::FuncOp>(createConvStatisticsPass());
+  if (chosen.pad_classes.value_or(true))
+    manager.addNestedPass<func::FuncOp>(createPadClassesPass({/*everywhere=*/chosen.pad_classes.has_value()}));
   manager.addNestedPass<func::FuncOp>(createChunkHeadPass({chosen.head_chunks}));
   // Alone, the comparison and the selection would be launches of their own.
   if (chosen.fuses())

@@ -151,8 +151,17 @@ private:
       absl::StrAppend(&text, forwardOf(op));
     if (IsPropagated(precisionOf(op)))
       absl::StrAppend(&text, wayToPin(op));
-    absl::StrAppend(&text, castsBefore(op), castsBehind(op), regionOf(op));
+    absl::StrAppend(&text, castsBefore(op), castsBehind(op), paddingOf(op), regionOf(op));
     return text;
+  }
+
+  // "  computed on 50,264 classes, 7 more than there are: mpc-pad-classes adds them, which the loss leaves out".
+  std::string paddingOf(Operation *op) const {
+    DenseI64ArrayAttr padded = dialectOf(op).getPaddedAttrHelper().getAttr(op);
+    if (!padded)
+      return "";
+    return absl::StrCat("  computed on ", FormatCount(padded[1]), " classes, ", FormatCount(padded[1] - padded[0]),
+                        " more than there are: mpc-pad-classes adds them, which the loss leaves out\n");
   }
 
   // "  computed in region 2 with #4 add in net/block, #5 relu in net/block", "  computed in region 3 of its own".

@@ -183,14 +183,21 @@ static llvm::Error findBackward(LanguageModelHead &head) {
   return llvm::Error::success();
 }
 
-llvm::Expected<LanguageModelHead> LanguageModelHead::create(SoftmaxCrossEntropyOp loss) {
+llvm::Expected<LanguageModelHead> LanguageModelHead::find(SoftmaxCrossEntropyOp loss) {
   LanguageModelHead head;
   head.loss = loss;
   if (llvm::Error error = findForward(head))
     return error;
   if (llvm::Error error = findBackward(head))
     return error;
-  if (llvm::Error error = findPlace(head))
+  return head;
+}
+
+llvm::Expected<LanguageModelHead> LanguageModelHead::create(SoftmaxCrossEntropyOp loss) {
+  llvm::Expected<LanguageModelHead> head = find(loss);
+  if (!head)
+    return head.takeError();
+  if (llvm::Error error = findPlace(*head))
     return error;
   return head;
 }

@@ -26,6 +26,8 @@ struct LanguageModelHead {
   /// The Cell path where the head was traced; may be empty.
   llvm::StringRef path() const;
 
+  /// The head around \p loss, without `last` and `dependent`. Errors: which other operation has a part in it.
+  static llvm::Expected<LanguageModelHead> find(SoftmaxCrossEntropyOp loss);
   /// The head around \p loss. Errors: why its rows cannot be computed apart from each other.
   static llvm::Expected<LanguageModelHead> create(SoftmaxCrossEntropyOp loss);
 };

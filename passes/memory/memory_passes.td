@@ -77,6 +77,47 @@ def ChunkHeadPass : MpcPass<"mpc-chunk-head", "::mlir::func::FuncOp"> {
     Option<"chunks", "chunks", "int64_t", "1", "Parts that the head's rows are cut into, at most 4096; 1 leaves it whole">];
 }
 
+def PadClassesPass : MpcPass<"mpc-pad-classes", "::mlir::func::FuncOp"> {
+  let summary = "Pads the classes of a head to what the libraries of the target multiply fast";
+  let description = [{
+    Runs after autodiff and low copies, and before the head is cut into chunks. cuBLASLt's fast kernels take extents of
+    f16 and bf16 that are multiples of 8. A vocabulary of 50,257 has products that are not. The pass takes the head that
+    mpc-chunk-head describes, with sparse labels and a product of a low type. On other targets it does nothing.
+
+    * The weight and a bias get zeros behind their classes, once a step.
+    * `classes` of the loss and its gradient says how many of the logits' columns count. What lies behind them may be
+      anything: it is never read as a number, since infinity times zero is NaN.
+    * The gradient of the logits is zero behind the classes. So both gradient products read it as it lies. The product
+      with the weight adds zero times zero.
+    * The gradients of weight and bias lose the rows that belong to no class.
+
+    Values are the numbers that they were: a sum takes in further zeros only. Kernels may add rows of another length in
+    another order.
+
+    A head is padded where moving its logits for three unaligned products costs more than padding. Padding moves the
+    weight and its gradient once, and adds launches. `everywhere` pads every head that it can. `mpc.padded` on a product
+    or a sum has both numbers of classes. A loss that has `classes` is left as it is. A remark says what was padded, or
+    what else reads the logits or their gradient, so that nothing was.
+
+    ```mlir
+    // before
+    %z = mpc.matmul %h, %w {transpose_b = true} : (tensor<8x4xbf16>, tensor<5x4xbf16>) -> tensor<8x5xbf16>
+    %loss, %lse = mpc.softmax_cross_entropy %z, %labels : ...
+    %dz = mpc.softmax_cross_entropy_grad %seed, %z, %labels, %lse backward : ...
+    %dw = mpc.matmul %dz, %h {transpose_a = true} backward : ... -> tensor<5x4xbf16>
+    // after, everywhere = true
+    %p = mpc.pad %w {high = [3, 0], low = [0, 0]} : (tensor<5x4xbf16>) -> tensor<8x4xbf16>
+    %z = mpc.matmul %h, %p {mpc.padded = array<i64: 5, 8>, transpose_b = true} : ... -> tensor<8x8xbf16>
+    %loss, %lse = mpc.softmax_cross_entropy %z, %labels {classes = 5} : ...
+    %dz = mpc.softmax_cross_entropy_grad %seed, %z, %labels, %lse {classes = 5} backward : ...
+    %d = mpc.matmul %dz, %h {mpc.padded = array<i64: 5, 8>, transpose_a = true} backward : ... -> tensor<8x4xbf16>
+    %dw = mpc.slice %d {sizes = [5, 4], starts = [0, 0]} backward : (tensor<8x4xbf16>) -> tensor<5x4xbf16>
+    ```
+  }];
+  let options = [
+    Option<"everywhere", "everywhere", "bool", "false", "Pads every head that it can, whether or not that pays">];
+}
+
 def ReluMaskPass : MpcPass<"mpc-relu-mask", "::mlir::func::FuncOp"> {
   let summary = "Keeps a byte an element for relu's derivative where its result is not kept anyway";
   let description = [{

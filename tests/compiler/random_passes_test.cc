@@ -87,6 +87,7 @@ compiler::CompileOptions OptionsOf(std::uint64_t seed) {
   options.fusion = seed % 3 != 0;
   options.master_weights = seed % 4 != 1;
   options.conv_statistics = IsWide(seed);
+  options.pad_classes = seed % 8 != 3;
   options.head_chunks = seed % 5 == 2 ? 2 : 1;
   options.recompute = static_cast<std::int64_t>(seed % 7);
   options.loss_scale = seed % 3 == 0 ? "none" : seed % 3 == 1 ? "static" : "dynamic";

@@ -154,6 +154,26 @@ TEST(SoftmaxCrossEntropy, LabelOutOfRangeIsNaN) {
   EXPECT_TRUE(std::isfinite(results[0].values[2]));
 }
 
+TEST(SoftmaxCrossEntropy, WhatLiesBehindTheClassesCountsForNothing) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Attributes two = {{"reduction", std::string("none")}, {"classes", std::int64_t{2}}};
+  const Attributes all = {{"reduction", std::string("none")}};
+  const TensorSpec loss{DType::kF32, {3}};
+  const std::vector<reference::Tensor> padded = {F32({3, 4}, {1, 2, nan, 9, 3, -4, 1e30, nan, 5, 6, 7, 8}),
+                                                 I32({3}, {1, 0, 2})};
+  const std::vector<reference::Tensor> whole = {F32({3, 2}, {1, 2, 3, -4, 5, 6}), I32({3}, {1, 0, 2})};
+  const auto results = RunReference("softmax_cross_entropy", two, padded, {loss, loss});
+  const auto expected = RunReference("softmax_cross_entropy", all, whole, {loss, loss});
+  EXPECT_EQ(results[1].values, expected[1].values);
+  for (const std::size_t row : {0, 1}) EXPECT_EQ(results[0].values[row], expected[0].values[row]);
+  EXPECT_TRUE(std::isnan(results[0].values[2])) << "no class has the label";
+
+  const reference::Tensor dloss = F32({3}, {1, 2, 3});
+  const Values gradient = RunOne("softmax_cross_entropy_grad", two, {dloss, padded[0], padded[1], results[1]}, {3, 4});
+  const Values of_two = RunOne("softmax_cross_entropy_grad", all, {dloss, whole[0], whole[1], results[1]}, {3, 2});
+  EXPECT_EQ(gradient, (Values{of_two[0], of_two[1], 0, 0, of_two[2], of_two[3], 0, 0, of_two[4], of_two[5], 0, 0}));
+}
+
 TEST(Mse, Reductions) {
   const std::vector<reference::Tensor> operands = {F32({2}, {1, 5}), F32({2}, {3, 2})};
   EXPECT_EQ(RunOne("mse", {{"reduction", std::string("none")}}, operands, {2}), (Values{4, 9}));

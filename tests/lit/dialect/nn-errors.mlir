@@ -440,14 +440,6 @@ func.func @softmax_cross_entropy(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
 
 // -----
 
-func.func @softmax_cross_entropy_grad(%0: tensor<f32>, %1: tensor<2x3xf32>, %2: tensor<2xi32>, %3: tensor<2xf32>) {
-  // expected-error @+1 {{'mpc.softmax_cross_entropy_grad' op softmax_cross_entropy_grad: classes must be from 1 to 3, the columns of logits tensor<2x3xf32>, got 0}}
-  %r0 = mpc.softmax_cross_entropy_grad %0, %1, %2, %3 {classes = 0} : (tensor<f32>, tensor<2x3xf32>, tensor<2xi32>, tensor<2xf32>) -> tensor<2x3xf32>
-  return
-}
-
-// -----
-
 func.func @softmax_cross_entropy(%0: tensor<2x3xf32>, %1: tensor<2xi32>) {
   // expected-error @+1 {{'mpc.softmax_cross_entropy' op result 0 is 'tensor<f32>', its shape must be 2}}
   %r0, %r1 = mpc.softmax_cross_entropy %0, %1 {reduction = none} : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
