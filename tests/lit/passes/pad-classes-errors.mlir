@@ -30,8 +30,8 @@ func.func @gradient_read(%h: tensor<5x8xbf16>, %w: tensor<13x8xbf16>, %labels: t
 
 // -----
 
-// expected-error @+1 {{'tpu'}}
 module attributes {mpc.target = #mpc.target<"tpu">} {
+// expected-error @+1 {{unknown target 'tpu'; choose cpu or cuda}}
 func.func @target(%x: tensor<f32>) -> tensor<f32> {
   return %x : tensor<f32>
 }
