@@ -139,12 +139,12 @@ __device__ __forceinline__ void ForEachRun(std::int64_t elements, const Visit& v
   for (std::int64_t element = first; element < elements; element += step) visit(element);
 }
 
-/// Calls visit(elements of x, position within the window) for the pixels under a window, in row-major order. Four
-/// pixels are loaded before the first is visited.
+/// Calls visit(elements of x, position within the window) for the pixels under a window, in row-major order. Several
+/// pixels are loaded before the first is visited: as many as leave a thread its registers.
 template <int kRun, typename Visit>
 __device__ __forceinline__ void VisitWindow(const Pool& pool, const PoolPlace& place, const Source& x,
                                             const Visit& visit) {
-  constexpr int kTogether = 4;
+  constexpr int kTogether = kRun == 1 ? 4 : 2;
   const std::int64_t base = place.image * pool.input_image() + place.channel;
   const int taps = pool.rows.kernel * pool.columns.kernel;
   int u = 0, v = 0;

@@ -108,7 +108,7 @@ TEST(Matmul, SeveralTilesAndPartsMatchTheReference) {
       cases.push_back(Product({}, 70, 131, 133, transpose_a, transpose_b));
       cases.push_back(Product({}, 72, 328, 136, transpose_a, transpose_b));
       cases.push_back(Product({}, 3, 2000, 2, transpose_a, transpose_b));
-      cases.push_back(Product({}, 70, 600, 133, transpose_a, transpose_b));
+      cases.push_back(Product({}, 40, 600, 20, transpose_a, transpose_b));
       cases.push_back(Product({3}, 66, 40, 90, transpose_a, transpose_b));
     }
   }
