@@ -13,7 +13,7 @@ namespace {
 constexpr std::int32_t kVocabulary = 27;  ///< padded to 32
 
 /// Two rows of 12 numbers, and the number behind each.
-data::Row TokenBatch() {
+data::Row RowsOfTokens() {
   std::vector<std::int32_t> ids, next;
   for (std::int32_t i = 0; i < 24; ++i) {
     ids.push_back(i * i % kVocabulary);
@@ -38,7 +38,7 @@ Outcome Train(const Level& level, bool pads, std::unique_ptr<Network> (*make)())
   DeviceRun<Network, Loss> run("cuda", level, make,
                                level.dtype == DType::kF16 ? LossScaleChoice(dynamic) : LossScaleChoice());
   LossRecorder losses;
-  MPC_EXPECT_OK(run.model->Train(1, Batches({TokenBatch(), TokenBatch(), TokenBatch(), TokenBatch()}), {losses}));
+  MPC_EXPECT_OK(run.model->Train(1, Batches({RowsOfTokens(), RowsOfTokens(), RowsOfTokens(), RowsOfTokens()}), {losses}));
   const compiler::CompileResult& compiled = *run.model->compiled().front();
   Outcome outcome{losses.losses,
                   StateOf(*run.model),
