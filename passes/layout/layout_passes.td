@@ -15,10 +15,10 @@ def LayoutPass : MpcPass<"mpc-layout", "::mlir::func::FuncOp"> {
 def PadChannelsPass : MpcPass<"mpc-pad-channels", "::mlir::func::FuncOp"> {
   let summary = "Pads images of few channels for the kernels of libraries";
   let description = [{
-    Tensor cores read channels in groups, on CUDA of 8. A convolution of an image with fewer channels, such as that of
-    colours, gets its image and its weight padded with zeros, and so does the gradient of its weight, which is cut again.
-    Zeros change no sum. It must be f16 or bf16, channels-last, without groups, with as many results as whole groups, and
-    of 2^28 multiply-adds at least. Elsewhere the copies would take longer than they save.
+    Tensor cores read channels in groups, on CUDA of 8. A convolution of an image with fewer channels, such as colours,
+    gets its image and its weight padded with zeros. So does the gradient of its weight, which is cut again. Zeros change
+    no sum. The convolution must be f16 or bf16, channels-last and of one group. Its results are whole groups, and it has
+    2^28 multiply-adds at least. Elsewhere the copies would take longer than they save.
 
     ```mlir
     // before

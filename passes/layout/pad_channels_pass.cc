@@ -2,9 +2,9 @@
 //
 //   %y = mpc.conv2d %x, %w {data_format = NHWC} : (tensor<256x224x224x3xf16>, tensor<64x3x7x7xf16>) -> ...
 //   %dw = mpc.conv2d_grad_weight %x, %dy {data_format = NHWC, weight_shape = [64, 3, 7, 7]} : ...
-// becomes, where the target wants multiples of 8
-//   %0 = mpc.pad %x {low = [0, 0, 0, 0], high = [0, 0, 0, 5]} : (tensor<256x224x224x3xf16>) -> tensor<256x224x224x8xf16>
-//   %1 = mpc.pad %w {low = [0, 0, 0, 0], high = [0, 5, 0, 0]} : (tensor<64x3x7x7xf16>) -> tensor<64x8x7x7xf16>
+// becomes
+//   %0 = mpc.pad %x {low = [0, 0, 0, 0], high = [0, 0, 0, 5]} : ... -> tensor<256x224x224x8xf16>
+//   %1 = mpc.pad %w {low = [0, 0, 0, 0], high = [0, 5, 0, 0]} : ... -> tensor<64x8x7x7xf16>
 //   %y = mpc.conv2d %0, %1 {data_format = NHWC} : ...
 //   %2 = mpc.conv2d_grad_weight %0, %dy {data_format = NHWC, weight_shape = [64, 8, 7, 7]} : ...
 //   %dw = mpc.slice %2 {sizes = [64, 3, 7, 7], starts = [0, 0, 0, 0]} : ...
@@ -55,8 +55,8 @@ public:
   }
 
 private:
-  /// Whether the convolution \p op of images \p x, with a weight of \p weightShape and \p y on the other side, gains
-  /// from more channels. With more channels than one multiple the copy would cost more than is gained.
+  /// Whether more channels pay for the convolution \p op of images \p x. Its weight has \p weightShape, and \p y is on
+  /// the other side. With more channels than one multiple the copy costs more than is gained.
   template <typename ConvolutionOp>
   bool gains(ConvolutionOp op, Value x, ArrayRef<int64_t> weightShape, Value y) const {
     if (op.getDataFormat() != DataFormat::kNHWC || op.getGroups() != 1 || !isLow(x) || !isLow(y))

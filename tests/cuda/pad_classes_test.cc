@@ -38,7 +38,8 @@ Outcome Train(const Level& level, bool pads, std::unique_ptr<Network> (*make)())
   DeviceRun<Network, Loss> run("cuda", level, make,
                                level.dtype == DType::kF16 ? LossScaleChoice(dynamic) : LossScaleChoice());
   LossRecorder losses;
-  MPC_EXPECT_OK(run.model->Train(1, Batches({RowsOfTokens(), RowsOfTokens(), RowsOfTokens(), RowsOfTokens()}), {losses}));
+  MPC_EXPECT_OK(
+      run.model->Train(1, Batches({RowsOfTokens(), RowsOfTokens(), RowsOfTokens(), RowsOfTokens()}), {losses}));
   const compiler::CompileResult& compiled = *run.model->compiled().front();
   Outcome outcome{losses.losses,
                   StateOf(*run.model),

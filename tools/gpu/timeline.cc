@@ -1,8 +1,8 @@
 // When each kernel and copy of a program ran on the GPU, those of graphs too. The CUDA driver loads this library into a
-// program where CUDA_INJECTION64_PATH names it. It writes the file of MPC_TIMELINE, which timeline.py reads. A line is an
-// activity with tabs between its fields. They are begin and end in ns, graph (0: none), node, blocks, threads of a block,
-// registers, bytes and name. Bytes are those of shared memory or of a copy. It uses CUPTI, the toolkit's profiling
-// interface.
+// program where CUDA_INJECTION64_PATH names it. It writes the file of MPC_TIMELINE, which timeline.py reads. A line is
+// an activity with tabs between its fields. They are begin and end in ns, graph (0: none), node, blocks, threads of a
+// block, registers, bytes and name. Bytes are those of shared memory or of a copy. It uses CUPTI, the toolkit's
+// profiling interface.
 #include <cupti.h>
 
 #include <cstdint>
