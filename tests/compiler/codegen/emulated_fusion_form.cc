@@ -13,16 +13,17 @@ absl::Status Run(const LoadedFusion& region, void* const* operands, void* worksp
   return RunEmulated(region, operands, workspace, kSeeds[order]);
 }
 
-using Tiling = std::tuple<bool, unsigned, unsigned, unsigned, unsigned, std::int64_t, std::int64_t, std::int64_t>;
+using Tiling = std::tuple<bool, bool, unsigned, unsigned, unsigned, unsigned, std::int64_t, std::int64_t, std::int64_t>;
 
 std::vector<Tiling> TilingsOf(FusionOp fusion) {
-  constexpr unsigned kMultiprocessors = 132;
+  constexpr codegen::Multiprocessors kOfAnH200 = {132, 228 << 10};
   const codegen::FusionPlan plan = llvm::cantFail(codegen::FusionPlan::create(fusion));
   std::vector<Tiling> tilings;
   for (const codegen::Sweep& sweep : codegen::sweepsOf(fusion, plan)) {
     if (!sweep.visits()) continue;
-    const codegen::SweepTiling t = codegen::tilingOf(plan, fusion, sweep, kMultiprocessors);
-    tilings.emplace_back(t.flat, t.vector, t.lanes, t.places, t.threads, t.columnTiles, t.rowBlocks, t.rowsPerBlock);
+    const codegen::SweepTiling t = codegen::tilingOf(plan, fusion, sweep, kOfAnH200);
+    tilings.emplace_back(t.flat, t.shifted, t.vector, t.lanes, t.places, t.threads, t.columnTiles, t.rowBlocks,
+                         t.rowsPerBlock);
   }
   return tilings;
 }
