@@ -10,10 +10,14 @@ namespace {
 constexpr unsigned globalSpace = 1;
 constexpr unsigned sharedSpace = 3;
 
+/// The first architectures with programmatic dependent launch, and for which LLVM has prefetches.
+constexpr unsigned withEarlyStarts = 90, withPrefetch = 90;
+
 /// PTX: special registers, intrinsics and instructions of the machine.
 class NvptxBuiltins final : public GpuBuiltins {
 public:
-  NvptxBuiltins(llvm::Module &module, llvm::IRBuilder<> &builder, const Signature &of) : GpuBuiltins(module, builder) {
+  NvptxBuiltins(llvm::Module &module, llvm::IRBuilder<> &builder, const Signature &of)
+      : GpuBuiltins(module, builder), architecture(of.architecture) {
     llvm::SmallVector<llvm::Type *> types(of.operands + (of.workspace ? 1 : 0), b.getPtrTy(globalSpace));
     function = beginFunction(b, module, of.name, types);
     function->setCallingConv(llvm::CallingConv::PTX_Kernel);
@@ -28,7 +32,7 @@ public:
     thread = b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, {});
     block = b.CreateIntrinsic(b.getInt32Ty(), llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {});
     shared = storage = array(1, of.name + "_shared");
-    if (of.awaits_earlier)
+    if (architecture >= withEarlyStarts)
       b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_griddepcontrol_wait, {});
   }
 
@@ -37,7 +41,8 @@ public:
   }
 
   void prefetch(llvm::Value *address) override {
-    b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_prefetch_global_L2, {address});
+    if (architecture >= withPrefetch)
+      b.CreateIntrinsic(b.getVoidTy(), llvm::Intrinsic::nvvm_prefetch_global_L2, {address});
   }
 
   void end(unsigned sharedBytes) override {
@@ -92,6 +97,7 @@ private:
   }
 
   llvm::GlobalVariable *storage; ///< one byte until the function ends
+  const unsigned architecture;
 };
 
 /// Host code that a thread of the emulation runs; its block is the last argument.

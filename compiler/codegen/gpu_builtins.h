@@ -41,8 +41,9 @@ public:
     bool workspace;
     unsigned threads;
     unsigned blocksEach; ///< blocks that a multiprocessor must have registers for at once; 0: any number
-    /// PTX for sm_90 and later: the function first waits for what was launched before, so that it may be started early.
-    bool awaits_earlier;
+    /// 90 for sm_90; 0 in the emulation. From 90 on the function first waits for what was launched before, so that it
+    /// may be started early, and rows are prefetched.
+    unsigned architecture;
   };
   /// Begins a function. The builder is left in its entry block, where the addresses of operands are known.
   static std::unique_ptr<GpuBuiltins> begin(Backend target, llvm::Module &module, llvm::IRBuilder<> &builder,

@@ -16,12 +16,13 @@ size_t GpuFusion::allocate(size_t bytes) {
   return offset;
 }
 
-/// "sm_90", "sm_90a" and later have programmatic dependent launch.
-static bool awaitsEarlier(const CodeTarget &target) {
+/// 90 for "sm_90" and "sm_90a"; 0 for what runs on the host.
+static unsigned architectureOf(const CodeTarget &target) {
   unsigned architecture = 0;
   llvm::StringRef number = target.cpu;
-  return target.backend == Backend::Nvptx && number.consume_front("sm_") && !number.consumeInteger(10, architecture) &&
-         architecture >= 90;
+  if (target.backend == Backend::Nvptx && number.consume_front("sm_"))
+    number.consumeInteger(10, architecture);
+  return architecture;
 }
 
 GpuFunction::GpuFunction(GpuFusion &region, int64_t blocks, unsigned threads, unsigned blocksEach)
@@ -31,7 +32,7 @@ GpuFunction::GpuFunction(GpuFusion &region, int64_t blocks, unsigned threads, un
                        .threads = threads},
       builtins(GpuBuiltins::begin(region.target.backend, region.module, b,
                                   {launch.function, region.numInputs() + region.fusion->getNumResults(),
-                                   region.hasWorkspace(), threads, blocksEach, awaitsEarlier(region.target)})),
+                                   region.hasWorkspace(), threads, blocksEach, architectureOf(region.target)})),
       body(region.plan, *builtins) {
   // Threads beyond the last element have indices too, and steps go beyond: one bit is spare.
   bool narrow = region.plan.getElements() < std::numeric_limits<int32_t>::max() / 2;
