@@ -201,8 +201,11 @@ static void tileLongRows(SweepTiling &t, const FusionPlan &plan, const Sweep &s,
   t.resident = false;
   unsigned placeBytes = bytes.elementBytes * t.vector;
   t.places = std::clamp(bytesUnderWay / placeBytes, 1u, 4u);
-  if (!s.columnSteps.empty())
+  if (!s.columnSteps.empty()) {
+    // Sums of columns take registers too.
+    t.places = std::min(t.places, 2u);
     return;
+  }
   int64_t rowBytes = plan.getColumns() / t.vector * placeBytes + scratchBytes;
   int64_t fit = target.sharedBytes / (rowBytes + systemBytes);
   t.staged = !s.rowPasses.empty() && fit > 0;

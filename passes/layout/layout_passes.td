@@ -29,6 +29,8 @@ def PadChannelsPass : MpcPass<"mpc-pad-channels", "::mlir::func::FuncOp"> {
     %y = mpc.conv2d %0, %1 {data_format = NHWC} : (tensor<64x224x224x8xf16>, tensor<64x8x7x7xf16>) -> ...
     ```
   }];
+  let options = [
+    Option<"everywhere", "everywhere", "bool", "false", "Pads every convolution that it can, whether or not that pays">];
 }
 
 def PackAttentionPass : MpcPass<"mpc-pack-attention", "::mlir::func::FuncOp"> {

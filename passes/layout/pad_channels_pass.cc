@@ -24,8 +24,9 @@ namespace mpc {
 
 namespace {
 
-constexpr unsigned channelsOfImage = 3; ///< axis, channels-last
-constexpr unsigned channelsOfWeight = 1;
+constexpr unsigned channelsOfWeight = 1; ///< axis
+
+unsigned channelsOfImage(DataFormat format) { return format == DataFormat::kNHWC ? 3 : 1; }
 
 /// Fewer multiply-adds than these are over before copies of the operands would be made.
 constexpr int64_t leastWork = int64_t{1} << 28;
@@ -59,25 +60,27 @@ private:
   /// the other side. With more channels than one multiple the copy costs more than is gained.
   template <typename ConvolutionOp>
   bool gains(ConvolutionOp op, Value x, ArrayRef<int64_t> weightShape, Value y) const {
-    if (op.getDataFormat() != DataFormat::kNHWC || op.getGroups() != 1 || !isLow(x) || !isLow(y))
-      return false;
     int64_t channels = weightShape[channelsOfWeight];
-    if (channels >= multiple || weightShape.front() % multiple != 0)
+    if (op.getGroups() != 1 || !isLow(x) || !isLow(y) || channels % multiple == 0)
+      return false;
+    if (everywhere)
+      return true;
+    if (op.getDataFormat() != DataFormat::kNHWC || channels >= multiple || weightShape.front() % multiple != 0)
       return false;
     int64_t pixels = typeOf(y).getNumElements() / weightShape.front();
     return pixels * ShapedType::getNumElements(weightShape) >= leastWork;
   }
 
   void pad(Conv2dOp conv) {
-    conv.getXMutable().assign(padded(conv.getX(), channelsOfImage, conv));
+    conv.getXMutable().assign(padded(conv.getX(), channelsOfImage(conv.getDataFormat()), conv));
     conv.getWeightMutable().assign(padded(conv.getWeight(), channelsOfWeight, conv));
   }
 
   void pad(Conv2dGradWeightOp gradient) {
     SmallVector<int64_t> shape(gradient.getWeightShape());
     RankedTensorType type = typeOf(gradient.getDweight());
-    gradient.getXMutable().assign(padded(gradient.getX(), channelsOfImage, gradient));
-    shape[channelsOfWeight] = multiple;
+    gradient.getXMutable().assign(padded(gradient.getX(), channelsOfImage(gradient.getDataFormat()), gradient));
+    shape[channelsOfWeight] = llvm::alignTo(shape[channelsOfWeight], multiple);
     gradient.setWeightShape(shape);
     gradient.getDweight().setType(type.clone(shape));
     OpBuilder builder(gradient.getContext());
@@ -87,15 +90,15 @@ private:
     gradient.getDweight().replaceAllUsesExcept(slice.getY(), slice);
   }
 
-  /// \p v with `multiple` positions along \p axis; made in front of \p user, the first that reads it.
+  /// \p v with a multiple of positions along \p axis; made in front of \p user, the first that reads it.
   Value padded(Value v, unsigned axis, Operation *user) {
     Value &made = paddedValues[{v, axis}];
     if (made)
       return made;
     RankedTensorType type = typeOf(v);
     SmallVector<int64_t> shape(type.getShape()), low(type.getRank()), high(type.getRank());
-    high[axis] = multiple - shape[axis];
-    shape[axis] = multiple;
+    shape[axis] = llvm::alignTo(shape[axis], multiple);
+    high[axis] = shape[axis] - type.getDimSize(axis);
     OpBuilder builder(user);
     return made = PadOp::create(builder, user->getLoc(), type.clone(shape), v, low, high, llvm::APFloat(0.0f)).getY();
   }

@@ -4,6 +4,8 @@
 // RUN: mpc-opt %s --mpc-step-pipeline=device=cuda | FileCheck %s --check-prefix=PIPELINE
 // RUN: mpc-opt %s --mpc-step-pipeline | FileCheck %s --check-prefix=CPU
 
+// RUN: mpc-opt %s --mpc-attach-target=name=cuda --mpc-pad-channels=everywhere=true | FileCheck %s --check-prefix=EVERYWHERE
+
 // PIPELINE: mpc.pad
 // CPU-NOT: mpc.pad
 
@@ -25,6 +27,13 @@ func.func @step(%x: tensor<8x64x64x3xf16>, %w: tensor<64x3x7x7xf16>, %dy: tensor
 // Not taken: f32, little work, channels enough, results that are no whole groups, groups, channels first.
 // CHECK-LABEL: func @others(
 // CHECK-NOT: mpc.pad
+// EVERYWHERE-LABEL: func @others(
+// EVERYWHERE: mpc.conv2d %arg0, %arg1
+// EVERYWHERE: mpc.conv2d {{.*}} : (tensor<1x16x16x8xf16>, tensor<64x8x7x7xf16>)
+// EVERYWHERE: mpc.conv2d {{.*}} : (tensor<8x64x64x16xf16>, tensor<64x16x7x7xf16>)
+// EVERYWHERE: mpc.conv2d {{.*}} : (tensor<8x64x64x8xf16>, tensor<65x8x7x7xf16>)
+// EVERYWHERE: mpc.conv2d {{.*}} groups = 4
+// EVERYWHERE: mpc.conv2d {{.*}} : (tensor<8x8x64x64xf16>, tensor<64x8x7x7xf16>)
 func.func @others(%x: tensor<8x64x64x3xf32>, %w: tensor<64x3x7x7xf32>, %s: tensor<1x16x16x3xf16>, %v: tensor<64x3x7x7xf16>,
                   %m: tensor<8x64x64x12xf16>, %u: tensor<64x12x7x7xf16>, %l: tensor<8x64x64x3xf16>, %o: tensor<65x3x7x7xf16>,
                   %k: tensor<64x1x7x7xf16>, %g: tensor<8x64x64x4xf16>, %f: tensor<8x3x64x64xf16>)
