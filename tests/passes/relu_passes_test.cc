@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/interpreter/interpreter.h"
+#include "compiler/target/targets.h"
 #include "gtest/gtest.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -77,7 +78,10 @@ func.func @step(%x: tensor<64x8xT>, %w: tensor<512xT>, %seed: tensor<i64>, %step
 
 class ReluPasses : public ::testing::TestWithParam<DType> {
  protected:
-  ReluPasses() { context_.loadDialect<MpcDialect, mlir::func::FuncDialect>(); }
+  ReluPasses() {
+    context_.loadDialect<MpcDialect, mlir::func::FuncDialect>();
+    compiler::registerTargets(context_);
+  }
 
   std::string Step(const char* text, double p = 0.5) const {
     return absl::StrReplaceAll(text, {{"xT>", absl::StrCat("x", std::string(DTypeName(GetParam())), ">")},
