@@ -202,8 +202,9 @@ static void tileLongRows(SweepTiling &t, const FusionPlan &plan, const Sweep &s,
   unsigned placeBytes = bytes.elementBytes * t.vector;
   t.places = std::clamp(bytesUnderWay / placeBytes, 1u, 4u);
   if (!s.columnSteps.empty()) {
-    // Sums of columns take registers too.
-    t.places = std::min(t.places, 2u);
+    // Sums of columns take registers too, which two f32 operands a place leave no room for.
+    if (bytes.elementBytes >= 8)
+      t.places = std::min(t.places, 2u);
     return;
   }
   int64_t rowBytes = plan.getColumns() / t.vector * placeBytes + scratchBytes;
