@@ -13,6 +13,8 @@ else()
   # Debian's dnnl-config.cmake asks for OpenCL's headers, which the CPU engine does not need: find the library itself.
   find_path(onednn_include_folder dnnl.hpp NO_CACHE)
   find_library(onednn_library dnnl NO_CACHE)
+  # find_path may end the folder in a slash. The list of the compiler's own folders, which it is sought in, does not.
+  string(REGEX REPLACE "/+$" "" onednn_include_folder "${onednn_include_folder}")
   if(NOT onednn_include_folder OR NOT onednn_library)
     message(FATAL_ERROR "oneDNN was not found in ${MPC_ONEDNN_DIR}, nor among the system's libraries. tools/setup.sh fetches or installs it.")
   endif()

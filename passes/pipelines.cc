@@ -69,9 +69,11 @@ static void addLayout(OpPassManager &manager, const CompileOptions &chosen, Stag
   if (chosen.pad_classes.value_or(true))
     manager.addNestedPass<func::FuncOp>(createPadClassesPass({/*everywhere=*/chosen.pad_classes.has_value()}));
   manager.addNestedPass<func::FuncOp>(createChunkHeadPass({chosen.head_chunks}));
-  // Alone, the comparison and the selection would be launches of their own.
-  if (chosen.fuses())
+  // Alone, what these add would be launches of their own.
+  if (chosen.fuses()) {
+    manager.addNestedPass<func::FuncOp>(createRenormalizePass());
     manager.addNestedPass<func::FuncOp>(createReluMaskPass());
+  }
   FusionPassOptions fusion;
   // Without fusion, some operations still have no other kernel than generated code.
   if (!chosen.fuses())

@@ -19,11 +19,11 @@ enum class Stage {
 /// The pipeline that compiles a training step or a forward function, up to \p until. Stage::Amp: amp, verify-precision.
 /// Stage::Grad: sink-relu, loss-scale, verify-loss-scale, autodiff, cast-cleanup. Stage::Fused: flatten-guards,
 /// pack-attention, layout, cast-cleanup, fold-activation, fold-gradient-scaling, shadows, group-updates, pad-channels,
-/// conv-statistics, pad-classes, chunk-head, relu-mask, fusion. Stage::Final: recompute. Stage::Scheduled: schedule,
-/// buckets, flat-updates. With `instrument`, instrument comes after the first cast-cleanup. `layout` adds layout and
-/// pad-channels, `conv_statistics` the pass of its name, and `pad_classes` = false leaves its pass out. Without
-/// fuses(), relu-mask is left out, and fusion makes regions of one operation only. A forward function is a step without
-/// gradients and updates, so passes that concern these find none. The module has its target.
+/// conv-statistics, pad-classes, chunk-head, renormalize, relu-mask, fusion. Stage::Final: recompute. Stage::Scheduled:
+/// schedule, buckets, flat-updates. With `instrument`, instrument comes after the first cast-cleanup. `layout` adds
+/// layout and pad-channels, `conv_statistics` the pass of its name, and `pad_classes` = false leaves its pass out.
+/// Without fuses(), renormalize and relu-mask are left out, and fusion makes regions of one operation only. A forward
+/// function is a step without gradients and updates, so passes that concern these find none. The module has its target.
 void buildStepPipeline(mlir::OpPassManager &manager, const compiler::CompileOptions &options, Stage until);
 
 /// The passes that buildStepPipeline adds between Stage::Fused and Stage::Scheduled: recompute, schedule, buckets,

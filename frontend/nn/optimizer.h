@@ -116,6 +116,12 @@ class Optimizer {
     double loss_scale = 1.0;
     /// No weight decay for names with "beta" or "gamma". Groups have their own weight decay and ignore this.
     bool skip_decay_of_norms = false;
+
+    /// The part that `options` of an optimizer have in common with those of every other.
+    template <typename Options>
+    static Common Of(const Options& options) {
+      return {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms};
+    }
   };
 
   /// One parameter's update.

@@ -15,13 +15,17 @@ std::string NotFiniteOrNegative(const char* name, double value) {
   return absl::StrCat(name, " must be a finite number >= 0, got ", value);
 }
 
+/// Attributes of an update by two moments.
+template <typename Options>
+Attributes MomentAttributes(const Options& options) {
+  return {
+      {"beta1", options.beta1}, {"beta2", options.beta2}, {"epsilon", options.eps}, {"loss_scale", options.loss_scale}};
+}
+
 }  // namespace
 
 SGD::SGD(const ParameterGroups& parameters, const SGDOptions& options)
-    : Optimizer(parameters,
-                {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
-                {"velocity"}),
-      options_(options) {
+    : Optimizer(parameters, Common::Of(options), {"velocity"}), options_(options) {
   if (!FiniteAndNotNegative(options.momentum)) Reject(NotFiniteOrNegative("momentum", options.momentum));
   if (!std::isfinite(options.dampening)) {
     Reject(absl::StrCat("dampening must be a finite number, got ", options.dampening));
@@ -40,10 +44,7 @@ std::vector<Tensor> SGD::Update(const Operands& operands) {
 }
 
 Momentum::Momentum(const ParameterGroups& parameters, const MomentumOptions& options)
-    : Optimizer(parameters,
-                {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
-                {"velocity"}),
-      options_(options) {
+    : Optimizer(parameters, Common::Of(options), {"velocity"}), options_(options) {
   if (!FiniteAndNotNegative(options.momentum)) Reject(NotFiniteOrNegative("momentum", options.momentum));
 }
 
@@ -54,20 +55,13 @@ std::vector<Tensor> Momentum::Update(const Operands& operands) {
 }
 
 Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options)
-    : Optimizer(parameters,
-                {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
-                {"moment1", "moment2"}),
-      options_(options) {
+    : Optimizer(parameters, Common::Of(options), {"moment1", "moment2"}), options_(options) {
   CheckBetas(options.beta1, options.beta2);
   if (!FiniteAndNotNegative(options.eps)) Reject(NotFiniteOrNegative("eps", options.eps));
 }
 
 std::vector<Tensor> Adam::Update(const Operands& operands) {
-  return Emit("adam", operands, /*with_step=*/true,
-              {{"beta1", options_.beta1},
-               {"beta2", options_.beta2},
-               {"epsilon", options_.eps},
-               {"loss_scale", options_.loss_scale}});
+  return Emit("adam", operands, /*with_step=*/true, MomentAttributes(options_));
 }
 
 AdamWeightDecay::AdamWeightDecay(const ParameterGroups& parameters, const AdamWeightDecayOptions& options)
@@ -84,44 +78,27 @@ std::vector<Tensor> AdamWeightDecay::Update(const Operands& operands) {
 }
 
 AdamW::AdamW(const ParameterGroups& parameters, const AdamWOptions& options)
-    : Optimizer(parameters,
-                {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
-                {"moment1", "moment2"}),
-      options_(options) {
+    : Optimizer(parameters, Common::Of(options), {"moment1", "moment2"}), options_(options) {
   CheckBetas(options.beta1, options.beta2);
   if (!FiniteAndNotNegative(options.eps)) Reject(NotFiniteOrNegative("eps", options.eps));
 }
 
 std::vector<Tensor> AdamW::Update(const Operands& operands) {
-  return Emit("adamw", operands, /*with_step=*/true,
-              {{"beta1", options_.beta1},
-               {"beta2", options_.beta2},
-               {"epsilon", options_.eps},
-               {"loss_scale", options_.loss_scale}});
+  return Emit("adamw", operands, /*with_step=*/true, MomentAttributes(options_));
 }
 
 Lamb::Lamb(const ParameterGroups& parameters, const LambOptions& options)
-    : Optimizer(parameters,
-                {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
-                {"moment1", "moment2"}),
-      options_(options) {
+    : Optimizer(parameters, Common::Of(options), {"moment1", "moment2"}), options_(options) {
   CheckBetas(options.beta1, options.beta2);
   if (!FiniteAndNotNegative(options.eps)) Reject(NotFiniteOrNegative("eps", options.eps));
 }
 
 std::vector<Tensor> Lamb::Update(const Operands& operands) {
-  return Emit("lamb", operands, /*with_step=*/true,
-              {{"beta1", options_.beta1},
-               {"beta2", options_.beta2},
-               {"epsilon", options_.eps},
-               {"loss_scale", options_.loss_scale}});
+  return Emit("lamb", operands, /*with_step=*/true, MomentAttributes(options_));
 }
 
 RMSProp::RMSProp(const ParameterGroups& parameters, const RMSPropOptions& options)
-    : Optimizer(parameters,
-                {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
-                {{"mean_square", 1.0}, "moment"}),
-      options_(options) {
+    : Optimizer(parameters, Common::Of(options), {{"mean_square", 1.0}, "moment"}), options_(options) {
   if (options.centered) AddSlot("mean_grad");
   if (!(options.decay >= 0 && options.decay <= 1)) {
     Reject(absl::StrCat("decay must be in [0, 1], got ", options.decay));
@@ -158,10 +135,7 @@ std::vector<Tensor> RMSProp::Update(const Operands& operands) {
 }
 
 Lion::Lion(const ParameterGroups& parameters, const LionOptions& options)
-    : Optimizer(parameters,
-                {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
-                {"moment"}),
-      options_(options) {
+    : Optimizer(parameters, Common::Of(options), {"moment"}), options_(options) {
   CheckBetas(options.beta1, options.beta2);
 }
 
@@ -177,10 +151,7 @@ std::vector<Tensor> Lion::Update(const Operands& operands) {
 }
 
 Adagrad::Adagrad(const ParameterGroups& parameters, const AdagradOptions& options)
-    : Optimizer(parameters,
-                {options.learning_rate, options.weight_decay, options.loss_scale, options.skip_decay_of_norms},
-                {{"accum", options.accum}}),
-      options_(options) {
+    : Optimizer(parameters, Common::Of(options), {{"accum", options.accum}}), options_(options) {
   if (!FiniteAndNotNegative(options.accum)) Reject(NotFiniteOrNegative("accum", options.accum));
 }
 

@@ -1,5 +1,5 @@
-// batch_norm_train, batch_norm_infer and their gradients for [N, C], NCHW and NHWC; x, y and their cotangents of any
-// floating storage type, parameters and statistics f32. The statistics come from one pass, see
+// batch_norm_train, batch_norm_infer, their gradients and batch_norm_apply, for [N, C], NCHW and NHWC. Images and their
+// cotangents have any floating storage type, parameters and statistics are f32. The statistics come from one pass, see
 // scalar/moments.h.
 #include <array>
 #include <cmath>
@@ -41,6 +41,17 @@ struct Normalize {
 
   __device__ Parameters Load(std::int64_t channel) const { return {mean[channel], scale[channel], beta[channel]}; }
   __device__ static float Apply(const Parameters& p, const float (&x)[1]) { return (x[0] - p.mean) * p.scale + p.beta; }
+};
+
+/// The same with the mean and inv_std of a batch.
+struct NormalizeByBatch {
+  using Parameters = Normalize::Parameters;
+  const float *gamma, *beta, *mean, *inv_std;
+
+  __device__ Parameters Load(std::int64_t channel) const {
+    return {mean[channel], inv_std[channel] * gamma[channel], beta[channel]};
+  }
+  __device__ static float Apply(const Parameters& p, const float (&x)[1]) { return Normalize::Apply(p, x); }
 };
 
 /// The same with given statistics.
@@ -87,6 +98,15 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateTrain(const KernelSpec& spec, cons
                          Normalize{mean, scale, static_cast<const float*>(operands.inputs[2])});
   };
   return MakeKernel(run, partial_bytes + 2 * static_cast<std::size_t>(view.channels) * sizeof(float));
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateApply(const KernelSpec& spec, const KernelContext&) {
+  return MakeKernel([view = ViewOf(spec), in = spec.inputs[0].dtype, out = spec.outputs[0].dtype](
+                        const KernelOperands& operands, LaunchQueue& queue) {
+    const auto parameter = [&](std::size_t i) { return static_cast<const float*>(operands.inputs[i]); };
+    return ChannelMap<1>(queue, view, {{{operands.inputs[0], in}}, {operands.outputs[0], out}},
+                         NormalizeByBatch{parameter(1), parameter(2), parameter(3), parameter(4)});
+  });
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateInfer(const KernelSpec& spec, const KernelContext&) {
@@ -205,6 +225,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGrad(const KernelSpec& spec, const
 void RegisterBatchNorm(Registry& registry) {
   registry.Add("batch_norm_train", CreateTrain, {{0, 0}});
   registry.Add("batch_norm_train_grad", CreateGrad<true>, {{0, 0}, {0, 1}});
+  registry.Add("batch_norm_apply", CreateApply, {{0, 0}});
   registry.Add("batch_norm_infer", CreateInfer, {{0, 0}});
   registry.Add("batch_norm_infer_grad", CreateGrad<false>, {{0, 0}});
 }

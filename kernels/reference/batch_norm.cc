@@ -50,6 +50,17 @@ void BatchNormTrainGrad(const Attributes& attributes, Inputs inputs, Outputs out
   }
 }
 
+void BatchNormApply(const Attributes& attributes, Inputs inputs, Outputs outputs) {
+  const Image image(attributes, inputs[0].spec.shape);
+  for (std::int64_t c = 0; c < image.channels; ++c) {
+    const auto channel = static_cast<std::size_t>(c);
+    const double scale = inputs[4].values[channel] * inputs[1].values[channel];
+    VisitChannel(image, c, [&](std::size_t i) {
+      outputs[0].values[i] = (inputs[0].values[i] - inputs[3].values[channel]) * scale + inputs[2].values[channel];
+    });
+  }
+}
+
 void BatchNormInfer(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   const Image image(attributes, inputs[0].spec.shape);
   const double epsilon = FloatAttribute(attributes, attribute::kEpsilon);
@@ -107,11 +118,9 @@ void BatchNormRunningUpdate(const Attributes& attributes, Inputs inputs, Outputs
 }
 
 constexpr NamedFunction kTable[] = {
-    {"batch_norm_train", BatchNormTrain},
-    {"batch_norm_train_grad", BatchNormTrainGrad},
-    {"batch_norm_infer", BatchNormInfer},
-    {"batch_norm_infer_grad", BatchNormInferGrad},
-    {"batch_norm_running_update", BatchNormRunningUpdate},
+    {"batch_norm_train", BatchNormTrain},          {"batch_norm_train_grad", BatchNormTrainGrad},
+    {"batch_norm_apply", BatchNormApply},          {"batch_norm_infer", BatchNormInfer},
+    {"batch_norm_infer_grad", BatchNormInferGrad}, {"batch_norm_running_update", BatchNormRunningUpdate},
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 //   %n, %mean, %variance, %inv_std = mpc.batch_norm_train %y, %gamma, %beta {data_format = NHWC} : ...
 // becomes
 //   %y, %mean, %variance, %inv_std = mpc.conv2d_statistics %x, %w {data_format = NHWC} : ...
-//   %n = mpc.batch_norm_infer %y, %gamma, %beta, %mean, %variance {data_format = NHWC} : ...
+//   %n = mpc.batch_norm_apply %y, %gamma, %beta, %mean, %inv_std {data_format = NHWC} : ...
 //
 // A sweep, because a rewrite replaces two operations, and norms that share a convolution must go in order.
 #include "compiler/dialect/dialect.h"
@@ -68,9 +68,9 @@ private:
                                                  conv.getDataFormat(), norm.getEpsilon());
     statistics->setDiscardableAttrs(conv->getDiscardableAttrDictionary());
     builder.setInsertionPoint(norm);
-    auto normal = BatchNormInferOp::create(builder, norm.getLoc(), norm.getY().getType(), statistics.getY(),
-                                           norm.getGamma(), norm.getBeta(), statistics.getMean(),
-                                           statistics.getVariance(), norm.getEpsilon(), norm.getDataFormat());
+    auto normal =
+        BatchNormApplyOp::create(builder, norm.getLoc(), norm.getY().getType(), statistics.getY(), norm.getGamma(),
+                                 norm.getBeta(), statistics.getMean(), statistics.getInvStd(), norm.getDataFormat());
     normal->setDiscardableAttrs(norm->getDiscardableAttrDictionary());
     norm.replaceAllUsesWith(
         ValueRange{normal.getY(), statistics.getMean(), statistics.getVariance(), statistics.getInvStd()});

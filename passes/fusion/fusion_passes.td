@@ -85,7 +85,7 @@ def ConvStatisticsPass : MpcPass<"mpc-conv-statistics", "::mlir::func::FuncOp"> 
   let summary = "Takes the statistics of batch normalisation from the convolution in front of it";
   let description = [{
     A convolution whose result `mpc.batch_norm_train` normalises becomes `mpc.conv2d_statistics`, and the normalisation
-    `mpc.batch_norm_infer` by these statistics: nothing reads the whole result for them. The derivative stays what it
+    `mpc.batch_norm_apply` by these statistics: nothing reads the whole result for them. The derivative stays what it
     was. A convolution is taken where a library computes the statistics with it. Operands and result must be f16 and
     channels-last, with one group and neither bias nor activation. Both sides need at least 32 channels and multiples of
     8. The variance is a difference of sums in f32, so its relative error grows with 1 + mean^2 / variance. The pass is
@@ -97,7 +97,7 @@ def ConvStatisticsPass : MpcPass<"mpc-conv-statistics", "::mlir::func::FuncOp"> 
     %n, %mean, %variance, %inv_std = mpc.batch_norm_train %y, %gamma, %beta {data_format = NHWC} : ...
     // after
     %y, %mean, %variance, %inv_std = mpc.conv2d_statistics %x, %w {data_format = NHWC} : ...
-    %n = mpc.batch_norm_infer %y, %gamma, %beta, %mean, %variance {data_format = NHWC} : ...
+    %n = mpc.batch_norm_apply %y, %gamma, %beta, %mean, %inv_std {data_format = NHWC} : ...
     ```
   }];
 }

@@ -118,6 +118,34 @@ def PadClassesPass : MpcPass<"mpc-pad-classes", "::mlir::func::FuncOp"> {
     Option<"everywhere", "everywhere", "bool", "false", "Pads every head that it can, whether or not that pays">];
 }
 
+def RenormalizePass : MpcPass<"mpc-renormalize", "::mlir::func::FuncOp"> {
+  let summary = "Computes a normalised image again where the norm's own derivative would read it";
+  let description = [{
+    Between `mpc.batch_norm_train` and the derivative of the norm stands the derivative of what follows it, relu or
+    another activation. That reads the normalised image, or what relu made of it. The derivative of the norm reads x and
+    the statistics anyway, in the same generated kernel. So the image is computed again there, by
+    `mpc.batch_norm_apply`: an element costs four operations, and its two or four bytes are not read. Where nothing else
+    in the backward pass reads the image, it is not kept either.
+
+    Values and gradients are the same bits. The norm may also be `mpc.batch_norm_apply` itself, whose statistics a
+    convolution made. It runs after layout and before `mpc-relu-mask`. Pipelines without fusion leave it out.
+
+    ```mlir
+    // before
+    %n, %mean, %variance, %inv_std = mpc.batch_norm_train %x, %gamma, %beta : ...
+    %y = mpc.relu %n : tensor<2x3x4x4xf16>
+    %dn = mpc.relu_grad %dy, %y backward : tensor<2x3x4x4xf16>
+    %dx, %dgamma, %dbeta = mpc.batch_norm_train_grad %dn, %x, %gamma, %mean, %inv_std backward : ...
+    // after
+    %n, %mean, %variance, %inv_std = mpc.batch_norm_train %x, %gamma, %beta : ...
+    %y = mpc.relu %n : tensor<2x3x4x4xf16>
+    %again = mpc.batch_norm_apply %x, %gamma, %beta, %mean, %inv_std backward : ...
+    %dn = mpc.relu_grad %dy, %again backward : tensor<2x3x4x4xf16>
+    %dx, %dgamma, %dbeta = mpc.batch_norm_train_grad %dn, %x, %gamma, %mean, %inv_std backward : ...
+    ```
+  }];
+}
+
 def ReluMaskPass : MpcPass<"mpc-relu-mask", "::mlir::func::FuncOp"> {
   let summary = "Keeps a byte an element for relu's derivative where its result is not kept anyway";
   let description = [{

@@ -97,13 +97,16 @@ Errors BatchNormGradErrors(const OpCase& op_case, const Tensors& inputs, bool tr
   return {dx_error, dgamma_error, dbeta_error};
 }
 
-Errors BatchNormInferErrors(const OpCase& op_case, const Tensors& inputs) {
+// The sum with epsilon, the root, the quotient or product, the difference, the product and the sum round.
+Errors NormalisedErrors(const OpCase& op_case, const Tensors& inputs, bool with_inv_std) {
   const reference::Image image(op_case.attributes, inputs[0].spec.shape);
-  const double epsilon = FloatAttribute(op_case.attributes, attribute::kEpsilon);
   ElementErrors error(inputs[0].values.size());
   for (std::int64_t channel = 0; channel < image.channels; ++channel) {
     const auto c = static_cast<std::size_t>(channel);
-    const double scale = std::abs(inputs[1].values[c]) / std::sqrt(inputs[4].values[c] + epsilon);
+    const double inv_std =
+        with_inv_std ? std::abs(inputs[4].values[c])
+                     : 1 / std::sqrt(inputs[4].values[c] + FloatAttribute(op_case.attributes, attribute::kEpsilon));
+    const double scale = std::abs(inputs[1].values[c]) * inv_std;
     VisitChannel(image, channel, [&](std::size_t i) {
       error[i] = 8 * kU * scale * (std::abs(inputs[0].values[i]) + std::abs(inputs[3].values[c])) +
                  3 * kU * std::abs(inputs[2].values[c]) + kUnderflow;
@@ -152,7 +155,8 @@ std::optional<Errors> BatchNormErrors(const OpCase& op_case, const Tensors& inpu
   if (op == "batch_norm_train") return BatchNormTrainErrors(op_case, inputs, exact);
   if (op == "batch_norm_train_grad") return BatchNormGradErrors(op_case, inputs, /*training=*/true);
   if (op == "batch_norm_infer_grad") return BatchNormGradErrors(op_case, inputs, /*training=*/false);
-  if (op == "batch_norm_infer") return BatchNormInferErrors(op_case, inputs);
+  if (op == "batch_norm_apply") return NormalisedErrors(op_case, inputs, /*with_inv_std=*/true);
+  if (op == "batch_norm_infer") return NormalisedErrors(op_case, inputs, /*with_inv_std=*/false);
   return std::nullopt;
 }
 

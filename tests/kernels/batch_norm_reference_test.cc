@@ -34,6 +34,13 @@ TEST(BatchNorm, DataFormatsAgree) {
   EXPECT_EQ(nchw[0].values[2], nhwc[0].values[1]);
 }
 
+TEST(BatchNorm, ApplyUsesTheBatchesStatistics) {
+  ExpectNear(
+      RunOne("batch_norm_apply", {},
+             {F32({1, 2}, {5, 5}), F32({2}, {1, 2}), F32({2}, {0, 1}), F32({2}, {3, 4}), F32({2}, {0.5, 1})}, {1, 2}),
+      {1, 3});
+}
+
 TEST(BatchNorm, InferUsesTheGivenStatistics) {
   ExpectNear(
       RunOne("batch_norm_infer", {{"epsilon", 0.0}},

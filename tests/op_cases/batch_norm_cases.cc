@@ -63,6 +63,14 @@ void AddNormalisation(std::vector<OpCase>& cases, const Normalisation& norm) {
   train_grad.f32_results = {1, 2};
   cases.push_back(train_grad);
 
+  OpCase apply{"batch_norm_apply/" + norm.name,
+               "batch_norm_apply",
+               norm.attributes,
+               {Fixed(norm.x, norm.values), gamma, Fixed(c), mean, variance},
+               {F32(norm.x)}};
+  apply.f32_operands = {1, 2, 3, 4};
+  cases.push_back(apply);
+
   OpCase infer{"batch_norm_infer/" + norm.name,
                "batch_norm_infer",
                norm.attributes,

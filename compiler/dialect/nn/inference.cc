@@ -183,11 +183,20 @@ InferredTypes BatchNormTrainGradOp::inferTypes(TypeRange operands, DictionaryAtt
   return inferBatchNormGrad(operands, dictionary, operandsOf<BatchNormTrainGradOp>());
 }
 
-InferredTypes BatchNormInferOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
-  MPC_ASSIGN_OR_RETURN(types, operandTypes<BatchNormInferOp>(operands));
+// The type of x, which is normalised by the other operands.
+static InferredTypes inferNormalised(TypeRange operands, DictionaryAttr dictionary, const OperandNames &given) {
+  MPC_ASSIGN_OR_RETURN(types, operandTypes(operands, given));
   ArrayRef<RankedTensorType> all(types);
-  MPC_ASSIGN_OR_RETURN(channels, channelShape(mnemonic(), types[0], dictionary, all.drop_front()));
+  MPC_ASSIGN_OR_RETURN(channels, channelShape(given.op, types[0], dictionary, all.drop_front()));
   return SmallVector<RankedTensorType>{types[0]};
+}
+
+InferredTypes BatchNormApplyOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  return inferNormalised(operands, dictionary, operandsOf<BatchNormApplyOp>());
+}
+
+InferredTypes BatchNormInferOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
+  return inferNormalised(operands, dictionary, operandsOf<BatchNormInferOp>());
 }
 
 InferredTypes BatchNormInferGradOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {

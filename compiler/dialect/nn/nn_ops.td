@@ -270,6 +270,31 @@ def Mpc_BatchNormTrainGradOp
   let results = (outs Mpc_FloatTensor:$dx, Mpc_F32Tensor:$dgamma, Mpc_F32Tensor:$dbeta);
 }
 
+def Mpc_BatchNormApplyOp
+    : Mpc_Op<"batch_norm_apply", "Exempt", [Pure, Mpc_ElementwiseInSpace, Mpc_IsGeneratedOnCpu, Mpc_Image]> {
+  let summary = "Normalises each channel by the mean and inv_std that batch_norm_train gave.";
+  let description = [{
+    y = (x - mean) * (inv_std * gamma) + beta per channel. It has the bits of batch_norm_train's y and sums nothing. Passes
+    write it where a batch's statistics are known.
+
+    ```mlir
+    %x = mpc.constant {value = dense<[[1.0, 10.0], [3.0, 14.0]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
+    %gamma = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %beta = mpc.constant {value = dense<[0.0, 1.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %mean = mpc.constant {value = dense<[2.0, 12.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %inv_std = mpc.constant {value = dense<[1.0, 0.5]> : tensor<2xf32>} : () -> tensor<2xf32>
+    %y = mpc.batch_norm_apply %x, %gamma, %beta, %mean, %inv_std
+        : (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+    // %y = [[-1.0, -1.0], [1.0, 3.0]]
+    ```
+  }];
+  let imageOperands = [0];
+  let imageResults = [0];
+  let arguments = (ins Mpc_FloatTensor:$x, Mpc_F32Tensor:$gamma, Mpc_F32Tensor:$beta, Mpc_F32Tensor:$mean,
+                       Mpc_F32Tensor:$inv_std, Mpc_DataFormat:$data_format);
+  let results = (outs Mpc_FloatTensor:$y);
+}
+
 def Mpc_BatchNormInferOp
     : Mpc_DifferentiableOp<"batch_norm_infer", "Norm",
                            [Mpc_ElementwiseInSpace, Mpc_IsGeneratedOnCpu, Mpc_IsBatchNorm, Mpc_Image]> {

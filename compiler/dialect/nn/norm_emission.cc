@@ -130,9 +130,19 @@ void BatchNormTrainOp::emitFinish(unsigned, ElementContext &context) {
   context.setResult(3, invStd);
 }
 
+// Of operands x, gamma and beta.
+static void applyStatistics(ElementContext &context, const Float &mean, const Float &invStd) {
+  context.setResult(0, (context.operand(0) - mean) * (invStd * context.operand(1)) + context.operand(2));
+}
+
 void BatchNormTrainOp::emitElement(ElementContext &context) {
-  Float scale = context.kept(1) * context.operand(1);
-  context.setResult(0, (context.operand(0) - context.kept(0)) * scale + context.operand(2));
+  applyStatistics(context, context.kept(0), context.kept(1));
+}
+
+FusibleSpace BatchNormApplyOp::getSpace() { return channelSpace(*this, getX(), getDataFormat()); }
+
+void BatchNormApplyOp::emitElement(ElementContext &context) {
+  applyStatistics(context, context.operand(3), context.operand(4));
 }
 
 FusibleSpace BatchNormTrainGradOp::getSpace() { return channelSpace(*this, getX(), getDataFormat()); }

@@ -140,6 +140,11 @@ std::vector<Case> GradientCases() {
        LossGrad<scalar::BinaryCrossEntropy, 16>()},
       {"bce_with_logits_grad", "Fff", "f", "reduction = #mpc.reduction<sum>",
        LossGrad<scalar::BinaryCrossEntropy, 1>()},
+      {"batch_norm_apply", "rffff", "r", "",
+       [](const auto& x, std::int64_t) {
+         const float scale = AsFloat(x[4]) * AsFloat(x[1]);
+         return std::vector{Word((AsFloat(x[0]) - AsFloat(x[3])) * scale + AsFloat(x[2]))};
+       }},
       {"batch_norm_infer", "rffff", "r", "epsilon = 1.0e-3 : f32",
        [](const auto& x, std::int64_t) {
          const float scale = AsFloat(x[1]) / std::sqrt(AsFloat(x[4]) + 1e-3f);

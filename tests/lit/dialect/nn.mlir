@@ -1,7 +1,7 @@
 // RUN: mpc-opt %s | mpc-opt | FileCheck %s
 // RUN: mpc-opt %s --mlir-print-op-generic | mpc-opt | FileCheck %s
 
-// Convolution, matrix product, pooling, normalisation, softmax and losses, with their gradient operations.
+// Convolution, matrix product, pooling, softmax and losses, with their gradient operations.
 
 // CHECK-LABEL: func @matmul(
 // CHECK: mpc.matmul %{{.*}}, %{{.*}} : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
@@ -124,38 +124,6 @@ func.func @conv2d_statistics(%0: tensor<2x8x8x3xf16>, %1: tensor<6x3x3x3xf16>) -
   %r0, %r1, %r2, %r3 = mpc.conv2d_statistics %0, %1 {data_format = NHWC, epsilon = 1.000000e-03, pad_mode = same}
       : (tensor<2x8x8x3xf16>, tensor<6x3x3x3xf16>) -> (tensor<2x8x8x6xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>)
   return %r0, %r1, %r2, %r3 : tensor<2x8x8x6xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
-}
-
-// CHECK-LABEL: func @batch_norm_train(
-// CHECK: mpc.batch_norm_train %{{.*}}, %{{.*}}, %{{.*}} {epsilon = 1.000000e-03} : (tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>) -> (tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>)
-func.func @batch_norm_train(%0: tensor<2x6x8x8xf16>, %1: tensor<6xf32>, %2: tensor<6xf32>) -> (tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) {
-  %r0, %r1, %r2, %r3 = mpc.batch_norm_train %0, %1, %2 {epsilon = 1.000000e-03}
-      : (tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>) -> (tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>)
-  return %r0, %r1, %r2, %r3 : tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
-}
-
-// CHECK-LABEL: func @batch_norm_train_grad(
-// CHECK: mpc.batch_norm_train_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x6x8x8xf16>, tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>)
-func.func @batch_norm_train_grad(%0: tensor<2x6x8x8xf16>, %1: tensor<2x6x8x8xf16>, %2: tensor<6xf32>, %3: tensor<6xf32>, %4: tensor<6xf32>) -> (tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>) {
-  %r0, %r1, %r2 = mpc.batch_norm_train_grad %0, %1, %2, %3, %4
-      : (tensor<2x6x8x8xf16>, tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>)
-  return %r0, %r1, %r2 : tensor<2x6x8x8xf16>, tensor<6xf32>, tensor<6xf32>
-}
-
-// CHECK-LABEL: func @batch_norm_infer(
-// CHECK: mpc.batch_norm_infer %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (tensor<8x5xf32>, tensor<5xf32>, tensor<5xf32>, tensor<5xf32>, tensor<5xf32>) -> tensor<8x5xf32>
-func.func @batch_norm_infer(%0: tensor<8x5xf32>, %1: tensor<5xf32>, %2: tensor<5xf32>, %3: tensor<5xf32>, %4: tensor<5xf32>) -> tensor<8x5xf32> {
-  %r0 = mpc.batch_norm_infer %0, %1, %2, %3, %4
-      : (tensor<8x5xf32>, tensor<5xf32>, tensor<5xf32>, tensor<5xf32>, tensor<5xf32>) -> tensor<8x5xf32>
-  return %r0 : tensor<8x5xf32>
-}
-
-// CHECK-LABEL: func @batch_norm_infer_grad(
-// CHECK: mpc.batch_norm_infer_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {data_format = NHWC} : (tensor<2x8x8x6xf32>, tensor<2x8x8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<2x8x8x6xf32>, tensor<6xf32>, tensor<6xf32>)
-func.func @batch_norm_infer_grad(%0: tensor<2x8x8x6xf32>, %1: tensor<2x8x8x6xf32>, %2: tensor<6xf32>, %3: tensor<6xf32>, %4: tensor<6xf32>) -> (tensor<2x8x8x6xf32>, tensor<6xf32>, tensor<6xf32>) {
-  %r0, %r1, %r2 = mpc.batch_norm_infer_grad %0, %1, %2, %3, %4 {data_format = NHWC}
-      : (tensor<2x8x8x6xf32>, tensor<2x8x8x6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<2x8x8x6xf32>, tensor<6xf32>, tensor<6xf32>)
-  return %r0, %r1, %r2 : tensor<2x8x8x6xf32>, tensor<6xf32>, tensor<6xf32>
 }
 
 // CHECK-LABEL: func @softmax(

@@ -9,7 +9,7 @@
 // The derivative and the running statistics read what the convolution gives; scopes stay with their operations.
 // CHECK-LABEL: func @norm(
 // CHECK: %[[Y:.*]], %[[MEAN:.*]], %[[VARIANCE:.*]], %[[INV:.*]] = mpc.conv2d_statistics %arg0, %arg1 {data_format = NHWC, epsilon = 1.000000e-03, pad_mode = same, strides = [2, 2]} in <"net/conv"> : (tensor<2x8x8x32xf16>, tensor<40x32x3x3xf16>) -> (tensor<2x4x4x40xf16>, tensor<40xf32>, tensor<40xf32>, tensor<40xf32>)
-// CHECK-NEXT: %[[N:.*]] = mpc.batch_norm_infer %[[Y]], %arg2, %arg3, %[[MEAN]], %[[VARIANCE]] {data_format = NHWC, epsilon = 1.000000e-03} in <"net/bn"> : {{.*}} -> tensor<2x4x4x40xf16>
+// CHECK-NEXT: %[[N:.*]] = mpc.batch_norm_apply %[[Y]], %arg2, %arg3, %[[MEAN]], %[[INV]] {data_format = NHWC} in <"net/bn"> : {{.*}} -> tensor<2x4x4x40xf16>
 // CHECK: mpc.batch_norm_running_update %arg5, %arg6, %[[MEAN]], %[[VARIANCE]]
 // CHECK: mpc.batch_norm_train_grad %arg4, %[[Y]], %arg2, %[[MEAN]], %[[INV]]
 // CHECK-NOT: mpc.batch_norm_train %
@@ -26,7 +26,7 @@ func.func @norm(%x: tensor<2x8x8x32xf16>, %w: tensor<40x32x3x3xf16>, %gamma: ten
 // Two normalisations of one result: the first has the statistics, the second makes its own.
 // CHECK-LABEL: func @twice(
 // CHECK: %[[Y:.*]], %[[MEAN:.*]], %{{.*}}, %{{.*}} = mpc.conv2d_statistics
-// CHECK-NEXT: mpc.batch_norm_infer %[[Y]]
+// CHECK-NEXT: mpc.batch_norm_apply %[[Y]]
 // CHECK-NEXT: mpc.batch_norm_train %[[Y]]
 func.func @twice(%x: tensor<2x4x4x32xf16>, %w: tensor<32x32x1x1xf16>, %g: tensor<32xf32>)
     -> (tensor<2x4x4x32xf16>, tensor<2x4x4x32xf16>) {

@@ -7,7 +7,7 @@
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O0" | FileCheck %s --check-prefix=O0
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic" > %t.once && mpc-opt %t.once --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling | diff %t.once -
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=true" | FileCheck %s --check-prefixes=FINAL,FUSED
-// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=true" > %t.fused && mpc-opt %t.fused --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling --mpc-shadows --mpc-group-updates --mpc-relu-mask --mpc-fusion | diff %t.fused -
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=true" > %t.fused && mpc-opt %t.fused --mpc-flatten-guards --mpc-layout --mpc-cast-cleanup --mpc-fold-gradient-scaling --mpc-shadows --mpc-group-updates --mpc-renormalize --mpc-relu-mask --mpc-fusion | diff %t.fused -
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic fusion=false" | FileCheck %s --check-prefix=ALONE
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic device=cuda fusion=false" | FileCheck %s --check-prefix=KERNELS
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic device=cuda" | FileCheck %s --check-prefix=FUSED
