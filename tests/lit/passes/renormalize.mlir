@@ -10,15 +10,13 @@
 // CHECK-NEXT: %[[DN:.*]] = mpc.relu_grad %arg3, %[[AGAIN]] backward
 // CHECK-NEXT: mpc.batch_norm_train_grad %[[DN]], %arg0, %arg1, %[[MEAN]], %[[INV]]
 // CHECK: return %[[Y]]
-// One region has the derivatives, and reads x once.
+// One region has all of them, and no mask.
 // FUSED-LABEL: func @relu(
-// FUSED: %[[F:.*]]:3 = mpc.fusion(%arg0, %arg1, %arg2)
-// FUSED: mpc.fusion({{.*}}%arg3
-// FUSED-NEXT: ^bb0
-// FUSED-NEXT: mpc.batch_norm_apply
+// FUSED: mpc.fusion(%arg0, %arg1, %arg2, %arg3)
+// FUSED: mpc.batch_norm_apply
 // FUSED-NEXT: mpc.relu_grad
 // FUSED-NEXT: mpc.batch_norm_train_grad
-// FUSED-NOT: mpc.fusion
+// FUSED-NEXT: mpc.yield
 func.func @relu(%x: tensor<2x4x4x8xf16>, %gamma: tensor<8xf32>, %beta: tensor<8xf32>, %dy: tensor<2x4x4x8xf16>)
     -> (tensor<2x4x4x8xf16>, tensor<2x4x4x8xf16>, tensor<8xf32>, tensor<8xf32>) {
   %n, %mean, %variance, %inv_std = mpc.batch_norm_train %x, %gamma, %beta {data_format = NHWC} in <"net/bn"> : (tensor<2x4x4x8xf16>, tensor<8xf32>, tensor<8xf32>) -> (tensor<2x4x4x8xf16>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
