@@ -89,17 +89,39 @@ absl::Span<const std::uint8_t> CudaExecutable::output(std::size_t index) const {
   return last.ok() ? *last : absl::Span<const std::uint8_t>();
 }
 
+absl::Status CudaExecutable::WaitForStream(CudaApi::Event event) {
+  const absl::Status status = api_.RecordEvent(event, context_->compute_stream());
+  return status.ok() ? WaitForEvent(event) : status;
+}
+
+absl::Status CudaExecutable::RunCallByCall(StepInputs inputs,
+                                           const std::function<absl::Status(StreamQueue&)>& run_calls) {
+  if (!failure_.ok()) return failure_;
+  if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;
+  if (absl::Status status = Wait(); !status.ok()) return status;
+  const std::lock_guard<std::mutex> lock(context_->mutex());
+  LaunchResources& launch = launch_resources_[launches_ % kLaunchesInFlight];
+  const CudaApi::Stream stream = context_->compute_stream();
+  StreamQueue queue(api_, stream);
+  absl::Status status = api_.UseDevice();
+  if (status.ok()) status = Prepare(launch, absl::MakeConstSpan(&inputs, 1));
+  if (status.ok()) status = api_.RecordEvent(timed_start_.get(), stream);
+  if (status.ok()) status = inputs_.Enqueue(IndexOf(launch), 0, queue);
+  if (status.ok()) status = run_calls(queue);
+  if (status.ok()) status = EnqueueEnd(IndexOf(launch), 0, stream);
+  if (status.ok()) status = Finish(launch, 1);
+  return status.ok() ? status : Fail(status, steps_, 1);
+}
+
 absl::StatusOr<double> CudaExecutable::TimeSinceStart(CudaApi::Event event) {
-  if (absl::Status status = api_.RecordEvent(event, context_->compute_stream()); !status.ok()) return status;
-  if (absl::Status status = WaitForEvent(event); !status.ok()) return status;
+  if (absl::Status status = WaitForStream(event); !status.ok()) return status;
   const absl::StatusOr<double> milliseconds = api_.ElapsedMilliseconds(timed_start_.get(), event);
   if (!milliseconds.ok()) return milliseconds.status();
   return *milliseconds * 1000;
 }
 
-absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::TimeCalls() {
+absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::TimeCalls(StreamQueue& queue) {
   std::vector<InstructionTime> times;
-  StreamQueue queue(api_, context_->compute_stream());
   for (const DeviceStep::Call& call : step_->calls()) {
     const absl::StatusOr<double> begin = TimeSinceStart(timed_begin_.get());
     if (!begin.ok()) return begin.status();
@@ -113,27 +135,65 @@ absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::TimeCalls() {
 }
 
 absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::RunTimed(StepInputs inputs) {
-  if (!failure_.ok()) return failure_;
-  if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;
-  if (absl::Status status = Wait(); !status.ok()) return status;
-  const std::lock_guard<std::mutex> lock(context_->mutex());
-  LaunchResources& launch = launch_resources_[launches_ % kLaunchesInFlight];
-  const CudaApi::Stream stream = context_->compute_stream();
-  StreamQueue queue(api_, stream);
-  absl::Status status = api_.UseDevice();
-  if (status.ok()) status = Prepare(launch, absl::MakeConstSpan(&inputs, 1));
-  if (status.ok()) status = api_.RecordEvent(timed_start_.get(), stream);
-  if (status.ok()) status = inputs_.Enqueue(IndexOf(launch), 0, queue);
   std::vector<InstructionTime> times;
-  if (status.ok()) {
-    absl::StatusOr<std::vector<InstructionTime>> measured = TimeCalls();
-    status = measured.status();
+  const absl::Status status = RunCallByCall(inputs, [&](StreamQueue& queue) {
+    absl::StatusOr<std::vector<InstructionTime>> measured = TimeCalls(queue);
     if (measured.ok()) times = *std::move(measured);
-  }
-  if (status.ok()) status = EnqueueEnd(IndexOf(launch), 0, stream);
-  if (status.ok()) status = Finish(launch, 1);
-  if (!status.ok()) return Fail(status, steps_, 1);
+    return measured.status();
+  });
+  if (!status.ok()) return status;
   return times;
+}
+
+absl::Status CudaExecutable::ShowResult(void* device, std::size_t bytes, ObservedResult seen,
+                                        const ResultObserver& observe) {
+  std::vector<std::uint8_t> shown(bytes);
+  const CudaApi::Stream stream = context_->compute_stream();
+  if (bytes > 0) {
+    absl::Status status = api_.Copy(shown.data(), device, bytes, CudaCopy::kDeviceToHost, stream);
+    if (status.ok()) status = WaitForStream(timed_end_.get());
+    if (!status.ok()) return status;
+  }
+  const std::vector<std::uint8_t> computed = shown;
+  seen.bytes = absl::MakeSpan(shown);
+  observe(seen);
+  if (shown == computed) return absl::OkStatus();
+  const absl::Status status = api_.Copy(device, shown.data(), bytes, CudaCopy::kHostToDevice, stream);
+  // The copy reads `shown` until then.
+  return status.ok() ? WaitForStream(timed_end_.get()) : status;
+}
+
+absl::Status CudaExecutable::Observe(const DeviceStep::Call& call, const ResultObserver& observe) {
+  // The device was idle before, so that this call is to blame.
+  if (absl::Status status = WaitForStream(timed_end_.get()); !status.ok()) {
+    return WithPlace(step_->Describe(call), status);
+  }
+  for (std::size_t i = call.instruction; i < call.instruction + call.instructions; ++i) {
+    const std::vector<ValueId>& outputs = program_->sequences[call.sequence].instructions[i].outputs;
+    for (std::size_t result = 0; result < outputs.size(); ++result) {
+      if (outputs[result] == kNoValue) continue;
+      const Value& value = program_->values[outputs[result]];
+      const absl::Status status =
+          ShowResult(step_->addresses().AddressOf(value), value.spec.bytes(), {call.sequence, i, result, {}}, observe);
+      if (!status.ok()) {
+        return WithPlace(absl::StrCat(step_->Describe(call), ", copying its result ", result), status);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaExecutable::RunObserved(StepInputs inputs, const ResultObserver& observe) {
+  const absl::Status status = RunCallByCall(inputs, [&](StreamQueue& queue) -> absl::Status {
+    // What uploads state and inputs is no fault of the first kernel.
+    if (absl::Status idle = WaitForStream(timed_begin_.get()); !idle.ok()) return idle;
+    for (const DeviceStep::Call& call : step_->calls()) {
+      const auto show = [&](const DeviceStep::Call& each) { return Observe(each, observe); };
+      if (absl::Status enqueued = step_->Enqueue(call, queue, show); !enqueued.ok()) return enqueued;
+    }
+    return absl::OkStatus();
+  });
+  return status.ok() ? Wait() : status;
 }
 
 }  // namespace mpc::runtime
