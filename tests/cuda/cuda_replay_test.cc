@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/state/step_capsule.h"
+#include "kernels/state_hash.h"
 #include "models/bnnet.h"
 #include "models/gpt2.h"
 #include "runtime/program_binding.h"
@@ -110,6 +111,32 @@ TEST_F(CudaReplay, ShowsEveryResultAndRepeatsEveryBit) {
   }
 }
 
+/// The hash of each result of the capsule's step.
+std::vector<std::uint64_t> HashesOf(runtime::Executable& step, const StepCapsule& capsule) {
+  std::vector<std::uint64_t> hashes;
+  MPC_EXPECT_OK(dynamic_cast<runtime::ObservableStep&>(step).RunObserved(
+      InputsOfRun(capsule, 0), [&](const runtime::ObservedResult& seen) {
+        hashes.push_back(HashBytes(HashKey(""), seen.bytes.data(), seen.bytes.size()));
+      }));
+  return hashes;
+}
+
+// A kernel that left a part of its result as it was would differ from itself.
+TEST_F(CudaReplay, ShowsTheSameBytesWhateverTheirMemoryHeldBefore) {
+  for (const std::string& path : {BnNetCapsule(folder_, "cuda", false), Gpt2Capsule(folder_)}) {
+    SCOPED_TRACE(path);
+    const StepCapsule capsule = Read(path).capsule;
+    const absl::StatusOr<runtime::StateStore> state = MakeCapsuleState(capsule);
+    MPC_ASSERT_OK(state.status());
+    const absl::StatusOr<std::unique_ptr<runtime::Executable>> step =
+        (*runtime::GetDevice("cuda"))->Load(std::make_shared<const runtime::Program>(capsule.program), *state);
+    MPC_ASSERT_OK(step.status());
+    const std::vector<std::uint64_t> in_new_memory = HashesOf(**step, capsule);
+    for (const auto& [name, tensor] : capsule.state) MPC_ASSERT_OK(state->Find(name)->Write(tensor.bytes()));
+    EXPECT_EQ(HashesOf(**step, capsule), in_new_memory);
+  }
+}
+
 TEST_F(CudaReplay, NamesTheOperationInWhichAnOverflowBegan) {
   const std::string path = BnNetCapsule(folder_, "cuda", true);
   const absl::StatusOr<tools::ReplayReport> report = tools::ReplayCapsule({.replay_path = path});
@@ -122,6 +149,35 @@ TEST_F(CudaReplay, NamesTheOperationInWhichAnOverflowBegan) {
   MPC_ASSERT_OK(traced.status());
   EXPECT_THAT(*traced, HasSubstr("forward pass: conv2d in 'bnnet/conv3'"));
   EXPECT_THAT(*traced, HasSubstr("what leads to it:\n"));
+}
+
+// The second of three micro-batches is bad. Three steps may share a launch, which a run that writes a capsule does not
+// use.
+TEST_F(CudaReplay, NamesTheMicroBatchOfAStepThatAccumulates) {
+  MPC_ASSERT_OK(SetContext({.device = "cuda", .fusion = test::NetworkDeviceFusion(), .steps_per_launch = 3}));
+  SetSeed(7);
+  ConvNorm network;
+  nn::SoftmaxCrossEntropyWithLogits loss({.reduction = "mean"});
+  nn::Momentum optimizer(network.TrainableParams(), {.learning_rate = 0.05});
+  const DynamicLossScaleManager dynamic({.init_loss_scale = 256});
+  Model model(network, loss, optimizer,
+              {.amp_level = "O2",
+               .loss_scale_manager = dynamic,
+               .amp_dtype = DType::kF16,
+               .accumulation_steps = 3,
+               .capsule_path = folder_ / "x"});
+  std::vector<data::Row> rows;
+  for (std::int64_t i = 0; i < 6; ++i) rows.push_back(MakeBatch({2, 6, 6}, 4, i));
+  rows[4] = WithBadValue(rows[4], kInfinity);
+  ::testing::internal::CaptureStderr();
+  MPC_EXPECT_OK(model.Train(1, Batches(rows)));
+  ::testing::internal::GetCapturedStderr();
+  const absl::StatusOr<tools::ReplayReport> report = tools::ReplayCapsule({.replay_path = folder_ / "x"});
+  MPC_ASSERT_OK(report.status());
+  EXPECT_TRUE(report->is_equal) << report->text;
+  EXPECT_THAT(report->text, HasSubstr("step 2 (not finite)"));
+  EXPECT_THAT(report->text, HasSubstr("input \"data@2\" is not finite before the step: 1 of 288 elements\n"));
+  EXPECT_THAT(report->text, ContainsRegex("first operation whose result is not finite: .*, micro-batch 2 of 3\n"));
 }
 
 TEST_F(CudaReplay, SaysNothingOfSingleResultsWhereTheStepIsFinite) {
