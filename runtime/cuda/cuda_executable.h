@@ -91,10 +91,16 @@ class CudaExecutable : public Executable, public ObservableStep {
   absl::Status RunCallByCall(StepInputs inputs, const std::function<absl::Status(StreamQueue&)>& run_calls);
   absl::StatusOr<std::vector<InstructionTime>> TimeCalls(StreamQueue& queue);
   absl::StatusOr<double> TimeSinceStart(CudaApi::Event event);
+  /// A result on the host. Its memory serves one result after another.
+  struct HostResult {
+    std::vector<std::uint8_t> computed;
+    std::vector<std::uint8_t> shown;  ///< the observer may change it
+  };
   /// Shows the results of `call`, the last one that was enqueued.
-  absl::Status Observe(const DeviceStep::Call& call, const ResultObserver& observe);
+  absl::Status Observe(const DeviceStep::Call& call, const ResultObserver& observe, HostResult& host);
   /// Shows `bytes` bytes at `device` as `seen` says, and brings what the observer changes there back.
-  absl::Status ShowResult(void* device, std::size_t bytes, ObservedResult seen, const ResultObserver& observe);
+  absl::Status ShowResult(void* device, std::size_t bytes, ObservedResult seen, const ResultObserver& observe,
+                          HostResult& host);
   /// Waits for all work of the stream, by way of `event`.
   absl::Status WaitForStream(CudaApi::Event event);
 

@@ -146,24 +146,24 @@ absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::RunTimed(StepInputs
 }
 
 absl::Status CudaExecutable::ShowResult(void* device, std::size_t bytes, ObservedResult seen,
-                                        const ResultObserver& observe) {
-  std::vector<std::uint8_t> shown(bytes);
+                                        const ResultObserver& observe, HostResult& host) {
+  host.shown.resize(bytes);
   const CudaApi::Stream stream = context_->compute_stream();
   if (bytes > 0) {
-    absl::Status status = api_.Copy(shown.data(), device, bytes, CudaCopy::kDeviceToHost, stream);
+    absl::Status status = api_.Copy(host.shown.data(), device, bytes, CudaCopy::kDeviceToHost, stream);
     if (status.ok()) status = WaitForStream(timed_end_.get());
     if (!status.ok()) return status;
   }
-  const std::vector<std::uint8_t> computed = shown;
-  seen.bytes = absl::MakeSpan(shown);
+  host.computed = host.shown;
+  seen.bytes = absl::MakeSpan(host.shown);
   observe(seen);
-  if (shown == computed) return absl::OkStatus();
-  const absl::Status status = api_.Copy(device, shown.data(), bytes, CudaCopy::kHostToDevice, stream);
-  // The copy reads `shown` until then.
+  if (host.shown == host.computed) return absl::OkStatus();
+  const absl::Status status = api_.Copy(device, host.shown.data(), bytes, CudaCopy::kHostToDevice, stream);
+  // The copy reads the host's memory until then.
   return status.ok() ? WaitForStream(timed_end_.get()) : status;
 }
 
-absl::Status CudaExecutable::Observe(const DeviceStep::Call& call, const ResultObserver& observe) {
+absl::Status CudaExecutable::Observe(const DeviceStep::Call& call, const ResultObserver& observe, HostResult& host) {
   // The device was idle before, so that this call is to blame.
   if (absl::Status status = WaitForStream(timed_end_.get()); !status.ok()) {
     return WithPlace(step_->Describe(call), status);
@@ -173,8 +173,8 @@ absl::Status CudaExecutable::Observe(const DeviceStep::Call& call, const ResultO
     for (std::size_t result = 0; result < outputs.size(); ++result) {
       if (outputs[result] == kNoValue) continue;
       const Value& value = program_->values[outputs[result]];
-      const absl::Status status =
-          ShowResult(step_->addresses().AddressOf(value), value.spec.bytes(), {call.sequence, i, result, {}}, observe);
+      const absl::Status status = ShowResult(step_->addresses().AddressOf(value), value.spec.bytes(),
+                                             {call.sequence, i, result, {}}, observe, host);
       if (!status.ok()) {
         return WithPlace(absl::StrCat(step_->Describe(call), ", copying its result ", result), status);
       }
@@ -184,11 +184,12 @@ absl::Status CudaExecutable::Observe(const DeviceStep::Call& call, const ResultO
 }
 
 absl::Status CudaExecutable::RunObserved(StepInputs inputs, const ResultObserver& observe) {
+  HostResult host;
+  const auto show = [&](const DeviceStep::Call& call) { return Observe(call, observe, host); };
   const absl::Status status = RunCallByCall(inputs, [&](StreamQueue& queue) -> absl::Status {
     // What uploads state and inputs is no fault of the first kernel.
     if (absl::Status idle = WaitForStream(timed_begin_.get()); !idle.ok()) return idle;
     for (const DeviceStep::Call& call : step_->calls()) {
-      const auto show = [&](const DeviceStep::Call& each) { return Observe(each, observe); };
       if (absl::Status enqueued = step_->Enqueue(call, queue, show); !enqueued.ok()) return enqueued;
     }
     return absl::OkStatus();

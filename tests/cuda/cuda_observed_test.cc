@@ -134,10 +134,10 @@ TEST_P(CudaObserved, ShowsEveryRunOfASequenceAndReadsWhatTheObserverLeaves) {
   ProgramBuilder builder("train_step");
   const TensorSpec vector{DType::kF32, {4}};
   const ValueId x = builder.Input("x", vector);
-  const ValueId sum = builder.Temporary(vector);
+  const ValueId sum = builder.Temporary(vector), next = builder.Temporary(vector);
   const std::vector<float> ones(4, 1);
   const ValueId one = builder.Constant(vector, ones.data());
-  builder.Repeat(3, {x, one}, {sum}, {Instruction{"add", {sum, one}, {sum}, {}, 0, 0, "test"}});
+  builder.Repeat(3, {x, one}, {sum}, {Instruction{"add", {sum, one}, {next}, {}, 0, 0, "test"}}, {{next, sum, "test"}});
   builder.Output("sum", sum);
   StateStore state;
   const auto on_gpu = Load(builder, state);

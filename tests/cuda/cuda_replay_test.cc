@@ -149,6 +149,10 @@ TEST_F(CudaReplay, NamesTheOperationInWhichAnOverflowBegan) {
   MPC_ASSERT_OK(traced.status());
   EXPECT_THAT(*traced, HasSubstr("forward pass: conv2d in 'bnnet/conv3'"));
   EXPECT_THAT(*traced, HasSubstr("what leads to it:\n"));
+  const absl::StatusOr<std::string> on_the_cpu = opt::ReplayWhatIf({.path = path, .changes = {"device=cpu"}});
+  MPC_ASSERT_OK(on_the_cpu.status());
+  EXPECT_THAT(*on_the_cpu, HasSubstr(", device=cpu: not finite\nfirst value that is not finite at loss scale 256: "
+                                     "forward pass: conv2d in 'bnnet/conv3' (f16)"));
 }
 
 // The second of three micro-batches is bad. Three steps may share a launch, which a run that writes a capsule does not
