@@ -120,8 +120,7 @@ absl::StatusOr<double> CudaExecutable::TimeSinceStart(CudaApi::Event event) {
   return *milliseconds * 1000;
 }
 
-absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::TimeCalls(StreamQueue& queue) {
-  std::vector<InstructionTime> times;
+absl::Status CudaExecutable::TimeCalls(StreamQueue& queue, std::vector<InstructionTime>& times) {
   for (const DeviceStep::Call& call : step_->calls()) {
     const absl::StatusOr<double> begin = TimeSinceStart(timed_begin_.get());
     if (!begin.ok()) return begin.status();
@@ -131,16 +130,12 @@ absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::TimeCalls(StreamQue
     if (!end.ok()) return WithPlace(DescribeInstruction(*program_, call.instruction), end.status());
     times.push_back({call.instruction, *begin, *end - *begin});
   }
-  return times;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::RunTimed(StepInputs inputs) {
   std::vector<InstructionTime> times;
-  const absl::Status status = RunCallByCall(inputs, [&](StreamQueue& queue) {
-    absl::StatusOr<std::vector<InstructionTime>> measured = TimeCalls(queue);
-    if (measured.ok()) times = *std::move(measured);
-    return measured.status();
-  });
+  const absl::Status status = RunCallByCall(inputs, [&](StreamQueue& queue) { return TimeCalls(queue, times); });
   if (!status.ok()) return status;
   return times;
 }
