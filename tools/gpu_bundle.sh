@@ -13,7 +13,7 @@ bundle="$folder/mpc-gpu"
 arch="${ARCH:-sm_90}"
 most_bytes=$((40 << 20))
 
-for needed in bin/mpc-{train,run} bin/gpu_probe lib/libmpc_cuda.so \
+for needed in bin/mpc-{train,run,bisect} bin/gpu_probe lib/libmpc_cuda.so \
   tests/gpu/gpu_{kernel,nccl,networks,steady_state}_test; do
   if [[ ! -e "$build/$needed" ]]; then
     echo "gpu_bundle: $build/$needed is missing: build with CUDA first" >&2
@@ -72,7 +72,7 @@ emit bert-O2-bf16-b256 bert --data=synthetic --batch-size=256 --amp-level=O2 --d
 
 # Binaries with the shared libraries that such a machine lacks. cuBLAS and cuDNN are there, the C library is its own,
 # and the compiler's run-time libraries lie apart: gpu_check.sh takes them only where they are needed.
-cp "$build/bin/mpc-run" "$build/bin/gpu_probe" "$build"/tests/gpu/gpu_{kernel,nccl}_test "$bundle/bin/"
+cp "$build"/bin/mpc-{run,bisect} "$build/bin/gpu_probe" "$build"/tests/gpu/gpu_{kernel,nccl}_test "$bundle/bin/"
 for program in bin/mpc-train tests/gpu/gpu_{networks,steady_state}_test; do
   BUILD="$build" tools/gpu/link_compiler.sh "$program" "$bundle/bin/$(basename "$program")"
 done

@@ -3,7 +3,7 @@
 #   ./gpu_check.sh STAGE...     one or several of, best in this order:
 #     first     what is there; LeNet-5 without a graph, each kernel waited for
 #     truth     every kernel against its reference; NCCL with one rank; networks against the CPU, and trained whole; equal
-#               bits with a graph, twice, with 8 steps a launch; overflows; loads alone
+#               bits with a graph, twice, with 8 steps a launch; overflows; capsules result by result; loads alone
 #     speed     memory and waits of many steps; first speeds
 #     compare   how fast beside PyTorch, alternating in one run
 #     explain   where the time goes, per instruction
@@ -203,6 +203,7 @@ truth() {
   parities &
   equalities &
   trainings &
+  SHOW=3 tool replay 60 replay_steps &
   all_loads &
   compiled_peers &
   wait
@@ -307,7 +308,7 @@ for stage in "${stages[@]}"; do
   keep_so_far || failed=1
   cat "$results/$stage.txt"
   if [[ -n "$keep" ]]; then
-    timeout 10 tar czf "$keep/results.tar.gz" -C "$results" --exclude='*.safetensors' --exclude='*.tar.gz' .
+    timeout 10 tar czf "$keep/results.tar.gz" -C "$results" --exclude='*.safetensors' --exclude='*.capsule' --exclude='*.tar.gz' .
   fi
 done
 exit "$failed"

@@ -23,7 +23,8 @@ absl::Status RunOnce(runtime::Executable& step, const StepCapsule& capsule, std:
     return observable->RunObserved(inputs, [&](const runtime::ObservedResult& seen) { observe(run, seen); });
   }
   return absl::UnimplementedError(absl::StrCat("device \"", step.program().device,
-                                               "\" does not show the results of single operations; \"cpu\" does"));
+                                               "\" does not show the results of single operations; \"cpu\" and "
+                                               "\"cuda\" do"));
 }
 
 /// Adds what the run that has ended gave to `replay`, which has the record of those before it.
@@ -67,8 +68,9 @@ absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule, const ReplayOb
   if (!device.ok()) return device.status();
   const absl::StatusOr<runtime::StateStore> state = MakeCapsuleState(capsule);
   if (!state.ok()) return state.status();
+  // Results are shown without a graph, which need not be recorded then.
   const absl::StatusOr<std::unique_ptr<runtime::Executable>> step =
-      (*device)->Load(std::make_shared<const runtime::Program>(capsule.program), *state);
+      (*device)->Load(std::make_shared<const runtime::Program>(capsule.program), *state, {.graph = observe == nullptr});
   if (!step.ok()) return step.status();
 
   StepReplay replay;

@@ -1,5 +1,5 @@
 // The border between a program and libmpc_cuda.so: see PluginTable. The objects that cross it are Program, StateEntry,
-// Device, Executable, Communicator and absl::Status.
+// Device, Executable, which is an ObservableStep, too, Communicator and absl::Status.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct CudaBackend : PluginTable {
 };
 
 /// Names the layout of everything that crosses the border; changed with it.
-inline constexpr char kCudaBackendBuild[] = "mpc " MPC_VERSION " border 5";
+inline constexpr char kCudaBackendBuild[] = "mpc " MPC_VERSION " border 6";
 
 /// What libmpc_cuda.so exports: a PluginFunction, which returns a CudaBackend.
 inline constexpr char kCudaBackendFunction[] = "mpc_cuda_backend";

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,11 +22,13 @@
 #include "runtime/cuda/output_ring.h"
 #include "runtime/cuda/program_memory.h"
 #include "runtime/cuda/step_branches.h"
+#include "runtime/cuda/stream_queue.h"
 #include "runtime/executable.h"
+#include "runtime/observable_step.h"
 
 namespace mpc::runtime {
 
-class CudaExecutable : public Executable {
+class CudaExecutable : public Executable, public ObservableStep {
  public:
   /// `program` has passed CheckProgram; `entries` are those of Program::state, in order. Kernels come from `shared`,
   /// and new ones go there. A Program of several processes has a `group`. Errors: those of kernels, RESOURCE_EXHAUSTED,
@@ -47,6 +50,10 @@ class CudaExecutable : public Executable {
   absl::StatusOr<absl::Span<const std::uint8_t>> OutputOfStep(std::uint64_t step, std::size_t index) const override;
   absl::Status Wait() override;
   absl::StatusOr<std::vector<InstructionTime>> RunTimed(StepInputs inputs) override;
+  /// Waits for each kernel and copies its results to the host, one at a time. That takes twice the bytes of the largest
+  /// one there. `observe` makes no calls of the device, reading state included. Errors: also of a kernel that fails,
+  /// which is named.
+  absl::Status RunObserved(StepInputs inputs, const ResultObserver& observe) override;
   MemoryUse memory() const override;
   std::size_t nodes_per_step() const override { return nodes_per_step_; }
   /// The Program with the choices in force: those that it left open, or that this device refused, are filled in.
@@ -80,8 +87,23 @@ class CudaExecutable : public Executable {
   absl::Status EnqueueEnd(std::size_t buffer, std::size_t step, CudaApi::Stream stream) const;
   /// Does what comes after the device's work of a launch.
   absl::Status Finish(LaunchResources& launch, std::size_t steps);
-  absl::StatusOr<std::vector<InstructionTime>> TimeCalls();
+  /// Runs one step on the stream, without its graph. `run_calls` enqueues the calls.
+  absl::Status RunCallByCall(StepInputs inputs, const std::function<absl::Status(StreamQueue&)>& run_calls);
+  /// Runs each call alone and adds how long it took to `times`.
+  absl::Status TimeCalls(StreamQueue& queue, std::vector<InstructionTime>& times);
   absl::StatusOr<double> TimeSinceStart(CudaApi::Event event);
+  /// A result on the host. Its memory serves one result after another.
+  struct HostResult {
+    std::vector<std::uint8_t> computed;
+    std::vector<std::uint8_t> shown;  ///< the observer may change it
+  };
+  /// Shows the results of `call`, the last one that was enqueued.
+  absl::Status Observe(const DeviceStep::Call& call, const ResultObserver& observe, HostResult& host);
+  /// Shows `bytes` bytes at `device` as `seen` says, and brings what the observer changes there back.
+  absl::Status ShowResult(void* device, std::size_t bytes, ObservedResult seen, const ResultObserver& observe,
+                          HostResult& host);
+  /// Waits for all work of the stream, by way of `event`.
+  absl::Status WaitForStream(CudaApi::Event event);
 
   /// The error of the group, after which no step can end.
   absl::Status group_status() const { return group_ == nullptr ? absl::OkStatus() : group_->status(); }

@@ -89,30 +89,13 @@ absl::Span<const std::uint8_t> CudaExecutable::output(std::size_t index) const {
   return last.ok() ? *last : absl::Span<const std::uint8_t>();
 }
 
-absl::StatusOr<double> CudaExecutable::TimeSinceStart(CudaApi::Event event) {
-  if (absl::Status status = api_.RecordEvent(event, context_->compute_stream()); !status.ok()) return status;
-  if (absl::Status status = WaitForEvent(event); !status.ok()) return status;
-  const absl::StatusOr<double> milliseconds = api_.ElapsedMilliseconds(timed_start_.get(), event);
-  if (!milliseconds.ok()) return milliseconds.status();
-  return *milliseconds * 1000;
+absl::Status CudaExecutable::WaitForStream(CudaApi::Event event) {
+  const absl::Status status = api_.RecordEvent(event, context_->compute_stream());
+  return status.ok() ? WaitForEvent(event) : status;
 }
 
-absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::TimeCalls() {
-  std::vector<InstructionTime> times;
-  StreamQueue queue(api_, context_->compute_stream());
-  for (const DeviceStep::Call& call : step_->calls()) {
-    const absl::StatusOr<double> begin = TimeSinceStart(timed_begin_.get());
-    if (!begin.ok()) return begin.status();
-    if (absl::Status status = step_->Enqueue(call, queue); !status.ok()) return status;
-    const absl::StatusOr<double> end = TimeSinceStart(timed_end_.get());
-    // The device was idle before, so that this call is to blame.
-    if (!end.ok()) return WithPlace(DescribeInstruction(*program_, call.instruction), end.status());
-    times.push_back({call.instruction, *begin, *end - *begin});
-  }
-  return times;
-}
-
-absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::RunTimed(StepInputs inputs) {
+absl::Status CudaExecutable::RunCallByCall(StepInputs inputs,
+                                           const std::function<absl::Status(StreamQueue&)>& run_calls) {
   if (!failure_.ok()) return failure_;
   if (absl::Status status = CheckInputs(*program_, inputs); !status.ok()) return status;
   if (absl::Status status = Wait(); !status.ok()) return status;
@@ -124,16 +107,89 @@ absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::RunTimed(StepInputs
   if (status.ok()) status = Prepare(launch, absl::MakeConstSpan(&inputs, 1));
   if (status.ok()) status = api_.RecordEvent(timed_start_.get(), stream);
   if (status.ok()) status = inputs_.Enqueue(IndexOf(launch), 0, queue);
-  std::vector<InstructionTime> times;
-  if (status.ok()) {
-    absl::StatusOr<std::vector<InstructionTime>> measured = TimeCalls();
-    status = measured.status();
-    if (measured.ok()) times = *std::move(measured);
-  }
+  if (status.ok()) status = run_calls(queue);
   if (status.ok()) status = EnqueueEnd(IndexOf(launch), 0, stream);
   if (status.ok()) status = Finish(launch, 1);
-  if (!status.ok()) return Fail(status, steps_, 1);
+  return status.ok() ? status : Fail(status, steps_, 1);
+}
+
+absl::StatusOr<double> CudaExecutable::TimeSinceStart(CudaApi::Event event) {
+  if (absl::Status status = WaitForStream(event); !status.ok()) return status;
+  const absl::StatusOr<double> milliseconds = api_.ElapsedMilliseconds(timed_start_.get(), event);
+  if (!milliseconds.ok()) return milliseconds.status();
+  return *milliseconds * 1000;
+}
+
+absl::Status CudaExecutable::TimeCalls(StreamQueue& queue, std::vector<InstructionTime>& times) {
+  for (const DeviceStep::Call& call : step_->calls()) {
+    const absl::StatusOr<double> begin = TimeSinceStart(timed_begin_.get());
+    if (!begin.ok()) return begin.status();
+    if (absl::Status status = step_->Enqueue(call, queue); !status.ok()) return status;
+    const absl::StatusOr<double> end = TimeSinceStart(timed_end_.get());
+    // The device was idle before, so that this call is to blame.
+    if (!end.ok()) return WithPlace(DescribeInstruction(*program_, call.instruction), end.status());
+    times.push_back({call.instruction, *begin, *end - *begin});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<InstructionTime>> CudaExecutable::RunTimed(StepInputs inputs) {
+  std::vector<InstructionTime> times;
+  const absl::Status status = RunCallByCall(inputs, [&](StreamQueue& queue) { return TimeCalls(queue, times); });
+  if (!status.ok()) return status;
   return times;
+}
+
+absl::Status CudaExecutable::ShowResult(void* device, std::size_t bytes, ObservedResult seen,
+                                        const ResultObserver& observe, HostResult& host) {
+  host.shown.resize(bytes);
+  const CudaApi::Stream stream = context_->compute_stream();
+  if (bytes > 0) {
+    absl::Status status = api_.Copy(host.shown.data(), device, bytes, CudaCopy::kDeviceToHost, stream);
+    if (status.ok()) status = WaitForStream(timed_end_.get());
+    if (!status.ok()) return status;
+  }
+  host.computed = host.shown;
+  seen.bytes = absl::MakeSpan(host.shown);
+  observe(seen);
+  if (host.shown == host.computed) return absl::OkStatus();
+  const absl::Status status = api_.Copy(device, host.shown.data(), bytes, CudaCopy::kHostToDevice, stream);
+  // The copy reads the host's memory until then.
+  return status.ok() ? WaitForStream(timed_end_.get()) : status;
+}
+
+absl::Status CudaExecutable::Observe(const DeviceStep::Call& call, const ResultObserver& observe, HostResult& host) {
+  // The device was idle before, so that this call is to blame.
+  if (absl::Status status = WaitForStream(timed_end_.get()); !status.ok()) {
+    return WithPlace(step_->Describe(call), status);
+  }
+  for (std::size_t i = call.instruction; i < call.instruction + call.instructions; ++i) {
+    const std::vector<ValueId>& outputs = program_->sequences[call.sequence].instructions[i].outputs;
+    for (std::size_t result = 0; result < outputs.size(); ++result) {
+      if (outputs[result] == kNoValue) continue;
+      const Value& value = program_->values[outputs[result]];
+      const absl::Status status = ShowResult(step_->addresses().AddressOf(value), value.spec.bytes(),
+                                             {call.sequence, i, result, {}}, observe, host);
+      if (!status.ok()) {
+        return WithPlace(absl::StrCat(step_->Describe(call), ", copying its result ", result), status);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaExecutable::RunObserved(StepInputs inputs, const ResultObserver& observe) {
+  HostResult host;
+  const auto show = [&](const DeviceStep::Call& call) { return Observe(call, observe, host); };
+  const absl::Status status = RunCallByCall(inputs, [&](StreamQueue& queue) -> absl::Status {
+    // What uploads state and inputs is no fault of the first kernel.
+    if (absl::Status idle = WaitForStream(timed_begin_.get()); !idle.ok()) return idle;
+    for (const DeviceStep::Call& call : step_->calls()) {
+      if (absl::Status enqueued = step_->Enqueue(call, queue, show); !enqueued.ok()) return enqueued;
+    }
+    return absl::OkStatus();
+  });
+  return status.ok() ? Wait() : status;
 }
 
 }  // namespace mpc::runtime

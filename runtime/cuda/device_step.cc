@@ -85,12 +85,15 @@ std::string DeviceStep::Describe(const Call& call) const {
   return absl::StrCat(first, " and ", call.instructions - 1, " more in the same launch");
 }
 
-absl::Status DeviceStep::Enqueue(const Call& call, cuda::LaunchQueue& queue) const {
-  if (call.called == 0) return EnqueueKernel(call, queue);
+absl::Status DeviceStep::Enqueue(const Call& call, cuda::LaunchQueue& queue, const AfterKernel& after) const {
+  const auto run = [&](const Call& each) {
+    const absl::Status status = EnqueueKernel(each, queue);
+    return status.ok() && after ? after(each) : status;
+  };
+  if (call.called == 0) return run(call);
   api_.PushRange(call.name.c_str());
-  const absl::Status status = RunCall(
-      calls_, call, [&](const Call& each) { return EnqueueKernel(each, queue); },
-      [&](const std::vector<CopyRange>& copies) { return EnqueueCopies(copies, queue); });
+  const absl::Status status =
+      RunCall(calls_, call, run, [&](const std::vector<CopyRange>& copies) { return EnqueueCopies(copies, queue); });
   api_.PopRange();
   return status;
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,9 +50,13 @@ class DeviceStep {
   /// Device memory of workspaces beyond the Program's arena, which kernels use one after another.
   std::size_t extra_bytes() const { return extra_bytes_; }
 
-  /// Enqueues one call, with the sequences that it calls. Errors: the kernel's, with the program, the instruction and
-  /// its Cell.
-  absl::Status Enqueue(const Call& call, cuda::LaunchQueue& queue) const;
+  /// Is given each kernel's call once it is enqueued. An error ends the call that holds it.
+  using AfterKernel = std::function<absl::Status(const Call&)>;
+  /// Enqueues one call, with the sequences that it calls. `after` may be null. Errors: the kernel's, with the program,
+  /// the instruction and its Cell; those of `after`.
+  absl::Status Enqueue(const Call& call, cuda::LaunchQueue& queue, const AfterKernel& after = nullptr) const;
+  /// Program, instruction and Cell of a call, for errors.
+  std::string Describe(const Call& call) const;
   /// The device memory that `call` touches. A call of a sequence or of several processes is to run alone.
   CallMemory MemoryOf(const Call& call) const;
   absl::Status EnqueueStateCopies(cuda::LaunchQueue& queue) const;
@@ -67,7 +72,6 @@ class DeviceStep {
   bool IsRefresh(const Call& call) const;
   /// Whether the call is one of several processes.
   bool WaitsForOthers(const Call& call) const;
-  std::string Describe(const Call& call) const;
 
   CudaApi& api_;
   const Program& program_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/cuda/device_choice.h"
+#include "runtime/observable_step.h"
 #include "tests/cuda/gpu_ranks.h"
 #include "tests/cuda/step_program.h"
 #include "tests/runtime/collective_checks.h"
@@ -201,6 +202,24 @@ TEST(NcclSteps, GatherMaximaAndRanks) {
       EXPECT_THAT(ValuesOf<float>(executable->output(3)), Each(40.0f));
     });
   }
+}
+
+TEST(NcclSteps, ShowTheirResults) {
+  OnGpus(2, [](GpuRank& gpu) {
+    auto executable = LoadOn(gpu, AllOperations(gpu), /*graph=*/false);
+    ASSERT_NE(executable, nullptr);
+    std::vector<std::string> seen;
+    const absl::Status status =
+        dynamic_cast<ObservableStep&>(*executable)
+            .RunObserved(AllOperationsData(gpu.rank()).inputs, [&](const ObservedResult& each) {
+              const double first = each.instruction % 4 == 0 ? ValuesOf<float>(each.bytes).front()
+                                                             : ValuesOf<std::int32_t>(each.bytes).front();
+              seen.push_back(absl::StrCat(each.instruction, " ", each.bytes.size(), " ", first));
+            });
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(seen, (std::vector<std::string>{"0 65536 3", "1 16 0", "2 8 1", absl::StrCat("3 4 ", gpu.rank()),
+                                              "4 65536 6"}));
+  });
 }
 
 TEST(NcclSteps, AreCapturedWithEqualCallsOnAllRanks) {

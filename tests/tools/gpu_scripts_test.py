@@ -195,7 +195,7 @@ esac
         parts = [json.loads(line)["part"] for line in kept["results.jsonl"].decode().splitlines()]
         self.assertEqual(len(parts), len(set(parts)))
         self.assertLessEqual({"operations", "networks", "nccl", "parity-bnnet-O2-f16", "eight-a-launch", "overflow",
-                              "train-lenet5-O2", "load-gpt2-again", "peer-gpt2-compile"}, set(parts))
+                              "train-lenet5-O2", "replay", "load-gpt2-again", "peer-gpt2-compile"}, set(parts))
         table = kept["truth.txt"].decode()
         for part in parts:
             self.assertIn(f"{part} ", table)

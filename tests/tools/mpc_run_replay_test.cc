@@ -42,6 +42,8 @@ TEST_F(MpcRun, RepeatsTheFirstBadStepOnAnyThreads) {
     EXPECT_EQ(otherwise.exit_code, 0) << otherwise.error;
     EXPECT_THAT(otherwise.output, HasSubstr(absl::StrCat(", ", change, ": finite\n")));
   }
+  const ToolResult there = Opt({"--replay=" + capsule, "--what-if=device=cpu,scale=1024"});
+  EXPECT_THAT(there.output, HasSubstr(", device=cpu, scale=1024: finite\n"));
   const ToolResult denied = Opt({"--replay=" + capsule, "--what-if=deny=lenet5/fc3"});
   EXPECT_THAT(denied.output, HasSubstr("deny=lenet5/fc3: not finite\n"));
   EXPECT_THAT(denied.output, HasSubstr("backward pass: reduce_sum for 'lenet5/fc2' (f16)"));

@@ -1,6 +1,7 @@
 #include "tests/tools/planted_device.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "runtime/executable.h"
@@ -20,7 +21,7 @@ PlantedDifference& ThePlanted() {
 
 class PlantedExecutable : public Executable, public runtime::ObservableStep {
  public:
-  explicit PlantedExecutable(std::unique_ptr<Executable> cpu) : cpu_(std::move(cpu)) {}
+  explicit PlantedExecutable(std::unique_ptr<Executable> base) : base_(std::move(base)) {}
 
   absl::Status Run(StepInputs inputs) override {
     return RunObserved(inputs, [](const auto&) {});
@@ -37,58 +38,56 @@ class PlantedExecutable : public Executable, public runtime::ObservableStep {
       }
       observe(seen);
     };
-    return dynamic_cast<runtime::ObservableStep&>(*cpu_).RunObserved(inputs, observe_planted);
+    return dynamic_cast<runtime::ObservableStep&>(*base_).RunObserved(inputs, observe_planted);
   }
-  absl::Span<const std::uint8_t> output(std::size_t index) const override { return cpu_->output(index); }
-  std::uint64_t steps_started() const override { return cpu_->steps_started(); }
+  absl::Span<const std::uint8_t> output(std::size_t index) const override { return base_->output(index); }
+  std::uint64_t steps_started() const override { return base_->steps_started(); }
   absl::StatusOr<absl::Span<const std::uint8_t>> OutputOfStep(std::uint64_t step, std::size_t index) const override {
-    return cpu_->OutputOfStep(step, index);
+    return base_->OutputOfStep(step, index);
   }
   absl::StatusOr<std::vector<runtime::InstructionTime>> RunTimed(StepInputs inputs) override {
-    return cpu_->RunTimed(inputs);
+    return base_->RunTimed(inputs);
   }
-  runtime::MemoryUse memory() const override { return cpu_->memory(); }
-  const Program& program() const override { return cpu_->program(); }
+  runtime::MemoryUse memory() const override { return base_->memory(); }
+  const Program& program() const override { return base_->program(); }
 
  private:
   using Instruction = runtime::Instruction;
-  std::unique_ptr<Executable> cpu_;
+  std::unique_ptr<Executable> base_;
 };
 
 class PlantedDevice : public runtime::Device {
  public:
-  explicit PlantedDevice(const runtime::Device& cpu) : cpu_(cpu) {}
+  explicit PlantedDevice(const runtime::Device& base) : base_(base) {}
   std::string_view name() const override { return "planted"; }
-  std::string_view backend() const override { return cpu_.name(); }
+  std::string_view backend() const override { return base_.name(); }
   absl::StatusOr<runtime::InstructionPlan> Plan(const Program& program, const runtime::Instruction& instruction,
                                                 const runtime::PlanOptions& options) const override {
-    return cpu_.Plan(program, instruction, options);
+    return base_.Plan(program, instruction, options);
   }
   bool MayAlias(std::string_view kernel, std::size_t output, std::size_t input) const override {
-    return cpu_.MayAlias(kernel, output, input);
+    return base_.MayAlias(kernel, output, input);
   }
   absl::StatusOr<std::unique_ptr<Executable>> Load(std::shared_ptr<const Program> program,
                                                    const runtime::StateStore& state,
                                                    const runtime::LoadOptions& options) const override {
-    auto of_cpu = std::make_shared<Program>(*program);
-    of_cpu->device = "cpu";
-    absl::StatusOr<std::unique_ptr<Executable>> loaded = cpu_.Load(std::move(of_cpu), state, options);
+    auto of_base = std::make_shared<Program>(*program);
+    of_base->device = std::string(base_.name());
+    absl::StatusOr<std::unique_ptr<Executable>> loaded = base_.Load(std::move(of_base), state, options);
     if (!loaded.ok()) return loaded.status();
     return std::make_unique<PlantedExecutable>(*std::move(loaded));
   }
 
  private:
-  const runtime::Device& cpu_;
+  const runtime::Device& base_;
 };
 
 }  // namespace
 
-void PlantDifference(const PlantedDifference& difference) {
-  static const bool registered = [] {
-    runtime::RegisterDevice(std::make_unique<PlantedDevice>(**runtime::GetDevice("cpu")));
-    return true;
-  }();
-  static_cast<void>(registered);
+void PlantDifference(const PlantedDifference& difference, const std::string& device) {
+  static std::string registered;
+  if (registered != device) runtime::RegisterDevice(std::make_unique<PlantedDevice>(**runtime::GetDevice(device)));
+  registered = device;
   ThePlanted() = difference;
 }
 

@@ -1,8 +1,7 @@
-// A device "planted": the CPU, on which one result of a step is one unit in the last place larger.
+// A device "planted": the CPU, or a GPU, on which one result of a step is one unit in the last place larger.
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
 
 namespace mpc::tools {
@@ -14,7 +13,8 @@ struct PlantedDifference {
   std::size_t element = 0;  ///< of a floating type
 };
 
-/// Programs for the device "planted" have this difference from now on. Each may be observed.
-void PlantDifference(const PlantedDifference& difference);
+/// Programs for the device "planted" have this difference from now on. Each may be observed. `device` runs them: they
+/// are its Programs under another name.
+void PlantDifference(const PlantedDifference& difference, const std::string& device = "cpu");
 
 }  // namespace mpc::tools

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/state/tensor_difference.h"
+#include "tools/support/program_results.h"
 
 namespace mpc::tools {
 namespace {
@@ -137,8 +138,7 @@ bool SameInstructions(const runtime::Sequence& first, const runtime::Sequence& s
 std::vector<std::string> ComparePrograms(const runtime::Program& first, const runtime::Program& second) {
   std::vector<std::string> details;
   if (first.device != second.device || first.arch != second.arch) {
-    details.push_back(
-        absl::StrCat("device ", first.device, " ", first.arch, " in A, ", second.device, " ", second.arch, " in B"));
+    details.push_back(absl::StrCat("device ", DeviceOf(first), " in A, ", DeviceOf(second), " in B"));
   }
   if (!std::equal(first.sequences.begin(), first.sequences.end(), second.sequences.begin(), second.sequences.end(),
                   SameInstructions)) {

@@ -73,6 +73,7 @@ class Comparison {
     bisection_.differs = beginning->differs;
     Say(Head("A", first_), Head("B", second_), "what the step begins with:\n");
     for (const std::string& line : beginning->lines) Say(line, "\n");
+    SayDevices();
     if (absl::Status status = CompareResults(); !status.ok()) return status;
     SayEnds();
     if (!bisection_.differs)
@@ -101,6 +102,15 @@ class Comparison {
     }
     Say("no result that is compared differs\n");
     return absl::OkStatus();
+  }
+
+  /// What a difference says where the steps ran on devices that round differently.
+  void SayDevices() {
+    const std::string a = DeviceOf(first_.capsule.program), b = DeviceOf(second_.capsule.program);
+    if (a == b) return;
+    Say("A ran on ", a, ", B on ", b,
+        ": their kernels add in other orders and round differently, so that sums lie a few ulps apart; the first "
+        "difference below need be no fault\n");
   }
 
   void SayGranularity(std::size_t a, std::size_t b, std::size_t pairs) {

@@ -63,7 +63,8 @@ static cl::opt<std::string> replay_path(
     cl::desc("Compile the step of a capsule anew, run it, and print whether it is finite and where it is not"),
     cl::value_desc("file"), cl::cat(category));
 static cl::list<std::string> what_if(
-    "what-if", cl::desc("With --replay: O0 to O3, auto, f16, bf16, scale=1024 or deny=CELL in place of what it was"),
+    "what-if",
+    cl::desc("With --replay: O0 to O3, auto, f16, bf16, scale=1024, deny=CELL or device=cpu in place of what it was"),
     cl::value_desc("change"), cl::CommaSeparated, cl::cat(category));
 static cl::opt<bool> trace("trace",
                            cl::desc("With --replay: the ranges of the values that lead to the first one that is not "

@@ -28,6 +28,7 @@ using runtime::Executable;
 
 constexpr absl::string_view kScale = "scale=";
 constexpr absl::string_view kDeny = "deny=";
+constexpr absl::string_view kDevice = "device=";
 
 bool IsScale(const std::string& entry) { return ScalerFieldOf(entry) == ScalerField::kScale; }
 
@@ -150,6 +151,11 @@ class ChangedStep {
       options_.assignment.clear();
       return absl::OkStatus();
     }
+    if (change == "device=cpu" || change == "device=cuda") {
+      options_.device = change.substr(kDevice.size());
+      options_.arch.clear();
+      return absl::OkStatus();
+    }
     if (double scale = 0; absl::StartsWith(change, kScale) && absl::SimpleAtod(change.substr(kScale.size()), &scale) &&
                           std::isfinite(scale) && scale > 0) {
       if (!has_scale_) {
@@ -160,9 +166,9 @@ class ChangedStep {
       scale_is_changed_ = true;
       return absl::OkStatus();
     }
-    return absl::InvalidArgumentError(
-        absl::StrCat("--what-if takes a level (", absl::StrJoin(kLevels, ", "),
-                     "), a low type (f16, bf16), scale=NUMBER above 0, or deny=CELL, got '", change, "'"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--what-if takes a level (", absl::StrJoin(kLevels, ", "),
+        "), a low type (f16, bf16), scale=NUMBER above 0, deny=CELL, or device=cpu or cuda, got '", change, "'"));
   }
 
   absl::StatusOr<runtime::StateStore> StateFor(const runtime::Program& program) const {

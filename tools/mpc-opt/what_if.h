@@ -10,7 +10,7 @@ namespace mpc::opt {
 
 struct ReplayRequest {
   std::string path;                  ///< the capsule
-  std::vector<std::string> changes;  ///< O0 to O3, auto, f16, bf16, scale=NUMBER, deny=CELL; none: as it was
+  std::vector<std::string> changes;  ///< what the option --what-if of mpc-opt takes; none: as it was
   bool trace = false;                ///< the ranges of the values that lead to the first one that is not finite
 };
 

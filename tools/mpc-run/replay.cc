@@ -50,8 +50,7 @@ absl::StatusOr<ReplayReport> ReplayCapsule(const RunOptions& options) {
   const absl::StatusOr<StepCapsule> capsule = ReadStepCapsule(options.replay_path);
   if (!capsule.ok()) return capsule.status();
   if (options.threads > 0) cpu::SetNumThreads(static_cast<int>(options.threads));
-  // Devices other than this one do not show the results of single operations.
-  const bool looks = !IsFinite(capsule->program, capsule->record) && capsule->program.device == "cpu";
+  const bool looks = !IsFinite(capsule->program, capsule->record);
   FirstBadResult first_bad(*capsule);
   const absl::StatusOr<StepReplay> replay =
       looks ? ReplayStep(*capsule,

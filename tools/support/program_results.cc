@@ -14,6 +14,10 @@ const runtime::Value& ValueAt(const runtime::Program& program, const ResultPlace
   return program.values[InstructionAt(program, place).outputs[place.result]];
 }
 
+std::string DeviceOf(const runtime::Program& program) {
+  return program.arch.empty() ? program.device : absl::StrCat(program.device, " ", program.arch);
+}
+
 std::string OperationOf(const runtime::Instruction& instruction) {
   if (!runtime::IsGenerated(instruction.kernel)) return instruction.kernel;
   return instruction.attributes.GetString(runtime::kOperationsAttribute, instruction.kernel);

@@ -20,6 +20,9 @@ struct ResultPlace {
 const runtime::Instruction& InstructionAt(const runtime::Program& program, const ResultPlace& place);
 const runtime::Value& ValueAt(const runtime::Program& program, const ResultPlace& place);
 
+/// "cpu", or "cuda sm_90" with the architecture that the code is for.
+std::string DeviceOf(const runtime::Program& program);
+
 /// What the instruction computes: its kernel, or the operations of a fused one.
 std::string OperationOf(const runtime::Instruction& instruction);
 
