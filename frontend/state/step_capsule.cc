@@ -1,22 +1,20 @@
 #include "frontend/state/step_capsule.h"
 
-#include <algorithm>
-#include <cstring>
 #include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
+#include "frontend/state/capsule_layout.h"
 #include "frontend/state/checkpoint_file.h"
 #include "runtime/checksum.h"
-#include "runtime/program_check.h"
 #include "runtime/program_file.h"
 
 namespace mpc {
 namespace {
 
+using internal::NamedSpecs;
 using NamedTensors = StepCapsule::NamedTensors;
 
 constexpr char kVersion[] = "mpc_capsule";
@@ -24,6 +22,7 @@ constexpr char kChecksumOfFile[] = "mpc_crc32";
 constexpr char kStep[] = "step";
 constexpr char kReason[] = "reason";
 constexpr char kRuns[] = "runs";
+constexpr char kRanks[] = "ranks";
 constexpr char kProgram[] = "program";
 constexpr char kTraced[] = "traced";
 constexpr char kState[] = "state.";
@@ -35,17 +34,6 @@ constexpr char kOrigin[] = "origin.";
 
 Tensor BytesTensor(absl::Span<const std::uint8_t> bytes) {
   return Tensor::FromBytes({DType::kU8, {static_cast<std::int64_t>(bytes.size())}}, bytes.data(), bytes.size());
-}
-
-/// A package wants a beginning for every entry; the capsule's own state takes its place.
-runtime::Package PackageOf(const runtime::Program& program) {
-  runtime::Package package;
-  package.programs.push_back(program);
-  for (const runtime::StateBinding& binding : package.State()) {
-    package.initial_values.push_back(
-        {binding.name, binding.role, binding.spec, std::vector<std::uint8_t>(ElementSize(binding.spec.dtype), 0)});
-  }
-  return package;
 }
 
 std::size_t BytesOf(const NamedTensors& tensors) {
@@ -62,71 +50,12 @@ std::string Bytes(std::size_t bytes) {
   return absl::StrCat(bytes, " bytes");
 }
 
-using NamedSpecs = std::vector<std::pair<std::string, TensorSpec>>;
-
-NamedSpecs StateOf(const runtime::Program& program) {
-  NamedSpecs specs;
-  for (const runtime::StateBinding& binding : program.state) {
-    if (binding.role != Role::kDerived) specs.emplace_back(binding.name, binding.spec);
-  }
-  return specs;
-}
-
-/// Of `values`, inputs or outputs, of each run in turn.
-NamedSpecs SpecsOf(const StepCapsule& capsule, const std::vector<runtime::NamedValue>& values) {
-  NamedSpecs specs;
-  for (std::int64_t run = 0; run < capsule.runs; ++run) {
-    for (const runtime::NamedValue& value : values) {
-      specs.emplace_back(NameInRun(value.name, run), capsule.program.values[value.value].spec);
-    }
-  }
-  return specs;
-}
-
-/// Errors: a count that tensors of the batch and the record cannot bear out.
-absl::Status CheckRuns(std::int64_t runs, std::size_t tensors) {
-  if (runs >= 1 && (runs == 1 || static_cast<std::uint64_t>(runs) <= tensors)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("it has ", runs, " runs of its Program, and ", tensors, " tensors"));
-}
-
-const Tensor* Find(const NamedTensors& tensors, std::string_view name) {
-  for (const auto& [known, tensor] : tensors) {
-    if (known == name) return &tensor;
-  }
-  return nullptr;
-}
-
-/// Adds to `problems` what `tensors` lack and what they have too much of.
-void CheckTensors(const char* what, const NamedSpecs& wanted, const NamedTensors& tensors,
-                  std::vector<std::string>& problems) {
-  const std::size_t before = problems.size();
-  std::set<std::string_view> names;
-  for (const auto& [name, spec] : wanted) {
-    names.insert(name);
-    const Tensor* tensor = Find(tensors, name);
-    if (tensor == nullptr) {
-      problems.push_back(absl::StrCat(what, " \"", name, "\" is missing, ", spec.ToString()));
-    } else if (!tensor->concrete() || tensor->spec() != spec) {
-      problems.push_back(
-          absl::StrCat(what, " \"", name, "\" is ", tensor->spec().ToString(), ", the Program has ", spec.ToString()));
-    }
-  }
-  for (const auto& [name, tensor] : tensors) {
-    if (!names.contains(name)) problems.push_back(absl::StrCat(what, " \"", name, "\" is none of the Program's"));
-  }
-  // Prints may share a name: the order tells them apart.
-  const bool in_order = std::equal(wanted.begin(), wanted.end(), tensors.begin(), tensors.end(),
-                                   [](const auto& spec, const auto& tensor) {
-                                     return spec.first == tensor.first && spec.second == tensor.second.spec();
-                                   });
-  if (problems.size() == before && !in_order) {
-    problems.push_back(absl::StrCat("each ", what, " of the Program must be given once, in its order"));
-  }
-}
+/// What the names of another rank's state and checksums begin with.
+std::string PrefixOfRank(std::int64_t rank) { return absl::StrCat("rank", rank, "."); }
 
 /// The names of tensors in a file: `prefix`, the name, and a number where the name was there before.
 template <typename Named>
-std::vector<std::string> KeysOf(const char* prefix, const std::vector<Named>& named) {
+std::vector<std::string> KeysOf(const std::string& prefix, const std::vector<Named>& named) {
   std::map<std::string_view, int> seen;
   std::vector<std::string> keys;
   for (const auto& [name, value] : named) {
@@ -137,7 +66,7 @@ std::vector<std::string> KeysOf(const char* prefix, const std::vector<Named>& na
 }
 
 /// Those tensors of `content` whose names begin with `prefix`, in the order of `wanted`.
-NamedTensors Take(const Safetensors& content, const char* prefix, const NamedSpecs& wanted) {
+NamedTensors Take(const Safetensors& content, const std::string& prefix, const NamedSpecs& wanted) {
   NamedTensors taken;
   const std::vector<std::string> keys = KeysOf(prefix, wanted);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -147,25 +76,55 @@ NamedTensors Take(const Safetensors& content, const char* prefix, const NamedSpe
   const std::set<std::string_view> known(keys.begin(), keys.end());
   for (const auto& [name, tensor] : content.tensors) {
     if (absl::StartsWith(name, prefix) && !known.contains(name)) {
-      taken.emplace_back(name.substr(std::strlen(prefix)), tensor);
+      taken.emplace_back(name.substr(prefix.size()), tensor);
     }
   }
   return taken;
 }
 
-std::map<std::string, std::string> Take(const Safetensors& content, const char* prefix) {
+std::map<std::string, std::string> Take(const Safetensors& content, const std::string& prefix) {
   std::map<std::string, std::string> taken;
   for (const auto& [key, value] : content.metadata) {
-    if (absl::StartsWith(key, prefix)) taken[key.substr(std::strlen(prefix))] = value;
+    if (absl::StartsWith(key, prefix)) taken[key.substr(prefix.size())] = value;
   }
   return taken;
 }
 
-}  // namespace
-
-std::string NameInRun(const std::string& name, std::int64_t run) {
-  return run == 0 ? name : absl::StrCat(name, "@", run + 1);
+/// Errors: a number that is missing, that is none, or that the file cannot bear out.
+absl::Status ReadNumbers(const Safetensors& content, const std::string& path, StepCapsule& capsule) {
+  const auto& metadata = content.metadata;
+  const auto step = metadata.find(kStep);
+  if (step == metadata.end() || !absl::SimpleAtoi(step->second, &capsule.step)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is malformed: its metadata have no number \"", kStep, "\""));
+  }
+  for (const auto& [key, number] : {std::pair(kRuns, &capsule.runs), std::pair(kRanks, &capsule.ranks)}) {
+    const auto given = metadata.find(key);
+    if (given == metadata.end() || absl::SimpleAtoi(given->second, number)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(path, " is malformed: its metadata say \"", key, "\" is '",
+                                                   given->second, "', which is no number"));
+  }
+  const absl::Status status = internal::CheckRuns(capsule, content.tensors.size());
+  return status.ok() ? status : absl::InvalidArgumentError(absl::StrCat(path, " is malformed: ", status.message()));
 }
+
+absl::Status ReadPrograms(const Safetensors& content, const std::string& path, StepCapsule& capsule) {
+  const Tensor* program = content.Find(kProgram);
+  if (program == nullptr || program->dtype() != DType::kU8) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is malformed: it has no \"program\""));
+  }
+  absl::StatusOr<runtime::Package> package =
+      runtime::ParsePackage(program->bytes(), absl::StrCat("the Program of ", path));
+  if (!package.ok()) return package.status();
+  const std::size_t programs = package->programs.size();
+  if (programs < 1 || programs > 2) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is malformed: it has ", programs, " Programs"));
+  }
+  capsule.program = std::move(package->programs.front());
+  if (programs == 2) capsule.accumulating = std::move(package->programs.back());
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 std::string CapsuleSizes::ToString() const {
   return absl::StrCat(Bytes(total()), " (state ", Bytes(state), ", batch ", Bytes(batch), ", Program ", Bytes(program),
@@ -173,40 +132,33 @@ std::string CapsuleSizes::ToString() const {
 }
 
 absl::StatusOr<CapsuleSizes> SizesOf(const StepCapsule& capsule) {
-  const absl::StatusOr<std::vector<std::uint8_t>> program = runtime::SerializePackage(PackageOf(capsule.program));
+  const absl::StatusOr<std::vector<std::uint8_t>> program = runtime::SerializePackage(internal::PackageOf(capsule));
   if (!program.ok()) return program.status();
-  return CapsuleSizes{.state = BytesOf(capsule.state),
+  std::size_t of_others = 0;
+  for (const StepCapsule::OtherRank& other : capsule.other_ranks) of_others += BytesOf(other.state);
+  return CapsuleSizes{.state = BytesOf(capsule.state) + of_others,
                       .batch = BytesOf(capsule.batch),
                       .program = program->size(),
                       .rest = BytesOf(capsule.record) + capsule.traced.size()};
 }
 
-absl::Status CheckStepCapsule(const StepCapsule& capsule) {
-  const runtime::Program& program = capsule.program;
-  if (absl::Status status = runtime::CheckProgram(program); !status.ok()) return status;
-  absl::Status runs = CheckRuns(capsule.runs, capsule.batch.size() + capsule.record.size());
-  if (!runs.ok()) return runs;
-  std::vector<std::string> problems;
-  CheckTensors("state", StateOf(program), capsule.state, problems);
-  CheckTensors("input", SpecsOf(capsule, program.inputs), capsule.batch, problems);
-  CheckTensors("output", SpecsOf(capsule, program.outputs), capsule.record, problems);
-  for (const runtime::StateBinding& binding : program.state) {
-    if (binding.role == Role::kDerived || !binding.written || capsule.after.contains(binding.name)) continue;
-    problems.push_back(absl::StrCat("state \"", binding.name, "\" has no checksum after the step"));
-  }
-  if (problems.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
-}
-
 absl::Status WriteStepCapsule(const std::string& path, const StepCapsule& capsule) {
   if (absl::Status status = CheckStepCapsule(capsule); !status.ok()) return status;
-  const absl::StatusOr<std::vector<std::uint8_t>> program = runtime::SerializePackage(PackageOf(capsule.program));
+  const absl::StatusOr<std::vector<std::uint8_t>> program = runtime::SerializePackage(internal::PackageOf(capsule));
   if (!program.ok()) return program.status();
   Safetensors content;
   for (const auto& [prefix, tensors] :
        {std::pair(kState, &capsule.state), std::pair(kBatch, &capsule.batch), std::pair(kRecord, &capsule.record)}) {
     const std::vector<std::string> keys = KeysOf(prefix, *tensors);
     for (std::size_t i = 0; i < keys.size(); ++i) content.tensors.emplace_back(keys[i], (*tensors)[i].second);
+  }
+  for (std::size_t i = 0; i < capsule.other_ranks.size(); ++i) {
+    const StepCapsule::OtherRank& other = capsule.other_ranks[i];
+    const std::string prefix = PrefixOfRank(static_cast<std::int64_t>(i) + 1);
+    for (const auto& [name, tensor] : other.state) {
+      content.tensors.emplace_back(absl::StrCat(prefix, kState, name), tensor);
+    }
+    for (const auto& [name, checksum] : other.after) content.metadata[absl::StrCat(prefix, kAfter, name)] = checksum;
   }
   content.tensors.emplace_back(kProgram, BytesTensor(*program));
   if (!capsule.traced.empty()) {
@@ -217,10 +169,11 @@ absl::Status WriteStepCapsule(const std::string& path, const StepCapsule& capsul
        {std::pair(kOption, &capsule.options), std::pair(kAfter, &capsule.after), std::pair(kOrigin, &capsule.origin)}) {
     for (const auto& [key, value] : *texts) content.metadata[absl::StrCat(prefix, key)] = value;
   }
-  content.metadata[kVersion] = kStepCapsuleVersion;
+  content.metadata[kVersion] = capsule.ranks > 1 ? kStepCapsuleVersionOfRanks : kStepCapsuleVersion;
   content.metadata[kStep] = absl::StrCat(capsule.step);
   content.metadata[kReason] = capsule.reason;
   if (capsule.runs > 1) content.metadata[kRuns] = absl::StrCat(capsule.runs);
+  if (capsule.ranks > 1) content.metadata[kRanks] = absl::StrCat(capsule.ranks);
   return internal::WriteCheckpointFile(path, std::move(content));
 }
 
@@ -230,41 +183,31 @@ absl::StatusOr<StepCapsule> ParseStepCapsule(const Safetensors& content, const s
   if (version == content.metadata.end()) {
     return error(" is no capsule of a step: its metadata have no \"", kVersion, "\"; `mpc-train --capsule` writes one");
   }
-  if (version->second != kStepCapsuleVersion) {
-    return error(" is a capsule of version ", version->second, "; this mpc reads version ", kStepCapsuleVersion);
+  if (version->second != kStepCapsuleVersion && version->second != kStepCapsuleVersionOfRanks) {
+    return error(" is a capsule of version ", version->second, "; this mpc reads versions ", kStepCapsuleVersion,
+                 " and ", kStepCapsuleVersionOfRanks);
   }
   if (!content.metadata.contains(kChecksumOfFile)) {
     return error(" is damaged: it has no checksum \"", kChecksumOfFile, "\"");
   }
   StepCapsule capsule;
-  const auto step = content.metadata.find(kStep);
-  if (step == content.metadata.end() || !absl::SimpleAtoi(step->second, &capsule.step)) {
-    return error(" is malformed: its metadata have no number \"", kStep, "\"");
-  }
+  if (absl::Status status = ReadNumbers(content, path, capsule); !status.ok()) return status;
   if (const auto reason = content.metadata.find(kReason); reason != content.metadata.end()) {
     capsule.reason = reason->second;
   }
-  const auto runs = content.metadata.find(kRuns);
-  if (runs != content.metadata.end() && !absl::SimpleAtoi(runs->second, &capsule.runs)) {
-    return error(" is malformed: its metadata say \"", kRuns, "\" is '", runs->second, "', which is no number");
-  }
-  if (absl::Status status = CheckRuns(capsule.runs, content.tensors.size()); !status.ok()) {
-    return error(" is malformed: ", status.message());
-  }
-  const Tensor* program = content.Find(kProgram);
-  if (program == nullptr || program->dtype() != DType::kU8) return error(" is malformed: it has no \"program\"");
-  absl::StatusOr<runtime::Package> package =
-      runtime::ParsePackage(program->bytes(), absl::StrCat("the Program of ", path));
-  if (!package.ok()) return package.status();
-  if (package->programs.size() != 1) return error(" is malformed: it has ", package->programs.size(), " Programs");
-  capsule.program = std::move(package->programs.front());
+  if (absl::Status status = ReadPrograms(content, path, capsule); !status.ok()) return status;
   if (const Tensor* traced = content.Find(kTraced); traced != nullptr && traced->dtype() == DType::kU8) {
     const absl::Span<const std::uint8_t> text = traced->bytes();
     capsule.traced.assign(reinterpret_cast<const char*>(text.data()), text.size());
   }
-  capsule.state = Take(content, kState, StateOf(capsule.program));
-  capsule.batch = Take(content, kBatch, SpecsOf(capsule, capsule.program.inputs));
-  capsule.record = Take(content, kRecord, SpecsOf(capsule, capsule.program.outputs));
+  const NamedSpecs state = internal::StateSpecs(capsule);
+  capsule.state = Take(content, kState, state);
+  capsule.batch = Take(content, kBatch, internal::InputSpecs(capsule));
+  capsule.record = Take(content, kRecord, internal::OutputSpecs(capsule));
+  for (std::int64_t rank = 1; rank < capsule.ranks; ++rank) {
+    const std::string prefix = PrefixOfRank(rank);
+    capsule.other_ranks.push_back({Take(content, prefix + kState, state), Take(content, absl::StrCat(prefix, kAfter))});
+  }
   capsule.options = Take(content, kOption);
   capsule.after = Take(content, kAfter);
   capsule.origin = Take(content, kOrigin);
@@ -288,14 +231,26 @@ absl::StatusOr<std::string> StateChecksum(const runtime::StateEntry& entry) {
   return checksum.Text();
 }
 
-absl::StatusOr<runtime::StateStore> MakeCapsuleState(const StepCapsule& capsule) {
+absl::StatusOr<runtime::StateStore> MakeCapsuleState(const StepCapsule& capsule, std::int64_t rank) {
   runtime::StateStore store;
-  for (const runtime::StateBinding& binding : capsule.program.state) {
+  const auto add = [&](const runtime::StateBinding& binding) -> absl::Status {
     const auto entry = std::make_shared<runtime::StateEntry>(binding.name, binding.role, binding.spec);
     if (absl::Status status = store.Add(entry); !status.ok()) return status;
-    const Tensor* value = Find(capsule.state, binding.name);
-    if (binding.role == Role::kDerived || value == nullptr) continue;
-    if (absl::Status status = entry->Write(value->bytes()); !status.ok()) return status;
+    if (binding.role == Role::kDerived) return absl::OkStatus();
+    const Tensor* value = nullptr;
+    if (rank > 0) {
+      value = internal::FindTensor(capsule.other_ranks[static_cast<std::size_t>(rank) - 1].state, binding.name);
+    }
+    if (value == nullptr) value = internal::FindTensor(capsule.state, binding.name);
+    return value == nullptr ? absl::OkStatus() : entry->Write(value->bytes());
+  };
+  for (const runtime::Program* program :
+       {&capsule.program, capsule.accumulating.has_value() ? &*capsule.accumulating : nullptr}) {
+    if (program == nullptr) continue;
+    for (const runtime::StateBinding& binding : program->state) {
+      if (store.Find(binding.name) != nullptr) continue;
+      if (absl::Status status = add(binding); !status.ok()) return status;
+    }
   }
   return store;
 }

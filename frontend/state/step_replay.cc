@@ -1,18 +1,19 @@
 // Repeats the step of a capsule.
-#include <cmath>
 #include <memory>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/state/capsule_layout.h"
 #include "frontend/state/step_capsule.h"
 #include "frontend/state/tensor_difference.h"
-#include "runtime/executable.h"
+#include "kernels/cpu/kernel.h"
+#include "runtime/distributed/rank_turns.h"
 
 namespace mpc {
 namespace {
 
-absl::Status RunOnce(runtime::Executable& step, const StepCapsule& capsule, std::int64_t run,
-                     const ReplayObserver& observe) {
+using runtime::Executable;
+
+absl::Status RunOnce(Executable& step, const StepCapsule& capsule, std::int64_t run, const ReplayObserver& observe) {
   const std::vector<absl::Span<const std::uint8_t>> inputs = InputsOfRun(capsule, run);
   if (!observe) {
     const absl::Status status = step.Run(inputs);
@@ -27,66 +28,126 @@ absl::Status RunOnce(runtime::Executable& step, const StepCapsule& capsule, std:
                                                "\"cuda\" do"));
 }
 
-/// Adds what the run that has ended gave to `replay`, which has the record of those before it.
-void CompareOutputs(runtime::Executable& step, const StepCapsule& capsule, StepReplay& replay) {
-  for (std::size_t i = 0; i < capsule.program.outputs.size(); ++i) {
-    const auto& [name, kept] = capsule.record[replay.record.size()];
-    const absl::Span<const std::uint8_t> bytes = step.output(i);
-    replay.record.emplace_back(name, Tensor::FromBytes(kept.spec(), bytes.data(), bytes.size()));
-    if (const auto difference = FindDifference(kept.spec(), kept.bytes(), bytes); difference.has_value()) {
+/// The Programs of a capsule on their device.
+class LoadablePrograms {
+ public:
+  static absl::StatusOr<LoadablePrograms> Make(const StepCapsule& capsule) {
+    const absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(capsule.program.device);
+    if (!device.ok()) return device.status();
+    if (capsule.ranks > 1 && (*device)->backend() != "cpu") {
+      return absl::UnimplementedError(absl::StrCat("the step of ", capsule.ranks, " ranks is of device \"",
+                                                   capsule.program.device,
+                                                   "\"; one process runs several ranks on \"cpu\" alone"));
+    }
+    LoadablePrograms programs;
+    programs.device_ = *device;
+    programs.last_ = std::make_shared<const runtime::Program>(capsule.program);
+    if (capsule.accumulating.has_value()) {
+      programs.earlier_ = std::make_shared<const runtime::Program>(*capsule.accumulating);
+    }
+    return programs;
+  }
+
+  /// Runs the micro-batches of one rank.
+  absl::Status RunRank(const StepCapsule& capsule, std::int64_t rank, const runtime::LoadOptions& options,
+                       const CapsuleWatch& watch) const {
+    const absl::StatusOr<runtime::StateStore> state = MakeCapsuleState(capsule, rank);
+    if (!state.ok()) return state.status();
+    absl::StatusOr<std::unique_ptr<Executable>> last = device_->Load(last_, *state, options);
+    if (!last.ok()) return last.status();
+    absl::StatusOr<std::unique_ptr<Executable>> earlier = std::unique_ptr<Executable>();
+    if (earlier_ != nullptr) earlier = device_->Load(earlier_, *state, options);
+    if (!earlier.ok()) return earlier.status();
+    const std::int64_t of_rank = capsule.runs / capsule.ranks;
+    for (std::int64_t run = rank * of_rank; run < (rank + 1) * of_rank; ++run) {
+      const bool is_last = run + 1 == (rank + 1) * of_rank;
+      Executable& step = is_last || *earlier == nullptr ? **last : **earlier;
+      if (absl::Status status = RunOnce(step, capsule, run, watch.observe); !status.ok()) return status;
+      if (!watch.ended) continue;
+      if (absl::Status status = watch.ended(run, step); !status.ok()) return status;
+    }
+    return watch.left ? watch.left(rank, *state) : absl::OkStatus();
+  }
+
+ private:
+  const runtime::Device* device_ = nullptr;
+  std::shared_ptr<const runtime::Program> last_;
+  std::shared_ptr<const runtime::Program> earlier_;  ///< null: that of the last run
+};
+
+/// The checksum of an entry after the step, as `rank` had it.
+const std::string& ChecksumOf(const StepCapsule& capsule, std::int64_t rank, const std::string& name) {
+  if (rank > 0) {
+    const std::map<std::string, std::string>& own = capsule.other_ranks[static_cast<std::size_t>(rank) - 1].after;
+    if (const auto found = own.find(name); found != own.end()) return found->second;
+  }
+  return capsule.after.at(name);
+}
+
+/// Adds to `replay` what the state of a rank is after the step.
+absl::Status CompareState(const StepCapsule& capsule, std::int64_t rank, const runtime::StateStore& state,
+                          StepReplay& replay) {
+  for (const runtime::StateBinding& binding : internal::StateOf(capsule)) {
+    if (!binding.written) continue;
+    const absl::StatusOr<std::string> checksum = StateChecksum(*state.Find(binding.name));
+    if (!checksum.ok()) return checksum.status();
+    if (rank == 0) replay.after[binding.name] = *checksum;
+    if (const std::string& kept = ChecksumOf(capsule, rank, binding.name); kept != *checksum) {
       replay.differences.push_back(
-          absl::StrCat("output \"", name, "\": ", difference->ToString("the capsule", "the replay")));
+          absl::StrCat("state \"", binding.name, "\"", capsule.ranks > 1 ? absl::StrCat(" of rank ", rank) : "",
+                       " after the step: checksum ", kept, " in the capsule, ", *checksum, " here"));
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-bool IsFinite(const runtime::Program& program, const StepCapsule::NamedTensors& record) {
-  for (std::size_t i = 0; i < record.size(); ++i) {
-    const auto& [name, value] = record[i];
-    const bool is_flag = absl::StartsWith(name, "finite");
-    if (!is_flag && i % program.outputs.size() > 0) continue;
-    for (const float element : value.ToFloats()) {
-      if (is_flag ? element == 0 : !std::isfinite(element)) return false;
-    }
-  }
-  return true;
-}
-
-std::vector<absl::Span<const std::uint8_t>> InputsOfRun(const StepCapsule& capsule, std::int64_t run) {
-  const std::size_t count = capsule.program.inputs.size();
-  std::vector<absl::Span<const std::uint8_t>> inputs;
-  for (std::size_t i = 0; i < count; ++i) {
-    inputs.push_back(capsule.batch[static_cast<std::size_t>(run) * count + i].second.bytes());
-  }
-  return inputs;
+absl::Status RunCapsule(const StepCapsule& capsule, const CapsuleWatch& watch) {
+  const absl::StatusOr<LoadablePrograms> programs = LoadablePrograms::Make(capsule);
+  if (!programs.ok()) return programs.status();
+  // Results are shown without a graph, which need not be recorded then.
+  if (capsule.ranks == 1) return programs->RunRank(capsule, 0, {.graph = watch.observe == nullptr}, watch);
+  const int threads = cpu::NumThreads();
+  return distributed::RunInTurns(static_cast<int>(capsule.ranks),
+                                 [&](int rank, const std::shared_ptr<Communicator>& communicator) {
+                                   cpu::SetNumThreads(threads);  // a thread has its own number for libraries
+                                   return programs->RunRank(capsule, rank, {.communicator = communicator}, watch);
+                                 });
 }
 
 absl::StatusOr<StepReplay> ReplayStep(const StepCapsule& capsule, const ReplayObserver& observe) {
-  const absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(capsule.program.device);
-  if (!device.ok()) return device.status();
-  const absl::StatusOr<runtime::StateStore> state = MakeCapsuleState(capsule);
-  if (!state.ok()) return state.status();
-  // Results are shown without a graph, which need not be recorded then.
-  const absl::StatusOr<std::unique_ptr<runtime::Executable>> step =
-      (*device)->Load(std::make_shared<const runtime::Program>(capsule.program), *state, {.graph = observe == nullptr});
-  if (!step.ok()) return step.status();
-
   StepReplay replay;
-  for (std::int64_t run = 0; run < capsule.runs; ++run) {
-    if (absl::Status status = RunOnce(**step, capsule, run, observe); !status.ok()) return status;
-    CompareOutputs(**step, capsule, replay);
-  }
-  for (const runtime::StateBinding& binding : capsule.program.state) {
-    if (binding.role == Role::kDerived || !binding.written) continue;
-    const absl::StatusOr<std::string> checksum = StateChecksum(*state->Find(binding.name));
-    if (!checksum.ok()) return checksum.status();
-    replay.after[binding.name] = *checksum;
-    if (const std::string& kept = capsule.after.at(binding.name); kept != *checksum) {
-      replay.differences.push_back(absl::StrCat("state \"", binding.name, "\" after the step: checksum ", kept,
-                                                " in the capsule, ", *checksum, " here"));
+  // Ranks take turns, so that runs end in another order than that of their numbers.
+  std::vector<std::vector<Tensor>> outputs(static_cast<std::size_t>(capsule.runs));
+  std::vector<StepReplay> states(static_cast<std::size_t>(capsule.ranks));
+  CapsuleWatch watch = {.observe = observe};
+  watch.ended = [&](std::int64_t run, const Executable& step) {
+    const runtime::Program& program = step.program();
+    for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+      const absl::Span<const std::uint8_t> bytes = step.output(i);
+      outputs[static_cast<std::size_t>(run)].push_back(
+          Tensor::FromBytes(program.values[program.outputs[i].value].spec, bytes.data(), bytes.size()));
     }
+    return absl::OkStatus();
+  };
+  watch.left = [&](std::int64_t rank, const runtime::StateStore& state) {
+    return CompareState(capsule, rank, state, states[static_cast<std::size_t>(rank)]);
+  };
+  if (absl::Status status = RunCapsule(capsule, watch); !status.ok()) return status;
+  for (const std::vector<Tensor>& of_run : outputs) {
+    for (const Tensor& output : of_run) {
+      const auto& [name, kept] = capsule.record[replay.record.size()];
+      replay.record.emplace_back(name, output);
+      if (const auto difference = FindDifference(kept.spec(), kept.bytes(), output.bytes()); difference.has_value()) {
+        replay.differences.push_back(
+            absl::StrCat("output \"", name, "\": ", difference->ToString("the capsule", "the replay")));
+      }
+    }
+  }
+  replay.after = std::move(states.front().after);
+  for (const StepReplay& state : states) {
+    replay.differences.insert(replay.differences.end(), state.differences.begin(), state.differences.end());
   }
   return replay;
 }

@@ -5,7 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/driver/compiler.h"
+#include "frontend/distributed/exchange.h"
 #include "frontend/graph/pass_state.h"
+#include "frontend/state/capsule_layout.h"
+#include "frontend/train/capsule_gather.h"
+#include "frontend/train/update_batches.h"
 #include "runtime/scaler_field.h"
 
 namespace mpc::internal {
@@ -45,6 +49,22 @@ absl::StatusOr<bool> BeginsStep(const CompiledStep& program) {
   return true;
 }
 
+bool IsWritten(const runtime::Program& program, std::string_view name) {
+  return std::any_of(program.state.begin(), program.state.end(),
+                     [&](const runtime::StateBinding& each) { return each.name == name && each.written; });
+}
+
+/// Whether `last` runs the last micro-batch of a step whose others run `earlier`.
+bool CompletesAfter(const CompiledStep& earlier, const CompiledStep& last) {
+  const runtime::Program& a = earlier.program();
+  const runtime::Program& b = last.program();
+  return a.name == kAccumulateStep && b.name == kTrainStep &&
+         std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(),
+                    [&](const runtime::NamedValue& of_a, const runtime::NamedValue& of_b) {
+                      return of_a.name == of_b.name && a.values[of_a.value].spec == b.values[of_b.value].spec;
+                    });
+}
+
 std::vector<std::uint64_t> VersionsOf(const CompiledStep& program) {
   std::vector<std::uint64_t> versions;
   for (const Parameter& each : program.state()) versions.push_back(each.entry()->version());
@@ -78,21 +98,27 @@ absl::Status CapsuleWriter::Before(const CompiledStep& program, std::int64_t ste
   if (!begins.ok()) return begins.status();
   if (*begins || pending_.program == nullptr) {
     pending_ = {};
-    return CopyState(program, *begins);
+    pending_.is_whole = *begins;
+    return CopyState(program);
   }
-  if (&program != pending_.program) {
-    pending_.problem = "its micro-batches ran different Programs, as those of several shapes do";
-  } else if (VersionsOf(program) != pending_.versions) {
+  if (&program != pending_.program && !CompletesAfter(*pending_.program, program)) {
+    pending_.problem = kDifferentPrograms;
+  } else if (VersionsOf(*pending_.program) != pending_.versions) {
     pending_.problem = "its state was changed from outside between two of its micro-batches";
+  } else if (&program != pending_.program) {
+    return CopyState(program);
   }
   return absl::OkStatus();
 }
 
-absl::Status CapsuleWriter::CopyState(const CompiledStep& program, bool begins) {
+absl::Status CapsuleWriter::CopyState(const CompiledStep& program) {
   // A step that skips goes back to what its first micro-batch began from. That may lie before the run of this Model.
-  const bool holds = begins && at_ == 0 && HoldsWhenBad(program);
+  const bool holds = pending_.is_whole && at_ == 0 && HoldsWhenBad(program);
   for (const Parameter& parameter : program.state()) {
     if (holds && IsHeld(parameter.entry()->role())) continue;
+    if (!IsWritten(program.program(), parameter.name()) || FindTensor(pending_.before, parameter.name()) != nullptr) {
+      continue;
+    }
     absl::StatusOr<Tensor> value = Copy(*parameter.entry());
     if (!value.ok()) return value.status();
     pending_.before.emplace_back(parameter.name(), *std::move(value));
@@ -108,36 +134,44 @@ void CapsuleWriter::Between(const StepResults& results, std::int64_t step, const
   pending_.is_bad |= !HasFiniteLoss(results);
 }
 
-bool CapsuleWriter::Wants(const StepResults& results, std::int64_t step, bool overflow) const {
-  if (!Watches(step)) return false;
-  if (at_ > 0) return true;
+bool CapsuleWriter::WantsAlone(const StepResults& results, bool overflow) const {
   if (overflow || HoldsWhenBad(results.step())) return overflow;
   return pending_.is_bad || !HasFiniteLoss(results);
 }
 
+absl::StatusOr<bool> CapsuleWriter::Wants(const StepResults& results, std::int64_t step, bool overflow) const {
+  if (!Watches(step)) return false;
+  if (at_ > 0) return true;
+  const bool own = WantsAlone(results, overflow);
+  if (!IsShared()) return own;
+  // The loss of one rank may be bad while the others' are fine.
+  const absl::StatusOr<std::int64_t> any = distributed::AgreeOnMaximum(*group_, own ? 1 : 0);
+  if (!any.ok()) return any.status();
+  return *any > 0;
+}
+
 absl::StatusOr<StepCapsule> CapsuleWriter::Make(const StepResults& results, std::int64_t step,
-                                                const std::vector<Tensor>& columns, CapsuleSource source) const {
-  const CompiledStep& compiled = results.step();
+                                                const std::vector<Tensor>& columns) const {
+  if (!pending_.problem.empty()) return absl::UnimplementedError(pending_.problem);
   // A step that accumulates has held the runs before this one.
   StepCapsule capsule = pending_.earlier;
   capsule.step = step;
   capsule.reason = ReasonOf(at_);
-  capsule.program = compiled.compiled().program;
-  if (absl::Status status = compiler::LinkGeneratedCode(capsule.program); !status.ok()) return status;
-  capsule.traced = std::move(source.traced);
-  capsule.options = std::move(source.options);
-  capsule.origin = std::move(source.origin);
-  const StepCapsule::NamedTensors& before = pending_.before;
-  for (const runtime::StateBinding& binding : capsule.program.state) {
-    if (binding.role == Role::kDerived) continue;
-    const auto entry = std::find_if(compiled.state().begin(), compiled.state().end(),
-                                    [&](const Parameter& each) { return each.name() == binding.name; });
-    if (entry == compiled.state().end()) {
+  capsule.program = results.step().compiled().program;
+  std::vector<Parameter> state = results.step().state();
+  if (pending_.program != nullptr && pending_.program != &results.step()) {
+    capsule.accumulating = pending_.program->compiled().program;
+    const std::vector<Parameter>& more = pending_.program->state();
+    state.insert(state.end(), more.begin(), more.end());
+  }
+  for (const runtime::StateBinding& binding : StateOf(capsule)) {
+    const auto entry =
+        std::find_if(state.begin(), state.end(), [&](const Parameter& each) { return each.name() == binding.name; });
+    if (entry == state.end()) {
       return absl::InternalError(absl::StrCat("the step has no state \"", binding.name, "\""));
     }
-    const auto kept =
-        std::find_if(before.begin(), before.end(), [&](const auto& each) { return each.first == binding.name; });
-    absl::StatusOr<Tensor> value = kept != before.end() ? absl::StatusOr<Tensor>(kept->second) : Copy(*entry->entry());
+    const Tensor* const kept = FindTensor(pending_.before, binding.name);
+    absl::StatusOr<Tensor> value = kept != nullptr ? absl::StatusOr<Tensor>(*kept) : Copy(*entry->entry());
     if (!value.ok()) return value.status();
     capsule.state.emplace_back(binding.name, *std::move(value));
     if (!binding.written) continue;
@@ -149,26 +183,42 @@ absl::StatusOr<StepCapsule> CapsuleWriter::Make(const StepResults& results, std:
   return capsule;
 }
 
-void CapsuleWriter::Write(const StepResults& results, std::int64_t step, const std::vector<Tensor>& columns,
-                          const std::function<absl::StatusOr<CapsuleSource>()>& source,
-                          const std::function<void(const std::string&)>& say) {
-  // Another bad step may be one that can be kept.
-  waits_ = at_ == 0 && !pending_.problem.empty();
-  const auto write = [&]() -> absl::Status {
-    if (!pending_.problem.empty()) return absl::UnimplementedError(pending_.problem);
-    absl::StatusOr<CapsuleSource> made = source();
-    if (!made.ok()) return made.status();
-    const absl::StatusOr<StepCapsule> capsule = Make(results, step, columns, *std::move(made));
-    if (!capsule.ok()) return capsule.status();
-    const absl::StatusOr<CapsuleSizes> sizes = SizesOf(*capsule);
-    if (!sizes.ok()) return sizes.status();
-    say(absl::StrCat("capsule of step ", step, " (", capsule->reason, "): writing ", sizes->ToString(), " to ", path_));
-    return WriteStepCapsule(path_, *capsule);
-  };
-  if (const absl::Status status = write(); !status.ok()) {
-    say(absl::StrCat("warning: no capsule of step ", step, ": ", status.message(), "; training goes on"));
+absl::Status CapsuleWriter::WriteFile(StepCapsule capsule, const std::function<absl::StatusOr<CapsuleSource>()>& source,
+                                      const std::function<void(const std::string&)>& say) const {
+  absl::StatusOr<CapsuleSource> made = source();
+  if (!made.ok()) return made.status();
+  capsule.traced = std::move(made->traced);
+  capsule.options = std::move(made->options);
+  capsule.origin = std::move(made->origin);
+  for (runtime::Program* program :
+       {&capsule.program, capsule.accumulating.has_value() ? &*capsule.accumulating : nullptr}) {
+    if (program == nullptr) continue;
+    if (absl::Status status = compiler::LinkGeneratedCode(*program); !status.ok()) return status;
   }
+  const absl::StatusOr<CapsuleSizes> sizes = SizesOf(capsule);
+  if (!sizes.ok()) return sizes.status();
+  const std::string runs = capsule.ranks > 1 ? absl::StrCat(", ", DescribeRuns(capsule)) : "";
+  say(absl::StrCat("capsule of step ", capsule.step, " (", capsule.reason, "): writing ", sizes->ToString(), runs,
+                   " to ", path_));
+  return WriteStepCapsule(path_, capsule);
+}
+
+absl::Status CapsuleWriter::Write(const StepResults& results, std::int64_t step, const std::vector<Tensor>& columns,
+                                  const std::function<absl::StatusOr<CapsuleSource>()>& source,
+                                  const std::function<void(const std::string&)>& say) {
+  absl::StatusOr<StepCapsule> capsule = Make(results, step, columns);
   pending_ = {};
+  if (IsShared()) {
+    if (absl::Status status = GatherCapsule(*group_, capsule); !status.ok()) return status;
+  }
+  // Another bad step may be one that can be kept. All ranks have the same error.
+  waits_ = at_ == 0 && absl::IsUnimplemented(capsule.status());
+  if (IsShared() && group_->rank() > 0) return absl::OkStatus();
+  const absl::Status written = capsule.ok() ? WriteFile(*std::move(capsule), source, say) : capsule.status();
+  if (!written.ok()) {
+    say(absl::StrCat("warning: no capsule of step ", step, ": ", written.message(), "; training goes on"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace mpc::internal

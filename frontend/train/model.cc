@@ -25,7 +25,7 @@ Model::Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* opt
   impl_->loss = std::move(loss);
   impl_->optimizer = optimizer;
   impl_->options = std::move(options);
-  impl_->capsule_writer = {impl_->options.capsule_path, impl_->options.capsule_at};
+  impl_->capsule_writer = {impl_->options.capsule_path, impl_->options.capsule_at, impl_->processes.communicator()};
   impl_->networks = {impl_->network.cell()};
   impl_->rng = internal::MakeRngState(GetSeed());
   const ModelOptions& given = impl_->options;

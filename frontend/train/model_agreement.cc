@@ -109,7 +109,10 @@ std::vector<std::string> Model::Impl::DescribeRun(std::int64_t epochs, const dat
           absl::StrCat("class names: ", absl::StrJoin(dataset.class_names(), ", ")),
           absl::StrCat("seed: ", GetSeed()),
           absl::StrCat("first batch of the data set: ", DescribeFirstBatch(dataset)),
-          absl::StrCat("batches of a validation: ", validated.value_or(-1))};
+          absl::StrCat("batches of a validation: ", validated.value_or(-1)),
+          absl::StrCat("capsule: ", options.capsule_path.empty() ? "none"
+                                    : options.capsule_at == 0    ? "of the first bad step"
+                                                                 : absl::StrCat("of step ", options.capsule_at))};
 }
 
 absl::StatusOr<compiler::DeviceRates> Model::Impl::AgreeOnRates(const compiler::DeviceRates& measured) const {

@@ -5,6 +5,7 @@
 #include "frontend/state/checkpoint_environment.h"
 #include "frontend/train/model_impl.h"
 #include "runtime/atomic_file.h"
+#include "runtime/executable.h"
 
 namespace mpc {
 
@@ -21,11 +22,30 @@ absl::Status Model::Impl::CheckCapsule() const {
     return absl::InvalidArgumentError(
         absl::StrCat("Model: capsule_at = ", options.capsule_at, " needs capsule_path, the file to write"));
   }
-  if (processes.size() > 1 || distributed::internal::GetCommunicator() != nullptr) {
+  if (processes.size() > 1) {
+    if (absl::Status status = CheckSharedCapsule(); !status.ok()) return status;
+  } else if (distributed::internal::GetCommunicator() != nullptr) {
     return absl::UnimplementedError(
-        "Model: a capsule is of a step of one process; this one is in a group of processes that may exchange tensors");
+        "Model: a capsule is of a step of one process, or of data-parallel training; this Model trains for itself in a "
+        "group of processes that may exchange tensors");
   }
-  return runtime::CheckWritable(options.capsule_path);
+  return processes.is_first() ? runtime::CheckWritable(options.capsule_path) : absl::OkStatus();
+}
+
+absl::Status Model::Impl::CheckSharedCapsule() const {
+  const absl::StatusOr<const runtime::Device*> target = runtime::GetDevice(device());
+  if (!target.ok()) return target.status();
+  if ((*target)->backend() != "cpu") {
+    return absl::UnimplementedError(absl::StrCat("Model: the capsule of a step that ", processes.size(),
+                                                 " processes share is of device \"cpu\"; ", "this Model's is \"",
+                                                 device(), "\", of which one process cannot repeat several"));
+  }
+  // Memory that processes share has the order of the tree.
+  const Communicator& group = *processes.communicator();
+  if (!group.adds_in_any_order() || group.transport() == "shared") return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      "Model: a capsule needs reduction = kOrdered where processes exchange by \"", std::string(group.transport()),
+      "\": with kFast its sums have an order of their own, which no other process repeats"));
 }
 
 absl::StatusOr<internal::CapsuleSource> Model::Impl::SourceOf(const StepResults& results,
@@ -49,11 +69,15 @@ absl::StatusOr<internal::CapsuleSource> Model::Impl::SourceOf(const StepResults&
   return source;
 }
 
-void Model::Impl::WriteCapsule(const StepResults& results, const std::vector<Tensor>& columns, bool completes,
-                               const RunContext& context) {
-  if (!completes) return capsule_writer.Between(results, context.global_step + 1, columns);
-  if (!capsule_writer.Wants(results, context.global_step, context.overflow)) return;
-  capsule_writer.Write(
+absl::Status Model::Impl::WriteCapsule(const StepResults& results, const std::vector<Tensor>& columns, bool completes,
+                                       const RunContext& context) {
+  if (!completes) {
+    capsule_writer.Between(results, context.global_step + 1, columns);
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<bool> wants = capsule_writer.Wants(results, context.global_step, context.overflow);
+  if (!wants.ok() || !*wants) return wants.status();
+  return capsule_writer.Write(
       results, context.global_step, columns, [&] { return SourceOf(results, columns); },
       [this](const std::string& line) { Say(line); });
 }

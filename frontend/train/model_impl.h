@@ -267,15 +267,17 @@ struct Model::Impl {
   /// Tells callbacks of a step and reports overflow; `completes`: it is no micro-step before the last. Errors: too many
   /// skips in a row.
   absl::Status AfterStep(const internal::StepResults& results, bool completes, RunContext& context);
-  /// Errors: a capsule that cannot be written, or would be of a step of several processes.
+  /// Errors: a capsule that cannot be written, or of a step that no one process can repeat.
   absl::Status CheckCapsule() const;
+  /// CheckCapsule where processes train together.
+  absl::Status CheckSharedCapsule() const;
   /// The training step that has left `results`, as it was traced, and what it is compiled with.
   absl::StatusOr<internal::CapsuleSource> SourceOf(const internal::StepResults& results,
                                                    const std::vector<Tensor>& columns) const;
-  /// Writes the capsule of the step that `context` tells of, if it is the one that is asked for. Errors are said.
-  /// `completes`: as of AfterStep; a micro-step before the last is kept.
-  void WriteCapsule(const internal::StepResults& results, const std::vector<Tensor>& columns, bool completes,
-                    const RunContext& context);
+  /// Writes the capsule of the step that `context` tells of, if it is the one that is asked for. That it cannot be
+  /// written is said. `completes`: as of AfterStep; a micro-step before the last is kept. Errors: those of the group.
+  absl::Status WriteCapsule(const internal::StepResults& results, const std::vector<Tensor>& columns, bool completes,
+                            const RunContext& context);
   /// Model::Measure.
   absl::StatusOr<std::vector<ValueStatistics>> Measure(const std::vector<Tensor>& columns,
                                                        const MeasureOptions& options);

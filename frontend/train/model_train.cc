@@ -342,7 +342,9 @@ absl::Status Model::Impl::TrainingRun::Finish(Step& step) {
   }
   const bool first_of_run = !model_.in_overflow_run;
   absl::Status status = model_.AfterStep(results, step.completes, context_);
-  model_.WriteCapsule(results, step.columns, step.completes, context_);
+  if (absl::Status shared = model_.WriteCapsule(results, step.columns, step.completes, context_); !shared.ok()) {
+    return StepFailed(step, shared);
+  }
   const bool diagnose = !status.ok() || (first_of_run && model_.options.diagnose_overflow);
   if (context_.overflow && diagnose) status = model_.DiagnoseOverflow(results, step.columns, status);
   if (status.ok()) callbacks_.OnStepEnd(context_);

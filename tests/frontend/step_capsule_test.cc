@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/state/checkpoint_file.h"
 #include "tests/frontend/error_of.h"
 #include "tests/frontend/temporary_folder.h"
@@ -89,6 +90,59 @@ TEST(StepCapsuleFile, OutputsOfOneNameAreKeptInTheirOrder) {
   EXPECT_THAT(ErrorOf(WriteStepCapsule(folder / "x", capsule)), HasSubstr("each output of the Program must be given"));
 }
 
+/// SmallCapsule in two ranks, of which the second has another weight.
+StepCapsule CapsuleOfTwoRanks() {
+  StepCapsule capsule = SmallCapsule();
+  capsule.runs = capsule.ranks = 2;
+  capsule.batch.emplace_back("data@2", Tensor::From<float>({10, 10, 10, 10}, {4}));
+  capsule.record.emplace_back("loss@2", Tensor::From<float>({15, 16, 17, 18}, {4}));
+  capsule.other_ranks = {{{{"weight", Tensor::From<float>({5, 6, 7, 8}, {4})}}, {{"weight", "89abcdef"}}}};
+  return capsule;
+}
+
+TEST(StepCapsuleFile, KeepsWhatEachRankHasOtherwise) {
+  const TemporaryFolder folder;
+  const StepCapsule written = CapsuleOfTwoRanks();
+  ASSERT_TRUE(WriteStepCapsule(folder / "x", written).ok());
+  const absl::StatusOr<StepCapsule> read = ReadStepCapsule(folder / "x");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->ranks, 2);
+  ASSERT_EQ(read->other_ranks.size(), 1u);
+  EXPECT_EQ(read->other_ranks[0].state.at(0).second.bytes(), written.other_ranks[0].state[0].second.bytes());
+  EXPECT_EQ(read->other_ranks[0].after, written.other_ranks[0].after);
+  EXPECT_EQ(DescribeRun(*read, 1), "micro-batch 2 of 2 (rank 1)");
+  EXPECT_EQ(DescribeRuns(*read), "2 micro-batches of 2 ranks");
+  const absl::StatusOr<runtime::StateStore> state = MakeCapsuleState(*read, 1);
+  ASSERT_TRUE(state.ok());
+  std::vector<std::uint8_t> bytes(16);
+  ASSERT_TRUE(state->Find("weight")->Read(absl::MakeSpan(bytes)).ok());
+  EXPECT_EQ(absl::MakeConstSpan(bytes), written.other_ranks[0].state[0].second.bytes());
+  const absl::StatusOr<CapsuleSizes> one = SizesOf(SmallCapsule());
+  const absl::StatusOr<CapsuleSizes> two = SizesOf(written);
+  EXPECT_EQ(two->state, 2 * one->state);
+  EXPECT_EQ(two->batch, 2 * one->batch);
+}
+
+TEST(StepCapsuleFile, ARankThatIsMissingOrHasTooMuchIsNamed) {
+  const auto error_of = [](void (*change)(StepCapsule&)) {
+    StepCapsule capsule = CapsuleOfTwoRanks();
+    change(capsule);
+    return ErrorOf(CheckStepCapsule(capsule));
+  };
+  EXPECT_THAT(error_of([](StepCapsule& x) { x.other_ranks.clear(); }),
+              HasSubstr("it is of 2 ranks, and has the state of 1"));
+  EXPECT_THAT(error_of([](StepCapsule& x) { x.other_ranks[0].state[0].first = "w"; }),
+              HasSubstr("state \"w\" of rank 1 is none of the Program's"));
+  EXPECT_THAT(error_of([](StepCapsule& x) { x.other_ranks[0].after["w"] = "0"; }),
+              HasSubstr("rank 1 has a checksum of state \"w\", which rank 0 has not"));
+  EXPECT_THAT(error_of([](StepCapsule& x) { x.batch.pop_back(); }), HasSubstr("input \"data@2\" is missing"));
+  for (const std::int64_t ranks : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{3}, std::int64_t{1} << 62}) {
+    StepCapsule capsule = CapsuleOfTwoRanks();
+    capsule.ranks = ranks;
+    EXPECT_THAT(ErrorOf(CheckStepCapsule(capsule)), HasSubstr(absl::StrCat("in ", ranks, " ranks; accepted are 1 to")));
+  }
+}
+
 TEST(StepCapsuleFile, KeepsWhatEachRunTookAndGave) {
   const TemporaryFolder folder;
   StepCapsule capsule = SmallCapsule();
@@ -101,9 +155,9 @@ TEST(StepCapsuleFile, KeepsWhatEachRunTookAndGave) {
   EXPECT_EQ(read->runs, 2);
   EXPECT_EQ(read->batch.at(1).first, "data@2");
   EXPECT_EQ(InputsOfRun(*read, 1).at(0), read->batch[1].second.bytes());
-  EXPECT_TRUE(IsFinite(read->program, read->record));
+  EXPECT_TRUE(IsFinite(*read, read->record));
   capsule.record.back().second = Tensor::From<float>({12, std::numeric_limits<float>::infinity(), 14, 15}, {4});
-  EXPECT_FALSE(IsFinite(capsule.program, capsule.record));
+  EXPECT_FALSE(IsFinite(capsule, capsule.record));
   capsule.runs = 3;
   EXPECT_THAT(ErrorOf(CheckStepCapsule(capsule)), HasSubstr("input \"data@3\" is missing"));
   for (const std::int64_t runs : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{5}, std::int64_t{1} << 62}) {
@@ -160,9 +214,9 @@ TEST(StepCapsuleFile, OtherFilesAreRefusedByName) {
   const TemporaryFolder folder;
   ASSERT_TRUE(internal::WriteCheckpointFile(folder / "checkpoint", {{}, {{"format", "mpc"}}}).ok());
   EXPECT_THAT(ErrorOf(ReadStepCapsule(folder / "checkpoint").status()), HasSubstr("is no capsule of a step"));
-  ASSERT_TRUE(internal::WriteCheckpointFile(folder / "newer", {{}, {{"mpc_capsule", "2"}}}).ok());
+  ASSERT_TRUE(internal::WriteCheckpointFile(folder / "newer", {{}, {{"mpc_capsule", "3"}}}).ok());
   EXPECT_THAT(ErrorOf(ReadStepCapsule(folder / "newer").status()),
-              HasSubstr("is a capsule of version 2; this mpc reads version 1"));
+              HasSubstr("is a capsule of version 3; this mpc reads versions 1 and 2"));
   ASSERT_TRUE(internal::WriteCheckpointFile(folder / "empty", {{}, {{"mpc_capsule", "1"}, {"step", "1"}}}).ok());
   EXPECT_THAT(ErrorOf(ReadStepCapsule(folder / "empty").status()), HasSubstr("it has no \"program\""));
 }

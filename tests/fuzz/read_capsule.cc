@@ -31,6 +31,13 @@ bool SameTensors(const StepCapsule::NamedTensors& a, const StepCapsule::NamedTen
   });
 }
 
+bool SameOtherRanks(const StepCapsule& a, const StepCapsule& b) {
+  return std::equal(a.other_ranks.begin(), a.other_ranks.end(), b.other_ranks.begin(), b.other_ranks.end(),
+                    [](const StepCapsule::OtherRank& one, const StepCapsule::OtherRank& other) {
+                      return SameTensors(one.state, other.state) && one.after == other.after;
+                    });
+}
+
 }  // namespace
 
 void ReadCapsule(absl::Span<const std::uint8_t> input) {
@@ -44,14 +51,16 @@ void ReadCapsule(absl::Span<const std::uint8_t> input) {
   MendProgram(*content);
   const absl::StatusOr<StepCapsule> capsule = ParseStepCapsule(*content, kOrigin);
   if (!capsule.ok()) return RequireRefusal(capsule.status());
-  const absl::StatusOr<runtime::StateStore> state = MakeCapsuleState(*capsule);
+  const absl::StatusOr<runtime::StateStore> state = MakeCapsuleState(*capsule, capsule->ranks - 1);
   Require(state.ok(), "what was accepted has no state: " + state.status().ToString());
   file->Write({});
   const absl::Status written = WriteStepCapsule(file->path(), *capsule);
   Require(written.ok(), "what was accepted cannot be written: " + written.ToString());
   const absl::StatusOr<StepCapsule> again = ReadStepCapsule(file->path());
   Require(again.ok(), "what was written cannot be read: " + again.status().ToString());
-  Require(again->step == capsule->step && again->runs == capsule->runs && again->after == capsule->after &&
+  Require(again->step == capsule->step && again->runs == capsule->runs && again->ranks == capsule->ranks &&
+              again->accumulating.has_value() == capsule->accumulating.has_value() &&
+              SameOtherRanks(*again, *capsule) && again->after == capsule->after &&
               again->options == capsule->options && SameTensors(again->state, capsule->state) &&
               SameTensors(again->batch, capsule->batch) && SameTensors(again->record, capsule->record),
           "a capsule changes when it is written and read");

@@ -119,7 +119,7 @@ TEST(StepCapsules, AStepThatAccumulatesIsRepeatedWithAllItsMicroBatches) {
     EXPECT_EQ(capsule->runs, 3);
     EXPECT_THAT(NamesOf(capsule->batch), ElementsAre("data", "label", "data@2", "label@2", "data@3", "label@3"));
     EXPECT_EQ(capsule->batch[2].second.bytes(), MakeBatch(kPicture, 8, 4)[0].bytes());
-    EXPECT_FALSE(IsFinite(capsule->program, capsule->record));
+    EXPECT_FALSE(IsFinite(*capsule, capsule->record));
     for (const int threads : {1, 3}) {
       cpu::SetNumThreads(threads);
       ExpectRepeated(*capsule);
@@ -136,7 +136,7 @@ TEST(StepCapsules, AStepOfGoodMicroBatchesIsFiniteAndRepeated) {
   MPC_ASSERT_OK(capsule.status());
   EXPECT_EQ(capsule->step, 3);
   EXPECT_EQ(capsule->runs, 2);
-  EXPECT_TRUE(IsFinite(capsule->program, capsule->record));
+  EXPECT_TRUE(IsFinite(*capsule, capsule->record));
   ExpectRepeated(*capsule);
 }
 

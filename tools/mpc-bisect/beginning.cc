@@ -5,8 +5,10 @@
 #include <optional>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/state/capsule_layout.h"
 #include "frontend/state/tensor_difference.h"
 #include "tools/support/program_results.h"
 
@@ -17,6 +19,8 @@ using NamedTensors = StepCapsule::NamedTensors;
 using Texts = std::map<std::string, std::string>;
 
 constexpr std::size_t kMostLines = 8;
+/// The output in which a process says which of its own micro-batches it has run.
+constexpr char kMicroStepOutput[] = "micro_step";
 
 const Tensor* Find(const NamedTensors& tensors, const std::string& name) {
   for (const auto& [known, tensor] : tensors) {
@@ -25,11 +29,16 @@ const Tensor* Find(const NamedTensors& tensors, const std::string& name) {
   return nullptr;
 }
 
-Role RoleOf(const runtime::Program& program, const std::string& name) {
-  for (const runtime::StateBinding& binding : program.state) {
+Role RoleOf(const StepCapsule& capsule, const std::string& name) {
+  for (const runtime::StateBinding& binding : internal::StateOf(capsule)) {
     if (binding.name == name) return binding.role;
   }
   return Role::kParameter;
+}
+
+/// Whether entry `name` holds what is summed within a step. It depends on who runs which micro-batches.
+bool IsAccumulator(const StepCapsule& capsule, const std::string& name) {
+  return RoleOf(capsule, name) == Role::kAccumulator;
 }
 
 /// Adds a heading and `details`, of which the first few are enough.
@@ -55,7 +64,7 @@ absl::Status CheckState(const StepCapsule& first, const StepCapsule& second) {
   std::vector<std::string> problems;
   for (const auto& [name, tensor] : first.state) {
     const Tensor* other = Find(second.state, name);
-    if (other == nullptr && RoleOf(first.program, name) == Role::kParameter) {
+    if (other == nullptr && RoleOf(first, name) == Role::kParameter) {
       problems.push_back(absl::StrCat("A alone has parameter \"", name, "\""));
     } else if (other != nullptr && other->spec() != tensor.spec()) {
       problems.push_back(absl::StrCat("state \"", name, "\" is ", tensor.spec().ToString(), " in A, ",
@@ -63,7 +72,7 @@ absl::Status CheckState(const StepCapsule& first, const StepCapsule& second) {
     }
   }
   for (const auto& [name, tensor] : second.state) {
-    if (Find(first.state, name) == nullptr && RoleOf(second.program, name) == Role::kParameter) {
+    if (Find(first.state, name) == nullptr && RoleOf(second, name) == Role::kParameter) {
       problems.push_back(absl::StrCat("B alone has parameter \"", name, "\""));
     }
   }
@@ -163,15 +172,48 @@ std::string CountHeading(const char* what, const std::vector<std::string>& detai
   return absl::StrCat(what, ": ", details.size(), " of ", count, details.size() == 1 ? " differs" : " differ");
 }
 
+/// The state of ranks 1, 2, ... of `capsule`, as far as one there differs from rank 0 in it or in `other`, which has as
+/// many ranks.
+NamedTensors StateOfOthers(const StepCapsule& capsule, const StepCapsule& other) {
+  NamedTensors tensors;
+  for (std::size_t i = 0; i < capsule.other_ranks.size(); ++i) {
+    const NamedTensors& own = capsule.other_ranks[i].state;
+    for (const auto& [name, of_first] : capsule.state) {
+      const Tensor* const value = Find(own, name);
+      if (value == nullptr && Find(other.other_ranks[i].state, name) == nullptr) continue;
+      tensors.emplace_back(absl::StrCat(name, " of rank ", i + 1), value == nullptr ? of_first : *value);
+    }
+  }
+  return tensors;
+}
+
+/// What two steps may be asked about alike. In another number of ranks only the losses are, and what the last
+/// micro-batch gave.
+NamedTensors ComparableRecord(const StepCapsule& capsule, bool same_ranks) {
+  if (same_ranks) return capsule.record;
+  NamedTensors chosen;
+  std::size_t next = 0;
+  for (std::int64_t run = 0; run < capsule.runs; ++run) {
+    const std::size_t outputs = ProgramOfRun(capsule, run).outputs.size();
+    for (std::size_t i = 0; i < outputs; ++i, ++next) {
+      const bool counts_own_runs = absl::StartsWith(capsule.record[next].first, kMicroStepOutput);
+      if (i == 0 || (run + 1 == capsule.runs && !counts_own_runs)) chosen.push_back(capsule.record[next]);
+    }
+  }
+  return chosen;
+}
+
 }  // namespace
 
 absl::StatusOr<Beginning> CompareBeginnings(const StepCapsule& first, const StepCapsule& second) {
   if (absl::Status status = CheckComparable(first, second); !status.ok()) return status;
   Beginning beginning;
-  const auto of_roles = [](const StepCapsule& capsule, bool generators) {
+  const bool same_ranks = first.ranks == second.ranks;
+  const auto of_roles = [same_ranks](const StepCapsule& capsule, bool generators) {
     NamedTensors chosen;
     for (const auto& each : capsule.state) {
-      if ((RoleOf(capsule.program, each.first) == Role::kRng) == generators) chosen.push_back(each);
+      if (!same_ranks && IsAccumulator(capsule, each.first)) continue;
+      if ((RoleOf(capsule, each.first) == Role::kRng) == generators) chosen.push_back(each);
     }
     return chosen;
   };
@@ -183,10 +225,22 @@ absl::StatusOr<Beginning> CompareBeginnings(const StepCapsule& first, const Step
   compare("batch", first.batch, second.batch);
   compare("state", of_roles(first, false), of_roles(second, false));
   compare("generator", of_roles(first, true), of_roles(second, true));
+  if (same_ranks && first.ranks > 1) {
+    compare("state of other ranks", StateOfOthers(first, second), StateOfOthers(second, first));
+  }
   const auto add = [&](const char* what, const std::vector<std::string>& details) {
     AddLines(Heading(what, details), details, beginning.lines);
   };
-  add("Program", ComparePrograms(first.program, second.program));
+  std::vector<std::string> programs = ComparePrograms(first.program, second.program);
+  if (first.accumulating.has_value() != second.accumulating.has_value()) {
+    programs.push_back(absl::StrCat("the micro-batches before the last have a Program of their own in ",
+                                    first.accumulating.has_value() ? "A" : "B", " alone"));
+  } else if (first.accumulating.has_value()) {
+    for (const std::string& line : ComparePrograms(*first.accumulating, *second.accumulating)) {
+      programs.push_back("of the micro-batches before the last: " + line);
+    }
+  }
+  add("Program", programs);
   add("choices", CompareTexts(ChoicesOf(first.program), ChoicesOf(second.program)));
   add("options", CompareTexts(first.options, second.options));
   add("origin", CompareTexts(first.origin, second.origin));
@@ -195,9 +249,12 @@ absl::StatusOr<Beginning> CompareBeginnings(const StepCapsule& first, const Step
 
 std::vector<std::string> CompareEnds(const StepCapsule& first, const StepCapsule& second) {
   std::vector<std::string> details;
-  for (std::size_t i = 0; i < std::min(first.record.size(), second.record.size()); ++i) {
-    const auto& [name, tensor] = first.record[i];
-    const auto& [other_name, other] = second.record[i];
+  const bool same_ranks = first.ranks == second.ranks;
+  const NamedTensors record = ComparableRecord(first, same_ranks);
+  const NamedTensors other_record = ComparableRecord(second, same_ranks);
+  for (std::size_t i = 0; i < std::min(record.size(), other_record.size()); ++i) {
+    const auto& [name, tensor] = record[i];
+    const auto& [other_name, other] = other_record[i];
     if (name != other_name || tensor.spec() != other.spec()) continue;
     if (const auto difference = FindDifference(tensor.spec(), tensor.bytes(), other.bytes())) {
       details.push_back(absl::StrCat("output \"", name, "\": ", difference->ToString("A", "B")));
@@ -205,9 +262,8 @@ std::vector<std::string> CompareEnds(const StepCapsule& first, const StepCapsule
   }
   for (const auto& [name, checksum] : first.after) {
     const auto other = second.after.find(name);
-    if (other != second.after.end() && other->second != checksum) {
-      details.push_back(absl::StrCat("state \"", name, "\""));
-    }
+    if (other == second.after.end() || other->second == checksum) continue;
+    if (same_ranks || !IsAccumulator(first, name)) details.push_back(absl::StrCat("state \"", name, "\""));
   }
   return details;
 }

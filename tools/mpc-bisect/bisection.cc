@@ -26,13 +26,28 @@ std::string Head(const char* name, const CapsuleFile& file) {
     const auto entry = file.capsule.origin.find(key);
     if (entry != file.capsule.origin.end()) absl::StrAppend(&text, ", ", key, " ", entry->second);
   }
+  if (file.capsule.runs > 1) absl::StrAppend(&text, ", ", DescribeRuns(file.capsule));
   return text + "\n";
 }
 
-std::vector<std::string> Identities(const CapsuleFile& file, const StepResults& computed) {
+std::vector<std::string> Identities(const CapsuleFile& file, const StepResults& computed, bool same_ranks) {
   std::vector<std::string> identities;
-  for (const StepResult& result : computed.results) identities.push_back(IdentityOf(file.capsule.program, result));
+  // In one process the update is a sequence that the last micro-batch calls. Several have it in the step.
+  for (const StepResult& result : computed.results) {
+    identities.push_back(IdentityOf(file.capsule, result, same_ranks));
+  }
   return identities;
+}
+
+/// Leaves out what depends on the number of ranks.
+void KeepResultsOfAnyRanks(const CapsuleFile& file, StepResults& computed) {
+  std::erase_if(computed.results, [&](const StepResult& result) { return !IsOfAnyRanks(file.capsule, result); });
+}
+
+std::string Describe(const CapsuleFile& file, const StepResult& result) {
+  const StepCapsule& capsule = file.capsule;
+  const std::string text = DescribeOperation(ProgramOfRun(capsule, result.run), result);
+  return capsule.runs == 1 ? text : absl::StrCat(text, ", ", DescribeRun(capsule, result.run));
 }
 
 /// The operations of results [begin, end), which the other Program does not have.
@@ -42,9 +57,7 @@ std::string Alone(const char* name, const CapsuleFile& file, const StepResults& 
   std::size_t named = 0;
   for (std::size_t i = begin; i < end; ++i) {
     if (named++ < kMostNamed) {
-      absl::StrAppend(&text, "  ", name,
-                      " alone computes before it: ", DescribeOperation(file.capsule.program, computed.results[i]),
-                      "\n");
+      absl::StrAppend(&text, "  ", name, " alone computes before it: ", Describe(file, computed.results[i]), "\n");
     }
   }
   if (named > kMostNamed) absl::StrAppend(&text, "  and ", named - kMostNamed, " more results\n");
@@ -93,7 +106,14 @@ class Comparison {
     absl::StatusOr<StepResults> b = ComputeResults(second_);
     if (!b.ok()) return b.status();
     Say(Unfaithful("A", a->replay), Unfaithful("B", b->replay));
-    const std::vector<Position> pairs = PairInOrder(Identities(first_, *a), Identities(second_, *b));
+    const bool same_ranks = first_.capsule.ranks == second_.capsule.ranks;
+    if (!same_ranks) {
+      KeepResultsOfAnyRanks(first_, *a);
+      KeepResultsOfAnyRanks(second_, *b);
+      Say("in another number of ranks sums over some of the micro-batches are others: they are not compared\n");
+    }
+    const std::vector<Position> pairs =
+        PairInOrder(Identities(first_, *a, same_ranks), Identities(second_, *b, same_ranks));
     SayGranularity(a->results.size(), b->results.size(), pairs.size());
     Position behind = {0, 0};  // the positions behind the last equal pair
     for (const auto& [i, j] : pairs) {
@@ -124,21 +144,18 @@ class Comparison {
 
   absl::Status SayFirst(const StepResults& a, const StepResults& b, const Position& behind, const Position& at) {
     bisection_.differs = true;
-    const runtime::Program& program = first_.capsule.program;
-    const absl::StatusOr<Tensor> value = ComputeResult(first_, at.first);
+    const runtime::Program& program = ProgramOfRun(first_.capsule, a.results[at.first].run);
+    const absl::StatusOr<Tensor> value = ComputeResult(first_, a.results[at.first].position);
     if (!value.ok()) return value.status();
-    const absl::StatusOr<Tensor> other = ComputeResult(second_, at.second);
+    const absl::StatusOr<Tensor> other = ComputeResult(second_, b.results[at.second].position);
     if (!other.ok()) return other.status();
     const auto difference = FindDifference(value->spec(), value->bytes(), other->bytes());
     if (!difference.has_value()) {
       return absl::InternalError(
           absl::StrCat("two replays of one capsule differ: ", DescribeOperation(program, a.results[at.first])));
     }
-    const auto describe = [](const StepCapsule& capsule, const StepResult& result) {
-      return DescribeOperation(capsule.program, result) + DescribeRun(result, capsule.runs);
-    };
-    const std::string here = describe(first_.capsule, a.results[at.first]);
-    const std::string there = describe(second_.capsule, b.results[at.second]);
+    const std::string here = Describe(first_, a.results[at.first]);
+    const std::string there = Describe(second_, b.results[at.second]);
     Say("first operation whose result differs: ", here, "\n");
     if (here != there) Say("  in B it is ", there, "\n");
     Say("  ", DescribeResult(program, a.results[at.first]), ": ", difference->ToString("A", "B"), "\n");

@@ -22,7 +22,8 @@ struct CapsuleFile {
 
 /// A result of an instruction. One of a sequence that runs several times is there as often.
 struct StepResult : ResultPlace {
-  std::uint64_t hash = 0;  ///< HashBytes of its bits
+  std::uint64_t hash = 0;    ///< HashBytes of its bits
+  std::size_t position = 0;  ///< among all results of the step
 };
 
 struct StepResults {
@@ -36,7 +37,13 @@ absl::StatusOr<StepResults> ComputeResults(const CapsuleFile& file);
 /// The value of result `position` of ComputeResults, by another replay.
 absl::StatusOr<Tensor> ComputeResult(const CapsuleFile& file, std::size_t position);
 
-/// Operation, Cell, phase, type, place and run of a result. Results of two Programs are compared where these are equal.
-std::string IdentityOf(const runtime::Program& program, const StepResult& result);
+/// Whether the result is the same in any number of ranks that share the micro-batches of the step. Floating results of
+/// forward and backward passes are, and the state that the last micro-batch leaves. Sums over some of the micro-batches
+/// are not.
+bool IsOfAnyRanks(const StepCapsule& capsule, const StepResult& result);
+
+/// Operation, Cell, phase, type, place and run of a result. Results of two steps are compared where these are equal.
+/// `with_sequence`: and the sequence of its Program.
+std::string IdentityOf(const StepCapsule& capsule, const StepResult& result, bool with_sequence);
 
 }  // namespace mpc::tools

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -15,8 +14,8 @@
 #include "frontend/graph/element_conversion.h"
 #include "frontend/inspect/overflow_diagnosis.h"
 #include "frontend/inspect/value_statistics.h"
+#include "frontend/state/capsule_layout.h"
 #include "frontend/state/step_capsule.h"
-#include "runtime/executable.h"
 #include "runtime/scaler_field.h"
 #include "tools/mpc-opt/step_chain.h"
 
@@ -31,16 +30,6 @@ constexpr absl::string_view kDeny = "deny=";
 constexpr absl::string_view kDevice = "device=";
 
 bool IsScale(const std::string& entry) { return ScalerFieldOf(entry) == ScalerField::kScale; }
-
-/// Adds the outputs of a run.
-void AppendRecord(const Executable& step, std::int64_t run, StepCapsule::NamedTensors& record) {
-  const runtime::Program& program = step.program();
-  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    const absl::Span<const std::uint8_t> bytes = step.output(i);
-    const TensorSpec& spec = program.values[program.outputs[i].value].spec;
-    record.emplace_back(NameInRun(program.outputs[i].name, run), Tensor::FromBytes(spec, bytes.data(), bytes.size()));
-  }
-}
 
 /// What the changes of a request make of a capsule.
 class ChangedStep {
@@ -74,54 +63,88 @@ class ChangedStep {
   /// Compiles the step as it trains, and says whether it is finite. Errors: those of compiling, of the state and of the
   /// device.
   absl::StatusOr<bool> IsFinite() const {
-    const absl::StatusOr<std::unique_ptr<Executable>> step = Load(options_);
+    const absl::StatusOr<StepCapsule> step = Compile(options_);
     if (!step.ok()) return step.status();
+    std::vector<StepCapsule::NamedTensors> records(static_cast<std::size_t>(step->runs));
+    CapsuleWatch watch;
+    watch.ended = [&](std::int64_t run, const Executable& executable) {
+      const runtime::Program& program = executable.program();
+      for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+        const absl::Span<const std::uint8_t> bytes = executable.output(i);
+        const TensorSpec& spec = program.values[program.outputs[i].value].spec;
+        records[static_cast<std::size_t>(run)].emplace_back(program.outputs[i].name,
+                                                            Tensor::FromBytes(spec, bytes.data(), bytes.size()));
+      }
+      return absl::OkStatus();
+    };
+    if (absl::Status status = RunCapsule(*step, watch); !status.ok()) return status;
     StepCapsule::NamedTensors record;
-    for (std::int64_t run = 0; run < capsule_.runs; ++run) {
-      if (absl::Status status = RunOnce(**step, run); !status.ok()) return status;
-      AppendRecord(**step, run, record);
-    }
-    return mpc::IsFinite((*step)->program(), record);
+    for (const StepCapsule::NamedTensors& of_run : records) record.insert(record.end(), of_run.begin(), of_run.end());
+    return mpc::IsFinite(*step, record);
   }
 
   /// A run of the step that is compiled to be measured.
   struct Measured {
-    std::unique_ptr<Executable> step;
+    runtime::Program program;
     std::vector<ValueStatistics> values;
-    std::int64_t run = 0;  ///< the first that has a value that is not finite; else the last one
+    std::int64_t run = 0;  ///< the one in which a value that is not finite begins; else the last one
   };
   absl::StatusOr<Measured> Measure() const {
     CompileOptions options = options_;
     options.instrument = true;
-    absl::StatusOr<std::unique_ptr<Executable>> step = Load(options);
+    const absl::StatusOr<StepCapsule> step = Compile(options);
     if (!step.ok()) return step.status();
-    Measured measured = {.step = *std::move(step)};
-    for (measured.run = 0;; ++measured.run) {
-      if (absl::Status status = RunOnce(*measured.step, measured.run); !status.ok()) return status;
-      absl::StatusOr<std::vector<ValueStatistics>> values = internal::ReadStatistics(*measured.step);
-      if (!values.ok()) return values.status();
-      measured.values = *std::move(values);
-      const bool is_bad = std::any_of(measured.values.begin(), measured.values.end(),
-                                      [](const ValueStatistics& value) { return value.not_finite() > 0; });
-      if (is_bad || measured.run + 1 == capsule_.runs) return measured;
-    }
+    std::vector<std::vector<ValueStatistics>> values(static_cast<std::size_t>(step->runs));
+    CapsuleWatch watch;
+    watch.ended = [&](std::int64_t run, const Executable& executable) {
+      absl::StatusOr<std::vector<ValueStatistics>> read = internal::ReadStatistics(executable);
+      if (!read.ok()) return read.status();
+      values[static_cast<std::size_t>(run)] = *std::move(read);
+      return absl::OkStatus();
+    };
+    if (absl::Status status = RunCapsule(*step, watch); !status.ok()) return status;
+    const std::int64_t run = FirstBadRun(*step, values);
+    return Measured{ProgramOfRun(*step, run), std::move(values[static_cast<std::size_t>(run)]), run};
   }
 
  private:
-  absl::StatusOr<std::unique_ptr<Executable>> Load(const CompileOptions& options) const {
-    absl::StatusOr<compiler::CompileResult> compiled = compiler::Compile(module_, options);
-    if (!compiled.ok()) return compiled.status();
-    const auto program = std::make_shared<const runtime::Program>(std::move(compiled->program));
-    const absl::StatusOr<runtime::StateStore> state = StateFor(*program);
-    if (!state.ok()) return state.status();
-    const absl::StatusOr<const runtime::Device*> device = runtime::GetDevice(program->device);
-    if (!device.ok()) return device.status();
-    return (*device)->Load(program, *state);
+  /// The run in which what is not finite begins. What one rank makes reaches the others through their sums, which come
+  /// late in a last micro-batch. So of the last ones that counts whose first bad value comes first.
+  static std::int64_t FirstBadRun(const StepCapsule& step, const std::vector<std::vector<ValueStatistics>>& values) {
+    constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+    std::size_t earliest = kNone;
+    std::int64_t first = step.runs - 1;
+    for (std::int64_t run = 0; run < step.runs; ++run) {
+      const std::vector<ValueStatistics>& of_run = values[static_cast<std::size_t>(run)];
+      const auto bad = std::find_if(of_run.begin(), of_run.end(),
+                                    [](const ValueStatistics& value) { return value.not_finite() > 0; });
+      if (bad == of_run.end()) continue;
+      const bool exchanges = step.ranks > 1 && (run + 1) % (step.runs / step.ranks) == 0;
+      if (!exchanges) return run;
+      if (const auto place = static_cast<std::size_t>(bad - of_run.begin()); place < earliest) {
+        earliest = place;
+        first = run;
+      }
+    }
+    return first;
   }
 
-  absl::Status RunOnce(Executable& step, std::int64_t run) const {
-    const absl::Status status = step.Run(InputsOfRun(capsule_, run));
-    return status.ok() ? step.Wait() : status;
+  /// The capsule with Programs that are compiled anew, and with the state that these bind. It has no record.
+  absl::StatusOr<StepCapsule> Compile(CompileOptions options) const {
+    StepCapsule step = capsule_;
+    absl::StatusOr<compiler::CompileResult> compiled = compiler::Compile(module_, options);
+    if (!compiled.ok()) return compiled.status();
+    step.program = std::move(compiled->program);
+    if (step.accumulating.has_value()) {
+      options.last_micro_step = false;
+      compiled = compiler::Compile(module_, options);
+      if (!compiled.ok()) return compiled.status();
+      step.accumulating = std::move(compiled->program);
+    }
+    step.record.clear();
+    step.after.clear();
+    if (absl::Status status = TakeState(step); !status.ok()) return status;
+    return step;
   }
 
   ChangedStep(StepCapsule capsule, CompileOptions options, compiler::Module module)
@@ -171,29 +194,35 @@ class ChangedStep {
         "), a low type (f16, bf16), scale=NUMBER above 0, deny=CELL, or device=cpu or cuda, got '", change, "'"));
   }
 
-  absl::StatusOr<runtime::StateStore> StateFor(const runtime::Program& program) const {
-    runtime::StateStore store;
+  /// The entry that `binding` binds, from a value of the capsule.
+  Tensor Converted(const runtime::StateBinding& binding, const Tensor& kept) const {
+    const bool is_scale = scale_is_changed_ && binding.role == Role::kScaler && IsScale(binding.name);
+    const Tensor value = is_scale ? Tensor::Scalar(static_cast<float>(scale_)) : kept;
+    std::vector<std::uint8_t> bytes(binding.spec.bytes());
+    internal::ConvertElements(value.dtype(), value.bytes().data(), binding.spec.dtype, bytes.data(),
+                              static_cast<std::size_t>(value.size()));
+    return Tensor::FromBytes(binding.spec, bytes.data(), bytes.size());
+  }
+
+  /// Gives `step` the state that its Programs bind. Errors: the capsule lacks some of it.
+  absl::Status TakeState(StepCapsule& step) const {
     std::vector<std::string> missing;
-    for (const runtime::StateBinding& binding : program.state) {
-      const auto entry = std::make_shared<runtime::StateEntry>(binding.name, binding.role, binding.spec);
-      if (absl::Status status = store.Add(entry); !status.ok()) return status;
-      if (binding.role == Role::kDerived) continue;
-      const auto kept = std::find_if(capsule_.state.begin(), capsule_.state.end(),
-                                     [&](const auto& each) { return each.first == binding.name; });
-      if (kept == capsule_.state.end() || kept->second.shape() != binding.spec.shape) {
-        missing.push_back(absl::StrCat("'", binding.name, "'"));
-        continue;
+    const auto take = [&](const StepCapsule::NamedTensors& from, StepCapsule::NamedTensors& to, bool is_whole) {
+      to.clear();
+      for (const runtime::StateBinding& binding : internal::StateOf(step)) {
+        const Tensor* const kept = internal::FindTensor(from, binding.name);
+        if (kept != nullptr && kept->shape() == binding.spec.shape) {
+          to.emplace_back(binding.name, Converted(binding, *kept));
+        } else if (is_whole) {
+          missing.push_back(absl::StrCat("'", binding.name, "'"));
+        }
       }
-      Tensor value = kept->second;
-      if (scale_is_changed_ && binding.role == Role::kScaler && IsScale(binding.name)) {
-        value = Tensor::Scalar(static_cast<float>(scale_));
-      }
-      std::vector<std::uint8_t> bytes(binding.spec.bytes());
-      internal::ConvertElements(value.dtype(), value.bytes().data(), binding.spec.dtype, bytes.data(),
-                                static_cast<std::size_t>(value.size()));
-      if (absl::Status status = entry->Write(bytes); !status.ok()) return status;
+    };
+    take(capsule_.state, step.state, true);
+    for (std::size_t i = 0; i < step.other_ranks.size(); ++i) {
+      take(capsule_.other_ranks[i].state, step.other_ranks[i].state, false);
     }
-    if (missing.empty()) return store;
+    if (missing.empty()) return absl::OkStatus();
     return absl::FailedPreconditionError(
         absl::StrCat("the changed step reads state that the capsule does not have: ", absl::StrJoin(missing, ", ")));
   }
@@ -220,9 +249,7 @@ absl::StatusOr<std::string> ReplayWhatIf(const ReplayRequest& request) {
   const absl::StatusOr<ChangedStep::Measured> measured = step->Measure();
   if (!measured.ok()) return measured.status();
   const std::vector<ValueStatistics>& values = measured->values;
-  if (const std::int64_t runs = step->capsule().runs; runs > 1) {
-    absl::StrAppend(&text, "in micro-batch ", measured->run + 1, " of ", runs, ":\n");
-  }
+  if (step->capsule().runs > 1) absl::StrAppend(&text, "in ", DescribeRun(step->capsule(), measured->run), ":\n");
   if (!*finite) absl::StrAppend(&text, DiagnoseOverflow(values, step->scale()));
   if (!request.trace) return text;
   auto last = std::find_if(values.begin(), values.end(), [](const auto& value) { return value.not_finite() > 0; });
@@ -234,7 +261,7 @@ absl::StatusOr<std::string> ReplayWhatIf(const ReplayRequest& request) {
     absl::StrAppend(&text, "what leads to it:\n");
   }
   const auto index = static_cast<std::size_t>(last - values.begin());
-  return text + DescribeChain(measured->step->program(), values, index);
+  return text + DescribeChain(measured->program, values, index);
 }
 
 }  // namespace mpc::opt

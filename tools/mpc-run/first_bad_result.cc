@@ -40,7 +40,7 @@ std::string CountOf(std::int64_t not_finite, const TensorSpec& spec) {
   return absl::StrCat(not_finite, " of ", elements, elements == 1 ? " element" : " elements");
 }
 
-void AppendNotFinite(const char* what, const StepCapsule::NamedTensors& tensors, std::string& text) {
+void AppendNotFinite(const std::string& what, const StepCapsule::NamedTensors& tensors, std::string& text) {
   for (const auto& [name, tensor] : tensors) {
     const std::int64_t not_finite = CountNotFinite(tensor.spec().dtype, tensor.bytes());
     if (not_finite == 0) continue;
@@ -54,23 +54,27 @@ void AppendNotFinite(const char* what, const StepCapsule::NamedTensors& tensors,
 void FirstBadResult::See(std::int64_t run, const runtime::ObservedResult& seen) {
   if (place_.has_value()) return;
   const ResultPlace place = {seen.sequence, seen.instruction, seen.result, run};
-  not_finite_ = CountNotFinite(ValueAt(capsule_.program, place).spec.dtype, seen.bytes);
+  not_finite_ = CountNotFinite(ValueAt(ProgramOfRun(capsule_, run), place).spec.dtype, seen.bytes);
   if (not_finite_ > 0) place_ = place;
 }
 
 std::string FirstBadResult::Describe() const {
   std::string text;
   AppendNotFinite("state", capsule_.state, text);
+  for (std::size_t i = 0; i < capsule_.other_ranks.size(); ++i) {
+    AppendNotFinite(absl::StrCat("rank ", i + 1, ": state"), capsule_.other_ranks[i].state, text);
+  }
   AppendNotFinite("input", capsule_.batch, text);
   if (!place_.has_value()) {
     return absl::StrCat(text,
                         "every result of an operation is finite: what is not lies within a fused one, or comes of "
                         "dividing by the loss scale\n");
   }
-  return absl::StrCat(text,
-                      "first operation whose result is not finite: ", DescribeOperation(capsule_.program, *place_),
-                      DescribeRun(*place_, capsule_.runs), "\n  ", DescribeResult(capsule_.program, *place_), ": ",
-                      CountOf(not_finite_, ValueAt(capsule_.program, *place_).spec), "\n");
+  const runtime::Program& program = ProgramOfRun(capsule_, place_->run);
+  const std::string in_run = capsule_.runs > 1 ? ", " + DescribeRun(capsule_, place_->run) : "";
+  return absl::StrCat(text, "first operation whose result is not finite: ", DescribeOperation(program, *place_), in_run,
+                      "\n  ", DescribeResult(program, *place_), ": ",
+                      CountOf(not_finite_, ValueAt(program, *place_).spec), "\n");
 }
 
 }  // namespace mpc::tools

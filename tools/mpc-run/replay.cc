@@ -50,7 +50,7 @@ absl::StatusOr<ReplayReport> ReplayCapsule(const RunOptions& options) {
   const absl::StatusOr<StepCapsule> capsule = ReadStepCapsule(options.replay_path);
   if (!capsule.ok()) return capsule.status();
   if (options.threads > 0) cpu::SetNumThreads(static_cast<int>(options.threads));
-  const bool looks = !IsFinite(capsule->program, capsule->record);
+  const bool looks = !IsFinite(*capsule, capsule->record);
   FirstBadResult first_bad(*capsule);
   const absl::StatusOr<StepReplay> replay =
       looks ? ReplayStep(*capsule,
@@ -63,19 +63,21 @@ absl::StatusOr<ReplayReport> ReplayCapsule(const RunOptions& options) {
   report.is_equal = replay->differences.empty();
   report.text =
       absl::StrCat(options.replay_path, ": step ", capsule->step, " (", capsule->reason, ")", OriginOf(*capsule), "\n");
-  if (capsule->runs > 1) absl::StrAppend(&report.text, "  of ", capsule->runs, " micro-batches\n");
+  if (capsule->runs > 1) absl::StrAppend(&report.text, "  of ", DescribeRuns(*capsule), "\n");
   for (const auto& [name, value] : replay->record) {
     const bool is_hash = absl::StartsWith(name, runtime::kStateHashOutput);
     absl::StrAppend(&report.text, "  ", name, ": ", is_hash ? HashText(value) : Summary(value), "\n");
   }
   if (looks) absl::StrAppend(&report.text, first_bad.Describe());
+  const std::string in_ranks = capsule->ranks > 1 ? absl::StrCat(", in each of ", capsule->ranks, " ranks") : "";
   const std::size_t compared = replay->record.size() + replay->after.size();
   if (report.is_equal) {
     absl::StrAppend(&report.text, "every bit is equal: ", replay->record.size(), " outputs and ", replay->after.size(),
-                    " state entries after the step\n");
+                    " state entries after the step", in_ranks, "\n");
     return report;
   }
-  absl::StrAppend(&report.text, replay->differences.size(), " of ", compared, " outputs and state entries differ:\n");
+  absl::StrAppend(&report.text, replay->differences.size(), " of ", compared, " outputs and state entries", in_ranks,
+                  " differ:\n");
   for (const std::string& difference : replay->differences) absl::StrAppend(&report.text, "  ", difference, "\n");
   return report;
 }

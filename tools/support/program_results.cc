@@ -30,10 +30,6 @@ std::string DescribeOperation(const runtime::Program& program, const ResultPlace
   return absl::StrCat(text, ", phase ", std::string(PhaseName(instruction.phase)));
 }
 
-std::string DescribeRun(const ResultPlace& place, std::int64_t runs) {
-  return runs == 1 ? "" : absl::StrCat(", micro-batch ", place.run + 1, " of ", runs);
-}
-
 std::string DescribeResult(const runtime::Program& program, const ResultPlace& place) {
   const runtime::Value& value = ValueAt(program, place);
   std::string text = absl::StrCat("result ", place.result, ", ", value.spec.ToString());

@@ -29,9 +29,6 @@ std::string OperationOf(const runtime::Instruction& instruction);
 /// "train_step, instruction 7 (conv2d in lenet5/conv1), phase forward".
 std::string DescribeOperation(const runtime::Program& program, const ResultPlace& place);
 
-/// ", micro-batch 2 of 4" of a step that runs its Program four times; empty of one that runs it once.
-std::string DescribeRun(const ResultPlace& place, std::int64_t runs);
-
 /// "result 0, tensor<8x6x28x28xf16>"; behind that, where it lies in state, the entry's name.
 std::string DescribeResult(const runtime::Program& program, const ResultPlace& place);
 
