@@ -33,7 +33,7 @@ absl::StatusOr<PrecisionOptions> precisionOf(mlir::MLIRContext &context, const C
 }
 
 absl::StatusOr<AssignmentFrontier> frontierOf(const Module &traced, const CompileOptions &given,
-                                              const SlotErrors &errors) {
+                                              const FrontierErrors &errors) {
   Module copy = traced.Clone();
   absl::StatusOr<PrecisionOptions> options = precisionOf(*copy.impl().context, given);
   if (!options.ok())
@@ -42,6 +42,13 @@ absl::StatusOr<AssignmentFrontier> frontierOf(const Module &traced, const Compil
   if (!assignment.getFailure().empty())
     return absl::InvalidArgumentError(assignment.getFailure().str());
   return assignment.getFrontier();
+}
+
+SlotErrors squaresOf(const std::map<std::string, double> &errors) {
+  SlotErrors squares;
+  for (const auto &[slot, error] : errors)
+    squares[slot] = error * error;
+  return squares;
 }
 
 } // namespace
@@ -59,16 +66,14 @@ SlotProbes ProbePrecisionSlots(Module &traced, const std::vector<std::string> &o
 
 absl::StatusOr<std::vector<PredictedPrecision>> PredictPrecisionFrontier(const Module &traced,
                                                                          const CompileOptions &options,
-                                                                         const std::map<std::string, double> &errors) {
-  SlotErrors squares;
-  for (const auto &[slot, error] : errors)
-    squares[slot] = error * error;
-  absl::StatusOr<AssignmentFrontier> frontier = frontierOf(traced, options, squares);
+                                                                         const std::map<std::string, double> &weighed,
+                                                                         const std::map<std::string, double> &other) {
+  absl::StatusOr<AssignmentFrontier> frontier = frontierOf(traced, options, {squaresOf(weighed), squaresOf(other)});
   if (!frontier.ok())
     return frontier.status();
   std::vector<PredictedPrecision> corners;
   for (FrontierAssignment &corner : frontier->assignments)
-    corners.push_back({std::move(corner.slots), corner.seconds, std::sqrt(corner.error)});
+    corners.push_back({std::move(corner.slots), corner.seconds, std::sqrt(corner.error), std::sqrt(corner.otherError)});
   return corners;
 }
 

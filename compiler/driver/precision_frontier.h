@@ -15,9 +15,10 @@ namespace mpc::compiler {
 
 /// A corner of the lower hull of predicted time and error.
 struct PredictedPrecision {
-  PrecisionMap slots; ///< every open slot; CompileOptions::assignment takes it
-  double seconds = 0; ///< time of casts, and what f32 slots take longer than low ones, in the forward pass
-  double error = 0;   ///< the relative error of the gradient, in the l2 norm
+  PrecisionMap slots;     ///< every open slot; CompileOptions::assignment takes it
+  double seconds = 0;     ///< time of casts, and what f32 slots take longer than low ones, in the forward pass
+  double error = 0;       ///< the relative error that was weighed
+  double other_error = 0; ///< the other one
 };
 
 /// The slots of the step in `traced` that no rule decides at level auto, in program order. Errors: another level than
@@ -28,14 +29,16 @@ absl::StatusOr<std::vector<std::string>> OpenPrecisionSlots(const Module &traced
 /// other outputs. A slot that is not in what comes back cannot be probed: it lies in a function that the network calls.
 SlotProbes ProbePrecisionSlots(Module &traced, const std::vector<std::string> &open);
 
-/// The corners of the hull, the fastest first and the most exact last; their low slots are nested. `errors` are the
-/// relative errors of the gradient with one slot low, by its name. Their squares add up: rounding errors of different
-/// slots are taken as independent. Values that data movement shares between slots count once (docs/amp.md). A device
+/// The corners of the hull, the fastest first and the most exact last; their low slots are nested. `weighed` are
+/// relative errors with one slot low, by its name: those of the gradient, or those of the loss. `other` has no part in
+/// the hull, and is added up for each corner. Squares add up: rounding errors of different slots are taken as
+/// independent. Values that data movement shares between slots count once (docs/amp.md). A device
 /// that is no faster in the low type has one corner, all f32. Errors: those of OpenPrecisionSlots; costs that a cut
 /// does not take.
 absl::StatusOr<std::vector<PredictedPrecision>> PredictPrecisionFrontier(const Module &traced,
                                                                          const CompileOptions &options,
-                                                                         const std::map<std::string, double> &errors);
+                                                                         const std::map<std::string, double> &weighed,
+                                                                         const std::map<std::string, double> &other);
 
 // NOLINTEND(readability-identifier-naming)
 } // namespace mpc::compiler

@@ -14,6 +14,48 @@ namespace mpc {
 using internal::CompiledStep;
 using internal::StepOptions;
 
+namespace {
+
+using ParameterValues = std::vector<std::pair<Parameter, Tensor>>;
+
+/// A dynamic loss scale of 2^24 is below 1 after so many steps that were skipped.
+constexpr int kMostSkips = 25;
+
+absl::StatusOr<ParameterValues> CopyState(const std::vector<Parameter>& state) {
+  ParameterValues values;
+  for (const Parameter& parameter : state) {
+    absl::StatusOr<Tensor> value = parameter.Value();
+    if (!value.ok()) return value.status();
+    values.emplace_back(parameter, *std::move(value));
+  }
+  return values;
+}
+
+absl::Status SetState(ParameterValues& values) {
+  for (auto& [parameter, value] : values) {
+    if (absl::Status status = parameter.SetData(value); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+/// The median of `steps` runs, after those that a dynamic loss scale skips.
+absl::StatusOr<double> MedianSeconds(CompiledStep& step, const data::Row& batch, std::int64_t steps) {
+  for (int skipped = 0; skipped < kMostSkips; ++skipped) {
+    if (absl::Status status = step.Run(batch); !status.ok()) return status;
+    if (step.Record("finite").value_or(1) != 0) break;
+  }
+  std::vector<double> seconds;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    if (absl::Status status = step.Run(batch); !status.ok()) return status;
+    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + steps / 2, seconds.end());
+  return seconds[static_cast<std::size_t>(steps / 2)];
+}
+
+}  // namespace
+
 bool Model::Impl::GradientProbe::LossAndGradients::IsFinite() const {
   return std::isfinite(loss) &&
          std::all_of(gradients.begin(), gradients.end(), [](float element) { return std::isfinite(element); });
@@ -33,27 +75,28 @@ absl::StatusOr<Model::Impl::GradientProbe> Model::Impl::GradientProbe::Create(
   }
   GradientProbe probe(model, *step);
   model.step.cell()->SetTrain(true);
-  StepOptions options = model.TrainOptions({});
-  options.optimizers.clear();
-  options.scaler.clear();
-  options.records.clear();
-  options.output_names.clear();
-  options.pass_state = nullptr;
-  options.divided_scale.reset();
-  options.load.steps_per_launch = 1;
-  options.load.communicator = nullptr;
-  options.compile.loss_scale = "none";
-  options.compile.processes = 1;
-  options.compile.accumulation_steps = 1;
-  options.compile.master_weights = true;
-  options.compile.dtype = std::string(DTypeName(model.precision.dtype));
+  StepOptions training = model.TrainOptions({});
+  training.pass_state = nullptr;
+  training.load.steps_per_launch = 1;
+  training.load.communicator = nullptr;
+  training.compile.processes = 1;
+  training.compile.accumulation_steps = 1;
+  training.compile.master_weights = true;
+  training.compile.dtype = std::string(DTypeName(model.precision.dtype));
   // Rates that were given take the place of measuring.
-  absl::StatusOr<StepOptions> precise = rates.has_value() ? options : model.WithPrecision(options);
+  absl::StatusOr<StepOptions> precise = rates.has_value() ? training : model.WithPrecision(training);
   if (!precise.ok()) return precise.status();
   if (rates.has_value()) precise->compile.rates = *rates;
   precise->compile.assignment.clear();
   precise->compile.function = precise->name;
+  probe.training_ = *precise;
   probe.options_ = *std::move(precise);
+  probe.options_.optimizers.clear();
+  probe.options_.scaler.clear();
+  probe.options_.records.clear();
+  probe.options_.output_names.clear();
+  probe.options_.divided_scale.reset();
+  probe.options_.compile.loss_scale = "none";
   return probe;
 }
 
@@ -73,11 +116,9 @@ StepOptions Model::Impl::GradientProbe::ExactOptions() const {
 absl::Status Model::Impl::GradientProbe::CompileExact(const data::Row& batch) {
   if (absl::Status status = Compile(batch, ExactOptions(), 1); !status.ok()) return status;
   // Initial values have been drawn by now.
-  for (Parameter& parameter : State()) {
-    absl::StatusOr<Tensor> value = parameter.Value();
-    if (!value.ok()) return value.status();
-    kept_.emplace_back(parameter, *std::move(value));
-  }
+  absl::StatusOr<ParameterValues> values = CopyState(State());
+  if (!values.ok()) return values.status();
+  kept_ = *std::move(values);
   return absl::OkStatus();
 }
 
@@ -137,15 +178,22 @@ Tensor Model::Impl::GradientProbe::ProbeOutput(std::int64_t place) const {
   return step_run_->Output(step_run_->num_outputs() + static_cast<std::size_t>(place));
 }
 
-absl::StatusOr<double> Model::Impl::GradientProbe::Time(const data::Row& batch, std::int64_t steps) {
-  std::vector<double> seconds;
-  for (std::int64_t i = 0; i < steps; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    if (absl::Status status = step_run_->Run(batch); !status.ok()) return status;
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  std::nth_element(seconds.begin(), seconds.begin() + steps / 2, seconds.end());
-  return seconds[static_cast<std::size_t>(steps / 2)];
+absl::StatusOr<double> Model::Impl::GradientProbe::TimeTraining(const data::Row& batch,
+                                                                const compiler::PrecisionMap& slots,
+                                                                std::int64_t steps) {
+  if (absl::Status status = Restore(); !status.ok()) return status;
+  StepOptions options = training_;
+  options.compile.assignment = slots;
+  const absl::StatusOr<std::unique_ptr<CompiledStep>> fresh = internal::CompileStep(
+      model_.step.cell(), [this](const std::vector<Tensor>& columns) { return model_.step.Flat(columns); },
+      internal::SpecsOf(batch), options);
+  if (!fresh.ok()) return fresh.status();
+  CompiledStep& training = **fresh;
+  absl::StatusOr<ParameterValues> before = CopyState(training.state());
+  if (!before.ok()) return before.status();
+  const absl::StatusOr<double> seconds = MedianSeconds(training, batch, steps);
+  if (absl::Status status = SetState(*before); !status.ok()) return status;
+  return seconds;
 }
 
 double Model::Impl::GradientProbe::ParameterSize() const {
@@ -158,12 +206,7 @@ double Model::Impl::GradientProbe::ParameterSize() const {
   return count > 0 ? std::sqrt(squares / count) : 0;
 }
 
-absl::Status Model::Impl::GradientProbe::Restore() {
-  for (auto& [parameter, value] : kept_) {
-    if (absl::Status status = parameter.SetData(value); !status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
+absl::Status Model::Impl::GradientProbe::Restore() { return SetState(kept_); }
 
 std::vector<Parameter> Model::Impl::GradientProbe::State() const {
   std::vector<Parameter> state{model_.rng.step};

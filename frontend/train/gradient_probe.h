@@ -11,7 +11,8 @@
 
 namespace mpc {
 
-/// The step without its update, compiled for one precision after the other. Every run starts from the same state.
+/// The step without its update, compiled for one precision after the other. Every run starts from the same state. A
+/// step with its update is timed alone.
 class Model::Impl::GradientProbe {
  public:
   /// Loss and gradients of one batch, the seed divided out.
@@ -50,8 +51,10 @@ class Model::Impl::GradientProbe {
   Tensor PointValue(std::int64_t place) const { return ProbeOutput(2 * place); }
   Tensor PointCotangent(std::int64_t place) const { return ProbeOutput(2 * place + 1); }
 
-  /// The median seconds of a run.
-  absl::StatusOr<double> Time(const data::Row& batch, std::int64_t steps);
+  /// The median seconds of `steps` >= 1 training steps with the precision of `slots`, update included. They begin where
+  /// a dynamic loss scale no longer skips. Afterwards the state is as it was. The step is that of one process, without
+  /// accumulation.
+  absl::StatusOr<double> TimeTraining(const data::Row& batch, const compiler::PrecisionMap& slots, std::int64_t steps);
   /// The root of the mean square of all elements of the parameters.
   double ParameterSize() const;
   /// The state is as it was before the first run.
@@ -70,6 +73,7 @@ class Model::Impl::GradientProbe {
   nn::CellFunction network_;
   std::vector<Parameter> weights_;
   std::vector<std::pair<Parameter, Tensor>> kept_;  ///< the state before the first run; empty before CompileExact
+  internal::StepOptions training_;                  ///< options of the step with its update
   internal::StepOptions options_;
   std::unique_ptr<internal::CompiledStep> step_run_;
   double seed_ = 1;

@@ -201,17 +201,17 @@ class Model {
   absl::Status LockPrecision(const std::string& path, const data::Dataset& dataset, bool update = false) const;
 
   /// Finds the precisions between the fastest and the most exact one, at level auto, and runs some of them from the
-  /// present state. Nothing of the training changes. Compiles the step without its update a few times, and once for
-  /// each point. Errors (INVALID_ARGUMENT): an option out of its range; another level. UNIMPLEMENTED: a step of your
-  /// own that is no TrainOneStepCell. FAILED_PRECONDITION: a loss or a gradient that is not finite at O0; no slot that
-  /// is open. Those of the data set and of compiling.
+  /// present state. Nothing of the training changes. Compiles the step without its update a few times, and both with
+  /// and without it for each point. Errors (INVALID_ARGUMENT): an option out of its range; another level.
+  /// UNIMPLEMENTED: a step of your own that is no TrainOneStepCell. FAILED_PRECONDITION: a loss or a gradient that is
+  /// not finite at O0; no slot that is open. Those of the data set and of compiling.
   absl::StatusOr<PrecisionFrontier> FindPrecisionFrontier(const data::Dataset& dataset,
                                                           const PrecisionFrontierOptions& options = {});
-  /// The relative error of the gradient, in the l2 norm, with a precision that a frontier gave. It is that of a step
-  /// from the present state, the largest of the first `batches` >= 1 batches. Nothing of the training changes. Errors:
-  /// those of UsePrecision and of FindPrecisionFrontier.
-  absl::StatusOr<double> MeasureGradientError(const compiler::ChosenPrecision& chosen, const data::Dataset& dataset,
-                                              std::int64_t batches = 4);
+  /// The errors of gradient and loss with a precision that a frontier gave. They are those of a step from the present
+  /// state, on the first `batches` >= 1 batches. Nothing of the training changes. Errors: those of UsePrecision and of
+  /// FindPrecisionFrontier.
+  absl::StatusOr<MeasuredErrors> MeasurePrecisionErrors(const compiler::ChosenPrecision& chosen,
+                                                        const data::Dataset& dataset, std::int64_t batches = 4);
   /// Trains from now on with a precision that a frontier gave, at level auto. Checkpoints keep it. Errors
   /// (INVALID_ARGUMENT): another level, network or low type; slots that are not those of the training step on batches
   /// like the first one of `dataset`. Those of the data set and of tracing.

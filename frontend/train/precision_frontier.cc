@@ -24,11 +24,16 @@ std::vector<double> RanksOf(const std::vector<double>& values) {
 
 }  // namespace
 
-double PrecisionFrontier::RankCorrelation() const {
+bool PrecisionFrontier::Point::Keeps(const PrecisionFrontierOptions& options) const {
+  return measured.bound.gradient <= options.max_gradient_error.value_or(std::numeric_limits<double>::infinity()) &&
+         measured.bound.loss <= options.max_loss_error.value_or(std::numeric_limits<double>::infinity());
+}
+
+double PrecisionFrontier::RankCorrelation(FrontierError of) const {
   std::vector<double> predicted, measured;
   for (const Point& point : points) {
-    predicted.push_back(point.predicted_error);
-    measured.push_back(point.measured_error);
+    predicted.push_back(point.predicted.Of(of));
+    measured.push_back(point.measured.rms.Of(of));
   }
   const std::vector<double> a = RanksOf(predicted), b = RanksOf(measured);
   const double mean = (static_cast<double>(points.size()) - 1) / 2;
@@ -45,17 +50,24 @@ double PrecisionFrontier::RankCorrelation() const {
 std::string PrecisionFrontier::Table() const {
   std::string text = absl::StrFormat("%d open slots, %d corners, %d of them run\n", open_slots, corners,
                                      static_cast<std::int64_t>(points.size()));
-  absl::StrAppend(&text, "  low  predicted us  measured us  predicted error  measured error     spread  loss error\n");
+  absl::StrAppend(&text,
+                  "                                   gradient error                   loss error\n"
+                  "  low  predicted us   measured us  predicted  measured   at most  predicted  measured   at most\n");
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Point& point = points[i];
-    absl::StrAppend(&text, absl::StrFormat("%5d  %12.3f  %11.1f  %15.3e  %14.3e  %9.2e  %10.3e%s\n", point.low_slots,
-                                           point.predicted_seconds * 1e6, point.measured_seconds * 1e6,
-                                           point.predicted_error, point.measured_error, point.error_spread,
-                                           point.loss_error, chosen == i ? "  chosen" : ""));
+    absl::StrAppend(&text, absl::StrFormat("%5d  %12.3f  %12.1f", point.low_slots, point.predicted_seconds * 1e6,
+                                           point.measured_seconds * 1e6));
+    for (const FrontierError which : {FrontierError::kGradient, FrontierError::kLoss}) {
+      absl::StrAppend(&text, absl::StrFormat("  %9.2e %9.2e %9.2e", point.predicted.Of(which),
+                                             point.measured.rms.Of(which), point.measured.bound.Of(which)));
+    }
+    absl::StrAppend(&text, chosen == i ? "  chosen\n" : "\n");
   }
   if (points.size() > 2) {
     absl::StrAppend(&text,
-                    absl::StrFormat("rank correlation of predicted and measured error: %.3f\n", RankCorrelation()));
+                    absl::StrFormat("rank correlation of predicted and measured errors: gradient %.3f, loss "
+                                    "%.3f\n",
+                                    RankCorrelation(FrontierError::kGradient), RankCorrelation(FrontierError::kLoss)));
   }
   return text;
 }

@@ -11,33 +11,49 @@ namespace {
 /// Half the distance of 1 to the next number.
 double UnitRoundoff(DType low) { return low == DType::kBF16 ? 0x1p-9 : 0x1p-12; }
 
+double SquaredNorm(const std::vector<float>& a) {
+  double squares = 0;
+  for (const float element : a) squares += static_cast<double>(element) * element;
+  return squares;
+}
+
+/// The square of a relative error. What is not finite is as bad as a result of nothing but errors.
+double RelativeSquare(double square, double exact) {
+  const double relative = exact > 0 ? square / exact : square;
+  return std::isfinite(relative) ? std::min(relative, 1.0) : 1;
+}
+
 }  // namespace
 
 Model::Impl::SlotEstimate::SlotEstimate(GradientProbe& probe, const std::vector<data::Row>& batches,
-                                        std::vector<double> gradient_norms, DType low, double seed)
-    : probe_(probe), batches_(batches), gradient_norms_(std::move(gradient_norms)), low_(low), seed_(seed) {}
+                                        const std::vector<GradientProbe::LossAndGradients>& exact, DType low,
+                                        double seed)
+    : probe_(probe), batches_(batches), exact_(exact), low_(low), seed_(seed) {}
 
-absl::StatusOr<std::map<std::string, double>> Model::Impl::SlotEstimate::Run(const std::vector<std::string>& open,
-                                                                             std::int64_t directions) {
+absl::StatusOr<std::map<std::string, PrecisionErrors>> Model::Impl::SlotEstimate::Run(
+    const std::vector<std::string>& open, std::int64_t directions) {
   const absl::StatusOr<SlotProbes> probes = probe_.CompileProbes(batches_.front(), open);
   if (!probes.ok()) return probes.status();
-  std::map<std::string, double> squares;
+  std::map<std::string, PrecisionErrors> squares;
   for (std::size_t batch = 0; batch < batches_.size(); ++batch) {
     const absl::StatusOr<std::vector<PointError>> errors =
         ErrorsOfPoints(batches_[batch], probes->points, directions, batch);
     if (!errors.ok()) return errors.status();
-    const double norm = gradient_norms_[batch] > 0 ? gradient_norms_[batch] * gradient_norms_[batch] : 1;
+    const double gradient = SquaredNorm(exact_[batch].gradients), loss = exact_[batch].loss * exact_[batch].loss;
     for (const SlotProbe& slot : probes->slots) {
-      double square = 0;
+      PrecisionErrors changes;
       for (const SlotPoint& point : slot.points) {
         const PointError& error = (*errors)[static_cast<std::size_t>(point.place)];
-        square += (point.roundsValue ? error.value : 0) + (point.roundsCotangent ? error.cotangent : 0);
+        if (point.roundsValue) changes.gradient += error.gradient_by_value;
+        if (point.roundsCotangent) changes.gradient += error.gradient_by_cotangent;
+        if (point.roundsValue) changes.loss += error.loss;
       }
-      // What is not finite is as bad as a gradient of nothing but errors.
-      squares[slot.slot] += std::isfinite(square) ? std::min(square / norm, 1.0) : 1;
+      squares[slot.slot].gradient += RelativeSquare(changes.gradient, gradient);
+      squares[slot.slot].loss += RelativeSquare(changes.loss, loss);
     }
   }
-  for (auto& [slot, square] : squares) square = std::sqrt(square / static_cast<double>(batches_.size()));
+  const auto count = static_cast<double>(batches_.size());
+  for (auto& [slot, square] : squares) square = {std::sqrt(square.gradient / count), std::sqrt(square.loss / count)};
   return squares;
 }
 
@@ -50,11 +66,10 @@ Model::Impl::SlotEstimate::PointTensors Model::Impl::SlotEstimate::TakePoints(st
   return taken;
 }
 
-double Model::Impl::SlotEstimate::SquaredRounding(float x, double scale) const {
+double Model::Impl::SlotEstimate::RoundingError(float x, double scale) const {
   const auto scaled = static_cast<float>(x * scale);
   const float rounded = low_ == DType::kBF16 ? static_cast<float>(BFloat16(scaled)) : static_cast<float>(Half(scaled));
-  const double error = (static_cast<double>(rounded) - scaled) / scale;
-  return error * error;
+  return (static_cast<double>(rounded) - scaled) / scale;
 }
 
 absl::StatusOr<std::vector<Model::Impl::SlotEstimate::PointError>> Model::Impl::SlotEstimate::ErrorsOfPoints(
@@ -65,6 +80,12 @@ absl::StatusOr<std::vector<Model::Impl::SlotEstimate::PointError>> Model::Impl::
   if (absl::Status status = probe_.RunMoved(batch, {}); !status.ok()) return status;
   const PointTensors exact = TakePoints(points);
   std::vector<PointError> errors(static_cast<std::size_t>(points));
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    const absl::Span<const float> v = exact.values[i].data<float>(), c = exact.cotangents[i].data<float>();
+    double change = 0;
+    for (std::size_t k = 0; k < v.size(); ++k) change += c[k] * RoundingError(v[k], 1);
+    errors[i].loss = change * change;
+  }
   for (std::int64_t direction = 0; direction < directions; ++direction) {
     const std::uint64_t drawn = seed * 1000003 + static_cast<std::uint64_t>(direction);
     if (absl::Status status = probe_.RunMoved(batch, {drawn, distance}); !status.ok()) return status;
@@ -76,12 +97,13 @@ absl::StatusOr<std::vector<Model::Impl::SlotEstimate::PointError>> Model::Impl::
       const absl::Span<const float> r = rounded.data<float>(), a = from.data<float>(), b = to.data<float>();
       for (std::size_t i = 0; i < r.size(); ++i) {
         const double slope = static_cast<double>(b[i]) - a[i];
-        sum += SquaredRounding(r[i], scale) * slope * slope * weight;
+        const double change = RoundingError(r[i], scale) * slope;
+        sum += change * change * weight;
       }
     };
     for (std::size_t i = 0; i < errors.size(); ++i) {
-      add(exact.values[i], 1, behind.cotangents[i], ahead.cotangents[i], errors[i].value);
-      add(exact.cotangents[i], seed_, behind.values[i], ahead.values[i], errors[i].cotangent);
+      add(exact.values[i], 1, behind.cotangents[i], ahead.cotangents[i], errors[i].gradient_by_value);
+      add(exact.cotangents[i], seed_, behind.values[i], ahead.values[i], errors[i].gradient_by_cotangent);
     }
   }
   return errors;

@@ -15,7 +15,7 @@ static bool isUserCast(Operation *op) {
 
 static AmpClass classOf(Operation *op) { return cast<AmpOpInterface>(op).getAmpClass(); }
 
-PrecisionAssignment::PrecisionAssignment(ModuleOp module, const PrecisionOptions &options, const SlotErrors *errors)
+PrecisionAssignment::PrecisionAssignment(ModuleOp module, const PrecisionOptions &options, const FrontierErrors *errors)
     : options(options), f32(Float32Type::get(module.getContext())), regions(module), names(module),
       stored(readAssignment(module)) {
   module.walk([&](Operation *op) { decide(op); });

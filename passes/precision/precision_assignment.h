@@ -20,7 +20,7 @@ namespace mpc {
 class PrecisionAssignment {
 public:
   /// With \p errors the frontier is found as well.
-  PrecisionAssignment(mlir::ModuleOp module, const PrecisionOptions &options, const SlotErrors *errors = nullptr);
+  PrecisionAssignment(mlir::ModuleOp module, const PrecisionOptions &options, const FrontierErrors *errors = nullptr);
 
   /// Why nothing could be decided; empty where everything is.
   llvm::StringRef getFailure() const { return failure; }

@@ -263,6 +263,15 @@ private:
   llvm::MapVector<void *, RoundedTogether> groups;
 };
 
+// What is made where the nodes of `low` are low.
+double errorWhereLow(ArrayRef<std::pair<NodeSet, double>> shares, const std::vector<bool> &low) {
+  double sum = 0;
+  for (const auto &[nodes, error] : shares)
+    if (llvm::any_of(nodes, [&](unsigned node) { return low[node]; }))
+      sum += error;
+  return sum;
+}
+
 // The most units a sum of `total` may be split into, each part rounded up.
 double unitsOf(double total, std::size_t parts) {
   return total > 0 ? (static_cast<double>(hullLimit - 1) - static_cast<double>(parts)) / total : 0;
@@ -279,7 +288,7 @@ llvm::Expected<std::int64_t> solveByCut(ModuleOp module, const DecidedOperations
 
 llvm::Expected<AssignmentFrontier> findFrontier(ModuleOp module, const DecidedOperations &decided, OpenOperations &open,
                                                 const CostModel &costs, const AssignmentNames &names,
-                                                const SlotErrors &errors) {
+                                                const FrontierErrors &errors) {
   PrecisionGraph finest(decided, open, costs);
   finest.addValues(module);
   AssignmentFrontier frontier;
@@ -290,7 +299,7 @@ llvm::Expected<AssignmentFrontier> findFrontier(ModuleOp module, const DecidedOp
                                      frontier.open.back() + "' is at level " +
                                      ampLevelName(open.lookup(op).level).str());
   }
-  if (errors.empty() || frontier.open.empty())
+  if (errors.weighed.empty() || frontier.open.empty())
     return frontier;
   const std::int64_t total = finest.getCut().getTotalTime();
   if (total >= PrecisionCut::costLimit)
@@ -300,7 +309,8 @@ llvm::Expected<AssignmentFrontier> findFrontier(ModuleOp module, const DecidedOp
       defaultUnitsPerSecond * std::min(1.0, static_cast<double>(hullLimit) / 2 / std::max<double>(total, 1));
   PrecisionGraph graph(decided, open, costs, perSecond);
   graph.addValues(module);
-  const auto shares = SlotErrorShares(graph, open, names, errors).shares();
+  const auto shares = SlotErrorShares(graph, open, names, errors.weighed).shares();
+  const auto otherShares = SlotErrorShares(graph, open, names, errors.other).shares();
   double allErrors = 0;
   for (const auto &[nodes, error] : shares)
     allErrors += error;
@@ -313,6 +323,7 @@ llvm::Expected<AssignmentFrontier> findFrontier(ModuleOp module, const DecidedOp
       assignment.slots[names.slotOf(op)] = corner.low[node] ? typeText(open.lookup(op).low) : "f32";
     assignment.seconds = static_cast<double>(corner.time) / perSecond;
     assignment.error = perError > 0 ? static_cast<double>(corner.error) / perError : 0;
+    assignment.otherError = errorWhereLow(otherShares, corner.low);
     frontier.assignments.push_back(std::move(assignment));
   }
   return frontier;

@@ -19,15 +19,21 @@ namespace mpc {
 llvm::Expected<std::int64_t> solveByCut(mlir::ModuleOp module, const DecidedOperations &decided, OpenOperations &open,
                                         const CostModel &costs);
 
-/// What rounding costs: by the name of a slot, the square of the relative error of the gradient where that slot alone
-/// is low.
+/// What rounding costs: by the name of a slot, the square of a relative error where that slot alone is low.
 using SlotErrors = std::map<std::string, double>;
+
+/// Two errors of the same slots, such as those of the gradient and of the loss.
+struct FrontierErrors {
+  SlotErrors weighed; ///< makes the hull
+  SlotErrors other;   ///< is only added up for what the hull has
+};
 
 /// An assignment of every open slot, on the lower hull of time and error.
 struct FrontierAssignment {
   StoredAssignment slots;
-  double seconds = 0; ///< time of casts, and what f32 slots take longer; 0 is the fastest that could be
-  double error = 0;   ///< the square of the relative error of the gradient, as \c SlotErrors add up
+  double seconds = 0;    ///< time of casts, and what f32 slots take longer; 0 is the fastest that could be
+  double error = 0;      ///< the square of the error that is weighed, as \c SlotErrors add up
+  double otherError = 0; ///< the square of the other one
 };
 
 /// The open slots of a module, and the hull of their assignments. See docs/amp.md, "The frontier".
@@ -37,11 +43,12 @@ struct AssignmentFrontier {
 };
 
 /// The frontier over the slots of \p open that nothing has decided yet. \p names names them. A slot without an entry in
-/// \p errors costs no error. Where a data movement is low, what it reads is rounded, and so is what it writes. So the
-/// slots that write or read one such value share its error, and each of the others has what is left of its own.
-/// Errors: a slot of another level than auto, whose costs are no seconds; costs that a cut does not take.
+/// \p errors costs no error. Both errors add up alike. Where a data movement is low, what it reads is rounded, and so
+/// is what it writes. So the slots that write or read one such value share its error, and each of the others has what
+/// is left of its own. Errors: a slot of another level than auto, whose costs are no seconds; costs that a cut does not
+/// take.
 llvm::Expected<AssignmentFrontier> findFrontier(mlir::ModuleOp module, const DecidedOperations &decided,
                                                 OpenOperations &open, const CostModel &costs,
-                                                const AssignmentNames &names, const SlotErrors &errors);
+                                                const AssignmentNames &names, const FrontierErrors &errors);
 
 } // namespace mpc

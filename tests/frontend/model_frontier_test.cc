@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "frontend/train/model.h"
 #include "tests/training/training_support.h"
 
@@ -20,6 +23,20 @@ class SmoothLayers : public nn::Cell {
  public:
   MPC_CELL(SmoothLayers, fc1, activation, fc2)
   Tensor Construct(Tensor x) { return fc2(activation(fc1(x))); }
+  nn::Dense fc1{6, 8};
+  nn::Tanh activation;
+  nn::Dense fc2{8, 3};
+};
+
+/// [N, 6] -> [N, 3], where a reshape rounds one tensor and nothing else.
+class ReshapedLayers : public nn::Cell {
+ public:
+  MPC_CELL(ReshapedLayers, fc1, activation, fc2)
+  Tensor Construct(Tensor x) {
+    const std::int64_t rows = x.shape().at(0);
+    const Tensor wide = ops::reshape(fc1(x), {rows, 2, 4});
+    return fc2(ops::reshape(activation(wide), {rows, 8}));
+  }
   nn::Dense fc1{6, 8};
   nn::Tanh activation;
   nn::Dense fc2{8, 3};
@@ -63,10 +80,13 @@ TEST(ModelFrontier, GoesFromTheFastestPrecisionToOneWithoutErrorAndChangesNoStat
   ASSERT_GE(frontier->points.size(), 2U);
   for (std::size_t i = 1; i < frontier->points.size(); ++i) {
     EXPECT_GT(frontier->points[i].predicted_seconds, frontier->points[i - 1].predicted_seconds);
-    EXPECT_LT(frontier->points[i].predicted_error, frontier->points[i - 1].predicted_error);
+    EXPECT_LT(frontier->points[i].predicted.gradient, frontier->points[i - 1].predicted.gradient);
+    EXPECT_LE(frontier->points[i].predicted.loss, frontier->points[i - 1].predicted.loss) << "low slots are nested";
   }
-  EXPECT_GT(frontier->points.front().measured_error, 1e-4) << "bf16 keeps 8 bits";
-  EXPECT_EQ(frontier->points.back().measured_error, 0) << "every slot is f32";
+  EXPECT_GT(frontier->points.front().measured.rms.gradient, 1e-4) << "bf16 keeps 8 bits";
+  EXPECT_GT(frontier->points.front().measured.rms.loss, 0);
+  EXPECT_EQ(frontier->points.back().measured.bound.gradient, 0) << "every slot is f32";
+  EXPECT_EQ(frontier->points.back().measured.bound.loss, 0);
   EXPECT_EQ(frontier->points.back().low_slots, 0);
   ASSERT_EQ(frontier->chosen, frontier->points.size() - 1);
   EXPECT_THAT(frontier->Table(), HasSubstr("chosen"));
@@ -92,9 +112,10 @@ TEST(ModelFrontier, EstimatesOfSlotsAreWithinAFactorOfTwoOfWhatIsMeasured) {
     EXPECT_EQ(measured->measured_slots, measured->open_slots);
     ASSERT_GE(measured->open_slots, 2);
     for (const auto& [slot, error] : measured->slot_errors) {
-      EXPECT_GT(error, 0) << slot;
-      EXPECT_GT(estimated->slot_errors.at(slot), error / 2) << slot;
-      EXPECT_LT(estimated->slot_errors.at(slot), error * 2) << slot;
+      const double estimate = estimated->slot_errors.at(slot).gradient;
+      EXPECT_GT(error.gradient, 0) << slot;
+      EXPECT_GT(estimate, error.gradient / 2) << slot;
+      EXPECT_LT(estimate, error.gradient * 2) << slot;
     }
   }
 }
@@ -109,21 +130,139 @@ TEST(ModelFrontier, FindsTheFastestCornerThatKeepsAnErrorAmongFewRuns) {
   ASSERT_EQ(static_cast<std::int64_t>(all->points.size()), all->corners);
   ASSERT_GE(all->corners, 3);
   const PrecisionFrontier::Point& middle = all->points[all->points.size() / 2];
-  options.max_gradient_error = (middle.measured_error + middle.error_spread) * 1.0001;
+  options.max_gradient_error = middle.measured.bound.gradient * 1.0001;
   const absl::StatusOr<PrecisionFrontier> found = training.model.FindPrecisionFrontier(batches, options);
   ASSERT_TRUE(found.ok()) << found.status();
   ASSERT_TRUE(found->chosen.has_value());
   const PrecisionFrontier::Point& chosen = found->points[*found->chosen];
-  EXPECT_TRUE(chosen.Keeps(*options.max_gradient_error));
+  EXPECT_TRUE(chosen.Keeps(options));
   EXPECT_GE(chosen.low_slots, middle.low_slots);
-  const absl::StatusOr<double> again = training.model.MeasureGradientError(chosen.precision, batches, 2);
+  const absl::StatusOr<MeasuredErrors> again = training.model.MeasurePrecisionErrors(chosen.precision, batches, 2);
   ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(*again, chosen.measured_error);
+  EXPECT_EQ(again->largest.gradient, chosen.measured.largest.gradient);
+  EXPECT_EQ(again->bound.loss, chosen.measured.bound.loss);
   options.points = 1;
   const absl::StatusOr<PrecisionFrontier> exact = training.model.FindPrecisionFrontier(batches, options);
   ASSERT_TRUE(exact.ok()) << exact.status();
   ASSERT_EQ(exact->points.size(), 1U);
   EXPECT_EQ(exact->points.front().low_slots, 0);
+}
+
+TEST(ModelFrontier, EstimatesTheErrorOfTheLossOfEachSlot) {
+  for (const char* dtype : {"bf16", "f16"}) {
+    SCOPED_TRACE(dtype);
+    FrontierTraining<SmoothLayers> training("auto", dtype);
+    PrecisionFrontierOptions options = OnFastDevice();
+    options.batches = 32;  // the error of a loss is one draw a batch
+    const data::Dataset batches = GoodBatches({6}, 32);
+    const absl::StatusOr<PrecisionFrontier> estimated = training.model.FindPrecisionFrontier(batches, options);
+    ASSERT_TRUE(estimated.ok()) << estimated.status();
+    options.slot_errors = SlotErrorSource::kMeasured;
+    const absl::StatusOr<PrecisionFrontier> measured = training.model.FindPrecisionFrontier(batches, options);
+    ASSERT_TRUE(measured.ok()) << measured.status();
+    ASSERT_GE(measured->open_slots, 2);
+    for (const auto& [slot, error] : measured->slot_errors) {
+      const double estimate = estimated->slot_errors.at(slot).loss;
+      EXPECT_GT(error.loss, 0) << slot;
+      EXPECT_GT(estimate, error.loss / 2) << slot;
+      EXPECT_LT(estimate, error.loss * 2) << slot;
+    }
+  }
+}
+
+/// Signs within a tensor count: independent roundings of the same sizes would have another sum.
+TEST(ModelFrontier, EstimatesWhatRoundingOneTensorDoesToTheLossWithinAFewPercent) {
+  FrontierTraining<ReshapedLayers> training("auto");
+  PrecisionFrontierOptions options = OnFastDevice();
+  options.batches = 1;
+  int reshapes = 0;
+  for (std::int64_t batch = 0; batch < 4; ++batch) {
+    const data::Dataset rows = testing::Batches({testing::MakeBatch({6}, 8, batch)});
+    options.slot_errors = SlotErrorSource::kEstimated;
+    const absl::StatusOr<PrecisionFrontier> estimated = training.model.FindPrecisionFrontier(rows, options);
+    ASSERT_TRUE(estimated.ok()) << estimated.status();
+    options.slot_errors = SlotErrorSource::kMeasured;
+    const absl::StatusOr<PrecisionFrontier> measured = training.model.FindPrecisionFrontier(rows, options);
+    ASSERT_TRUE(measured.ok()) << measured.status();
+    for (const auto& [slot, error] : measured->slot_errors) {
+      if (slot.find("#reshape.") == std::string::npos) continue;
+      ++reshapes;
+      EXPECT_NEAR(estimated->slot_errors.at(slot).loss, error.loss, 0.05 * error.loss + 1e-6) << slot;
+    }
+  }
+  EXPECT_EQ(reshapes, 8);
+}
+
+TEST(ModelFrontier, KeepsBothErrorsWhereBothAreLimited) {
+  FrontierTraining<ConvNorm> training("auto");
+  PrecisionFrontierOptions options = OnFastDevice();
+  options.points = 100;
+  const data::Dataset batches = GoodBatches(kSmallPictures, 2);
+  const absl::StatusOr<PrecisionFrontier> all = training.model.FindPrecisionFrontier(batches, options);
+  ASSERT_TRUE(all.ok()) << all.status();
+  double any_gradient = 0;
+  for (const PrecisionFrontier::Point& point : all->points) {
+    any_gradient = std::max(any_gradient, point.measured.bound.gradient);
+  }
+  const double fast_loss = all->points.front().measured.bound.loss;
+  const auto choose = [&](double gradient, double loss) {
+    options.max_gradient_error = gradient;
+    options.max_loss_error = loss;
+    const absl::StatusOr<PrecisionFrontier> frontier = training.model.FindPrecisionFrontier(batches, options);
+    EXPECT_TRUE(frontier.ok()) << frontier.status();
+    EXPECT_TRUE(frontier.ok() && frontier->chosen.has_value());
+    return frontier.ok() && frontier->chosen.has_value() ? frontier->points[*frontier->chosen]
+                                                         : PrecisionFrontier::Point();
+  };
+  EXPECT_EQ(choose(any_gradient, fast_loss).low_slots, all->points.front().low_slots);
+  EXPECT_EQ(choose(any_gradient, 1e-12).low_slots, 0);
+  EXPECT_EQ(choose(1e-12, fast_loss).low_slots, 0);
+  // The error of the loss may rise from corner to corner: all of them are looked at.
+  const auto keeps = [&](const PrecisionFrontier::Point& point) { return point.measured.bound.loss <= fast_loss / 2; };
+  const auto first = std::find_if(all->points.begin(), all->points.end(), keeps);
+  EXPECT_EQ(choose(any_gradient, fast_loss / 2).low_slots, first->low_slots);
+}
+
+TEST(ModelFrontier, MayBeWeighedByTheErrorOfTheLoss) {
+  FrontierTraining<ConvNorm> training("auto");
+  PrecisionFrontierOptions options = OnFastDevice();
+  options.points = 100;
+  const data::Dataset batches = GoodBatches(kSmallPictures, 2);
+  const absl::StatusOr<PrecisionFrontier> by_gradient = training.model.FindPrecisionFrontier(batches, options);
+  ASSERT_TRUE(by_gradient.ok()) << by_gradient.status();
+  options.weighed = FrontierError::kLoss;
+  const absl::StatusOr<PrecisionFrontier> frontier = training.model.FindPrecisionFrontier(batches, options);
+  ASSERT_TRUE(frontier.ok()) << frontier.status();
+  ASSERT_GE(frontier->points.size(), 3U);
+  for (std::size_t i = 1; i < frontier->points.size(); ++i) {
+    EXPECT_GT(frontier->points[i].predicted_seconds, frontier->points[i - 1].predicted_seconds);
+    EXPECT_LT(frontier->points[i].predicted.loss, frontier->points[i - 1].predicted.loss);
+    EXPECT_LE(frontier->points[i].predicted.gradient, frontier->points[i - 1].predicted.gradient);
+  }
+  EXPECT_EQ(frontier->points.back().measured.bound.loss, 0);
+  const PrecisionFrontier::Point &fastest = frontier->points.front(), &same = by_gradient->points.front();
+  ASSERT_EQ(fastest.precision.slots, same.precision.slots) << "no error weighs there";
+  EXPECT_NEAR(fastest.predicted.gradient, same.predicted.gradient, 1e-5 * same.predicted.gradient);
+  EXPECT_NEAR(fastest.predicted.loss, same.predicted.loss, 1e-5 * same.predicted.loss);
+}
+
+/// Steps with their update are timed: the optimizer's state and the loss scale are as before.
+TEST(ModelFrontier, TrainingGoesOnAsIfNoFrontierHadBeenFound) {
+  for (const char* dtype : {"bf16", "f16"}) {
+    SCOPED_TRACE(dtype);
+    std::vector<testing::Snapshot> states;
+    for (const bool finds : {false, true}) {
+      SetSeed(1);
+      FrontierTraining<ConvNorm> training("auto", dtype);
+      const data::Dataset batches = GoodBatches(kSmallPictures, 2);
+      for (int epoch = 0; epoch < 2; ++epoch) {
+        if (finds) MPC_ASSERT_OK(training.model.FindPrecisionFrontier(batches, OnFastDevice()).status());
+        MPC_ASSERT_OK(training.model.Train(1, batches));
+      }
+      states.push_back(testing::StateOf(training.model));
+    }
+    EXPECT_EQ(states[0], states[1]);
+  }
 }
 
 TEST(ModelFrontier, AChosenPrecisionIsTrainedWith) {
@@ -164,18 +303,22 @@ TEST(ModelFrontier, OptionsOutOfRangeAreRefused) {
   EXPECT_THAT(refusal({.steps = 0}), HasSubstr("steps is at least 1"));
   EXPECT_THAT(refusal({.batches = -1}), HasSubstr("batches is at least 1, not -1"));
   EXPECT_THAT(refusal({.directions = 0}), HasSubstr("directions is at least 1, not 0"));
-  EXPECT_THAT(refusal({.max_gradient_error = 0.0}), HasSubstr("a number above 0, not 0"));
+  EXPECT_THAT(refusal({.max_gradient_error = 0.0}), HasSubstr("max_gradient_error is a number above 0, not 0"));
+  EXPECT_THAT(refusal({.max_loss_error = -1.0}), HasSubstr("max_loss_error is a number above 0, not -1"));
+  EXPECT_THAT(refusal({.max_gradient_error = 1.0, .max_loss_error = std::numeric_limits<double>::infinity()}),
+              HasSubstr("max_loss_error is a number above 0, not inf"));
 }
 
 TEST(PrecisionFrontier, RankCorrelationIsSpearmans) {
   PrecisionFrontier frontier;
   for (const auto& [predicted, measured] : std::vector<std::pair<double, double>>{{1, 10}, {2, 30}, {3, 20}, {4, 40}}) {
     PrecisionFrontier::Point point;
-    point.predicted_error = predicted;
-    point.measured_error = measured;
+    point.predicted = {.gradient = predicted, .loss = predicted};
+    point.measured.rms = {.gradient = measured, .loss = -measured};
     frontier.points.push_back(point);
   }
-  EXPECT_NEAR(frontier.RankCorrelation(), 0.8, 1e-12);
+  EXPECT_NEAR(frontier.RankCorrelation(FrontierError::kGradient), 0.8, 1e-12);
+  EXPECT_NEAR(frontier.RankCorrelation(FrontierError::kLoss), -0.8, 1e-12);
 }
 
 }  // namespace

@@ -24,12 +24,21 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--precision-frontier=0"}, {"--precision-frontier", "'0'", "at least 1"}},
         BadUsage{{"lenet5", "--precision-frontier=3", "--max-gradient-error=0"}, {"number above 0", "'0'"}},
         BadUsage{{"lenet5", "--precision-frontier=3", "--max-gradient-error=small"}, {"number above 0", "'small'"}},
+        BadUsage{{"lenet5", "--precision-frontier=3", "--max-loss-error=-1"}, {"--max-loss-error", "above 0", "'-1'"}},
+        BadUsage{{"lenet5", "--precision-frontier=3", "--max-loss-error=inf"}, {"number above 0", "'inf'"}},
+        BadUsage{{"lenet5", "--precision-frontier=3", "--frontier-error=both"}, {"gradient or loss", "'both'"}},
+        BadUsage{{"lenet5", "--precision-frontier=3", "--frontier-batches=0"},
+                 {"--frontier-batches", "'0'", "at least 1"}},
+        BadUsage{{"lenet5", "--frontier-batches=8"}, {"--frontier-batches needs --precision-frontier=K"}},
+        BadUsage{{"lenet5", "--max-loss-error=1"}, {"--max-loss-error needs --precision-frontier=K"}},
+        BadUsage{{"lenet5", "--frontier-error=loss"}, {"--frontier-error needs --precision-frontier=K"}},
         BadUsage{{"lenet5", "--precision-frontier=3", "--frontier-rates=fast"}, {"device or default", "'fast'"}},
         BadUsage{{"lenet5", "--precision-frontier=3", "--frontier-errors=no"}, {"estimated or measured", "'no'"}},
         BadUsage{{"lenet5", "--max-gradient-error=1"}, {"--max-gradient-error needs --precision-frontier=K"}},
         BadUsage{{"lenet5", "--frontier-rates=default"}, {"--frontier-rates needs --precision-frontier=K"}},
         BadUsage{{"lenet5", "--frontier-errors=measured"}, {"--frontier-errors needs --precision-frontier=K"}},
-        BadUsage{{"lenet5", "--precision-frontier=3", "--save-precision=f"}, {"needs --max-gradient-error=E"}},
+        BadUsage{{"lenet5", "--precision-frontier=3", "--save-precision=f"},
+                 {"needs --max-gradient-error=E or --max-loss-error=E"}},
         BadUsage{{"lenet5", "--precision-frontier=3", "--precision=f"}, {"contradict", "--save-precision=FILE"}},
         BadUsage{{"lenet5", "--precision-frontier=3", "--amp-level=O2"}, {"for --amp-level=auto, not O2"}},
         BadUsage{{"lenet5", "--precision=f", "--amp-level=O1"}, {"--precision is for --amp-level=auto, not O1"}},
@@ -47,10 +56,11 @@ TEST(MpcTrainFrontier, AChosenPrecisionIsWrittenAndTrainedWithByItsOwnNetworkAlo
   const TemporaryFolder folder;
   const std::string path = folder.File("gpt2.precision");
   const ToolResult found = Train({"gpt2-tiny", "--data=synthetic", "--batch-size=2", "--frontier-rates=default",
-                                  "--precision-frontier=2", "--max-gradient-error=1e-6", "--save-precision=" + path});
+                                  "--precision-frontier=2", "--frontier-batches=2", "--frontier-error=loss",
+                                  "--max-gradient-error=1e-6", "--max-loss-error=1e-7", "--save-precision=" + path});
   ASSERT_EQ(found.exit_code, 0) << found.error;
   EXPECT_THAT(found.output, ContainsRegex("45 open slots, [0-9]+ corners, [12] of them run\n"));
-  EXPECT_THAT(found.output, ContainsRegex("\n    0 .*  0.000e\\+00  chosen\n"));
+  EXPECT_THAT(found.output, ContainsRegex("\n    0 .* 0.00e\\+00  chosen\n"));
   const std::string text = ReadFile(path);
   EXPECT_THAT(text, HasSubstr("mpc precision 1\nnetwork: Gpt2\nlow type: bf16\nchecksum: "));
 

@@ -109,7 +109,10 @@ struct TrainOptions : DeviceOptions {
   std::int64_t ranks = 1;                          ///< those processes, this one among them; see SetRanks
   std::string check_precision_path;                ///< a precision lock that the step must hold; empty: none
   std::int64_t precision_frontier_points = 0;  ///< points of the frontier of precision to run; 0: it is not asked for
-  double max_gradient_error = 0;               ///< chooses a point of the frontier; 0: none is chosen
+  double max_gradient_error = 0;               ///< limits the point of the frontier that is chosen; 0: does not
+  double max_loss_error = 0;                   ///< likewise
+  std::string frontier_error = "gradient";     ///< or "loss": the error that the frontier weighs
+  std::int64_t frontier_batches = 4;           ///< those that errors of the frontier are told on
   std::string frontier_rates = "device";       ///< "device": measured here; "default": those that come with mpc
   std::string frontier_errors = "estimated";   ///< or "measured": where errors of single slots come from
   std::string save_precision_path;             ///< the chosen precision is written there; empty: nowhere
