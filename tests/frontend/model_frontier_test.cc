@@ -265,6 +265,27 @@ TEST(ModelFrontier, TrainingGoesOnAsIfNoFrontierHadBeenFound) {
   }
 }
 
+TEST(ModelFrontier, IsFoundForAStepThatTheUserGaveAndWithinAnUpdateThatAccumulates) {
+  TwoLayers network;
+  nn::SoftmaxCrossEntropyWithLogits loss{{.sparse = false, .reduction = "mean"}};
+  nn::Momentum optimizer{network.TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9}};
+  nn::WithLossCell with_loss(network, loss);
+  nn::TrainOneStepCell step(with_loss, optimizer);
+  Model of_step(step, FrontierTraining<TwoLayers>::Options("auto", "bf16"));
+  ModelOptions accumulating = FrontierTraining<TwoLayers>::Options("auto", "f16");
+  accumulating.accumulation_steps = 2;
+  Model of_network(network, loss, optimizer, accumulating);
+  for (Model* model : {&of_step, &of_network}) {
+    MPC_ASSERT_OK(model->Train(1, GoodBatches({6}, 3)));
+    const testing::Snapshot before = testing::StateOf(*model);
+    const absl::StatusOr<PrecisionFrontier> frontier =
+        model->FindPrecisionFrontier(GoodBatches({6}, 2), OnFastDevice());
+    ASSERT_TRUE(frontier.ok()) << frontier.status();
+    EXPECT_GT(frontier->points.front().measured_seconds, 0);
+    EXPECT_EQ(testing::StateOf(*model), before);
+  }
+}
+
 TEST(ModelFrontier, AChosenPrecisionIsTrainedWith) {
   FrontierTraining<ConvNorm> found("auto");
   const absl::StatusOr<PrecisionFrontier> frontier =

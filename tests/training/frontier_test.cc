@@ -13,19 +13,21 @@
 namespace mpc::testing {
 namespace {
 
-/// MPC_FRONTIER_SEEDS; one where it is not set.
-int SeedsToTry() {
-  const char* seeds = std::getenv("MPC_FRONTIER_SEEDS");
-  return seeds == nullptr ? 1 : std::atoi(seeds);
+/// The number in the environment, `otherwise` where there is none.
+int NumberFrom(const char* variable, int otherwise) {
+  const char* number = std::getenv(variable);
+  return number == nullptr ? otherwise : std::atoi(number);
 }
 
 struct Case {
   const char* model;
   std::int64_t rows;
-  std::int64_t batches;       ///< those that errors are told on: that of a loss varies from one to the next
+  int batches;                ///< those that errors are told on, unless MPC_FRONTIER_BATCHES says otherwise
   double max_gradient_error;  ///< about half of what every slot in bf16 errs by
-  double max_loss_error;      ///< about half of its bound there
+  double max_loss_error;      ///< about a quarter of its bound there
 };
+
+std::int64_t CountBatches(const Case& tested) { return NumberFrom("MPC_FRONTIER_BATCHES", tested.batches); }
 
 std::ostream& operator<<(std::ostream& out, const Case& tested) { return out << tested.model; }
 
@@ -62,7 +64,8 @@ std::vector<data::Row> RandomBatches(const models::Workload& workload, std::int6
 
 /// A Model at level auto that has trained for a few steps.
 struct TrainedWorkload {
-  TrainedWorkload(const Case& tested, std::uint32_t seed) : rows(tested.rows), batches(tested.batches), seed(seed) {
+  TrainedWorkload(const Case& tested, std::uint32_t seed)
+      : rows(tested.rows), batches(CountBatches(tested)), seed(seed) {
     SetSeed(seed);
     workload = models::MakeWorkload(tested.model).value();
     optimizer = std::make_unique<nn::Momentum>(workload->network().TrainableParams(),
@@ -86,7 +89,7 @@ struct TrainedWorkload {
 };
 
 PrecisionFrontierOptions OptionsOf(const Case& tested, std::int64_t points, SlotErrorSource source) {
-  return {.points = points, .steps = 1, .batches = tested.batches, .slot_errors = source, .rates = FastRates()};
+  return {.points = points, .steps = 1, .batches = CountBatches(tested), .slot_errors = source, .rates = FastRates()};
 }
 
 using SlotErrors = std::map<std::string, PrecisionErrors>;
@@ -130,7 +133,7 @@ TEST_P(FrontierOfModel, RanksErrorsAsTheyAreMeasured) {
   const auto measured =
       trained.model->FindPrecisionFrontier(trained.BatchesOf(1), OptionsOf(GetParam(), 2, SlotErrorSource::kMeasured));
   MPC_ASSERT_OK(measured.status());
-  std::cout << GetParam().model << ", " << GetParam().batches << " batches:\n" << estimated->Table();
+  std::cout << GetParam().model << ", " << CountBatches(GetParam()) << " batches:\n" << estimated->Table();
   const auto correlation = [&](FrontierError of) {
     const double of_slots = RankCorrelation(estimated->slot_errors, measured->slot_errors, of);
     const bool is_loss = of == FrontierError::kLoss;
@@ -156,13 +159,14 @@ TEST_P(FrontierOfModel, RanksErrorsOfTheLossWhereItIsWeighed) {
   options.weighed = FrontierError::kLoss;
   const auto frontier = trained.model->FindPrecisionFrontier(trained.BatchesOf(1), options);
   MPC_ASSERT_OK(frontier.status());
-  std::cout << GetParam().model << ", weighed by the loss:\n" << frontier->Table();
+  std::cout << GetParam().model << ", " << CountBatches(GetParam()) << " batches, weighed by the loss:\n"
+            << frontier->Table();
   EXPECT_GE(frontier->RankCorrelation(FrontierError::kLoss), 0.8);
   EXPECT_GT(frontier->corners, 2);
 }
 
 TEST_P(FrontierOfModel, ChoosesAPrecisionThatKeepsItsErrors) {
-  for (int seed = 1; seed <= SeedsToTry(); ++seed) {
+  for (int seed = 1; seed <= NumberFrom("MPC_FRONTIER_SEEDS", 1); ++seed) {
     TrainedWorkload trained(GetParam(), static_cast<std::uint32_t>(seed));
     PrecisionFrontierOptions options = OptionsOf(GetParam(), 8, SlotErrorSource::kEstimated);
     options.max_gradient_error = GetParam().max_gradient_error;
@@ -172,7 +176,7 @@ TEST_P(FrontierOfModel, ChoosesAPrecisionThatKeepsItsErrors) {
     ASSERT_TRUE(frontier->chosen.has_value());
     const PrecisionFrontier::Point& chosen = frontier->points[*frontier->chosen];
     const auto elsewhere =
-        trained.model->MeasurePrecisionErrors(chosen.precision, trained.BatchesOf(2), GetParam().batches);
+        trained.model->MeasurePrecisionErrors(chosen.precision, trained.BatchesOf(2), trained.batches);
     MPC_ASSERT_OK(elsewhere.status());
     std::cout << absl::StrFormat("%s, seed %d: %d of %d slots low\n", GetParam().model, seed, chosen.low_slots,
                                  frontier->open_slots);
@@ -188,9 +192,9 @@ TEST_P(FrontierOfModel, ChoosesAPrecisionThatKeepsItsErrors) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Small, FrontierOfModel, ::testing::Values(Case{"gpt2-tiny", 4, 16, 3e-3, 2e-5}));
+INSTANTIATE_TEST_SUITE_P(Small, FrontierOfModel, ::testing::Values(Case{"gpt2-tiny", 4, 16, 3e-3, 1.2e-5}));
 // ctest leaves it out, since it takes minutes: .ci/long frontier runs it.
-INSTANTIATE_TEST_SUITE_P(Long, FrontierOfModel, ::testing::Values(Case{"resnet18", 8, 8, 0.13, 2e-3}));
+INSTANTIATE_TEST_SUITE_P(Long, FrontierOfModel, ::testing::Values(Case{"resnet18", 8, 8, 0.13, 6e-4}));
 
 }  // namespace
 }  // namespace mpc::testing

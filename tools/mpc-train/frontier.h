@@ -18,7 +18,7 @@ void AddFrontierFlags(FlagSet& flags, TrainOptions& options);
 absl::Status CheckFrontier(TrainOptions& options);
 
 /// Runs the frontier of `model` on the first batches of `rows`, prints its table on `out`, and writes the precision
-/// that is chosen. Errors: those of Model::FindPrecisionFrontier; no point keeps the error; what writing reports.
+/// that is chosen. Errors: those of Model::FindPrecisionFrontier; no point keeps the limits; what writing reports.
 absl::Status RunFrontier(const TrainOptions& options, const data::Dataset& rows, Model& model, std::ostream& out);
 
 /// Gives `model` the precision of --precision, if any. Errors, with the path: those of the file and of
