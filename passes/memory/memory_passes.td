@@ -119,15 +119,14 @@ def PadClassesPass : MpcPass<"mpc-pad-classes", "::mlir::func::FuncOp"> {
 }
 
 def RenormalizePass : MpcPass<"mpc-renormalize", "::mlir::func::FuncOp"> {
-  let summary = "Computes a normalised image again where the norm's own derivative would read it";
+  let summary = "Computes a normalised image again where relu's derivative would read it";
   let description = [{
-    Between `mpc.batch_norm_train` and the derivative of the norm stands the derivative of what follows it, relu or
-    another activation. That reads the normalised image, or what relu made of it. The derivative of the norm reads x and
-    the statistics anyway, in the same generated kernel. So the image is computed again there, by
-    `mpc.batch_norm_apply`: an element costs four operations, and its two or four bytes are not read. Where nothing else
-    in the backward pass reads the image, it is not kept either.
+    relu's derivative asks whether relu's result is above zero. Behind `mpc.batch_norm_train` the derivative of the norm
+    follows it, in the same generated kernel, and reads x and the statistics anyway. So the image is computed again
+    there, by `mpc.batch_norm_apply`: an element costs four operations, and its two or four bytes are not read. Where
+    nothing else in the backward pass reads relu's result, it is not kept either.
 
-    Values and gradients are the same bits. The norm may also be `mpc.batch_norm_apply` itself, whose statistics a
+    Values and gradients are the same bits. Other activations' derivatives read the image as before. The norm may also be `mpc.batch_norm_apply` itself, whose statistics a
     convolution made. It runs after layout and before `mpc-relu-mask`. Pipelines without fusion leave it out.
 
     ```mlir

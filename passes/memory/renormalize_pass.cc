@@ -10,7 +10,6 @@
 // A sweep over the derivatives of norms, because each concerns three operations.
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
-#include "compiler/dialect/tensor_values.h"
 #include "passes/function_body.h"
 #include "passes/passes.h"
 
@@ -45,15 +44,6 @@ std::optional<NormalisedImage> imageNormalisedFor(BatchNormTrainGradOp grad) {
   return std::nullopt;
 }
 
-/// Whether a derivative reads the image, or relu of it: one is above zero where the other is.
-bool reads(OpOperand &operand, Value image) {
-  if (operand.get() == image)
-    return true;
-  auto grad = dyn_cast<ReluGradOp>(operand.getOwner());
-  auto relu = operand.get().getDefiningOp<ReluOp>();
-  return grad && relu && &operand == &grad.getYMutable() && relu.getX() == image && relu.getType() == image.getType();
-}
-
 class RenormalizePass : public impl::RenormalizePassBase<RenormalizePass> {
 public:
   using RenormalizePassBase::RenormalizePassBase;
@@ -66,24 +56,20 @@ public:
 
 private:
   static void normaliseAgain(BatchNormTrainGradOp grad) {
+    auto derivative = grad.getDy().getDefiningOp<ReluGradOp>();
     std::optional<NormalisedImage> known = imageNormalisedFor(grad);
-    Operation *derivative = grad.getDy().getDefiningOp();
-    if (!known || !derivative || !isMarkedBackward(derivative) || !has<Property::Elementwise>(derivative))
+    if (!derivative || !known)
       return;
-    Value again;
-    for (OpOperand &operand : derivative->getOpOperands()) {
-      if (!reads(operand, known->image))
-        continue;
-      if (!again) {
-        OpBuilder builder(derivative);
-        auto apply =
-            BatchNormApplyOp::create(builder, derivative->getLoc(), known->image.getType(), grad.getX(),
-                                     grad.getGamma(), known->beta, grad.getMean(), grad.getInvStd(), known->dataFormat);
-        copyOrigin(derivative, apply);
-        again = apply.getY();
-      }
-      operand.set(again);
-    }
+    auto relu = derivative.getY().getDefiningOp<ReluOp>();
+    // relu's result is above zero where its operand is, unless rounding makes a zero of it.
+    if (!relu || relu.getX() != known->image || relu.getType() != known->image.getType())
+      return;
+    OpBuilder builder(derivative);
+    auto again =
+        BatchNormApplyOp::create(builder, derivative.getLoc(), known->image.getType(), grad.getX(), grad.getGamma(),
+                                 known->beta, grad.getMean(), grad.getInvStd(), known->dataFormat);
+    copyOrigin(derivative, again);
+    derivative.getYMutable().assign(again.getY());
   }
 };
 

@@ -59,10 +59,10 @@ TEST(OwnPhase, OfTheNetworkIsNone) {
 // AMP leaves alone what belongs to the step. Each has a phase, but for what the network has of the kind.
 TEST(OwnPhase, IsKnownOfEveryOtherOperation) {
   const std::set<std::string> of_the_network = {
-      "constant",          "iota",        "random",     "cast",           "conv2d_statistics",
-      "tensor_statistics", "all_gather",  "all_reduce", "all_reduce_max", "process_rank",
-      "int_add",           "int_sub",     "int_mul",    "int_floor_div",  "int_maximum",
-      "int_neg",           "int_minimum", "int_abs",    "int_mod"};
+      "constant",          "iota",       "random",        "cast",           "conv2d_statistics", "batch_norm_apply",
+      "tensor_statistics", "all_gather", "all_reduce",    "all_reduce_max", "process_rank",      "int_add",
+      "int_sub",           "int_mul",    "int_floor_div", "int_maximum",    "int_neg",           "int_minimum",
+      "int_abs",           "int_mod"};
   ForEachOperation([&](mlir::Operation* op, const std::string& name) {
     if (!mlir::isa<AmpOpInterface>(op) || IsAssigned(op) || has<Property::GradientOp>(op)) return;
     EXPECT_EQ(!ownPhase(op), of_the_network.count(name) == 1)

@@ -98,15 +98,19 @@ static Range inverseOf(const Range &variance, double epsilon) {
   return inverse;
 }
 
-static void batchNormInfer(const Operands &in, Results results) {
+/// Operands: x, gamma, beta, mean.
+static void normaliseBy(const Range &inverse, const Operands &in, Results results) {
   const Range &x = in[0], &gamma = in[1], &beta = in[2], &mean = in[3];
-  Range inverse = inverseOf(in[4], in.attributes.Get(attribute::kEpsilon));
   Range y = product(product(Range::between(x.low - mean.high, x.high - mean.low), inverse), gamma);
   y.low += beta.low;
   y.high += beta.high;
   widen(y, y.magnitude() * 1e-3);
   y.typical = inSquares(gamma.typical * x.typical * inverse.typical, beta.typical);
   results[0] = y;
+}
+static void batchNormApply(const Operands &in, Results results) { normaliseBy(in[4], in, results); }
+static void batchNormInfer(const Operands &in, Results results) {
+  normaliseBy(inverseOf(in[4], in.attributes.Get(attribute::kEpsilon)), in, results);
 }
 static void batchNormInferGrad(const Operands &in, Results results) {
   const Range &dy = in[0], &x = in[1], &gamma = in[2], &mean = in[3];
@@ -125,6 +129,7 @@ static void batchNormInferGrad(const Operands &in, Results results) {
 void addNormTransfers(TransferTable &table) {
   const std::pair<StringRef, Transfer> known[] = {{"batch_norm_train", batchNorm},
                                                   {"batch_norm_train_grad", batchNormGrad},
+                                                  {"batch_norm_apply", batchNormApply},
                                                   {"batch_norm_infer", batchNormInfer},
                                                   {"batch_norm_infer_grad", batchNormInferGrad},
                                                   {"layer_norm", layerNorm},
