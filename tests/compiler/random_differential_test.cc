@@ -55,13 +55,6 @@ std::int64_t CountMasks(compiler::Module& module) {
   return masks;
 }
 
-/// Images that are normalised again.
-std::int64_t CountRenormalised(compiler::Module& module) {
-  std::int64_t images = 0;
-  module.impl().module->walk([&](BatchNormApplyOp) { ++images; });
-  return images;
-}
-
 std::int64_t CountCasts(compiler::Module& module) {
   std::int64_t casts = 0;
   module.impl().module->walk([&](CastOp) { ++casts; });
@@ -72,7 +65,7 @@ std::int64_t CountCasts(compiler::Module& module) {
 // change no bit of any result: casts move only where the contract says that nothing changes, and each operation keeps
 // its one rounding.
 TEST(RandomGraphs, PassesKeepTheBitsOfNaiveCasts) {
-  std::int64_t finite_losses = 0, casts_before = 0, casts_after = 0, masks = 0, renormalised = 0;
+  std::int64_t finite_losses = 0, casts_before = 0, casts_after = 0, masks = 0;
   for (std::uint64_t seed = 0; seed < kGraphs; ++seed) {
     const Setting setting = SettingOf(seed);
     SCOPED_TRACE("seed " + std::to_string(seed) + " at " + setting.level + " " + setting.dtype);
@@ -91,7 +84,6 @@ TEST(RandomGraphs, PassesKeepTheBitsOfNaiveCasts) {
     casts_before += CountCasts(naive);
     casts_after += CountCasts(optimised);
     masks += CountMasks(optimised);
-    renormalised += CountRenormalised(optimised);
     for (const auto& [name, value] : expected) {
       ASSERT_TRUE(actual.contains(name)) << name;
       ASSERT_TRUE(SameBits(value, actual.at(name))) << name << "\n" << traced.Print() << optimised.Print();
@@ -101,7 +93,6 @@ TEST(RandomGraphs, PassesKeepTheBitsOfNaiveCasts) {
   EXPECT_GT(finite_losses, kGraphs * 9 / 10);
   EXPECT_LT(casts_after, casts_before);
   EXPECT_GT(masks, kGraphs / 10);
-  EXPECT_GT(renormalised, 0);
 }
 
 void ExpectKernelMatches(const KernelDevice& device, mlir::Operation& op, const std::vector<Tensor>& inputs,

@@ -55,6 +55,31 @@ func.func @step(%x: tensor<64x8xT>, %w: tensor<512xT>, %seed: tensor<i64>, %step
 }
 )";
 
+// relu of an image that batch normalisation makes of finite values.
+constexpr const char* kNorm = R"(
+func.func private @forward(%x: tensor<64x8xT>, %w: tensor<512xT>) -> (tensor<f32>, tensor<64x8xT>) {
+  %gamma = mpc.constant {value = dense<[1.0, -0.5, 2.0, 0.25, 1.0, 1.0, -1.0, 3.0]> : tensor<8xf32>} : () -> tensor<8xf32>
+  %beta = mpc.constant {value = dense<[0.0, 0.125, -0.5, 1.0, 0.0, -2.0, 0.5, 0.0]> : tensor<8xf32>} : () -> tensor<8xf32>
+  %zero = mpc.constant {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+  %number = mpc.equal %x, %x : (tensor<64x8xT>, tensor<64x8xT>) -> tensor<64x8xi1>
+  %c = mpc.clamp %x {minimum = -4.0 : f32, maximum = 4.0 : f32} : (tensor<64x8xT>) -> tensor<64x8xT>
+  %f = mpc.where %number, %c, %zero : (tensor<64x8xi1>, tensor<64x8xT>, tensor<f32>) -> tensor<64x8xT>
+  %n, %mean, %variance, %inv_std = mpc.batch_norm_train %f, %gamma, %beta
+      : (tensor<64x8xT>, tensor<8xf32>, tensor<8xf32>) -> (tensor<64x8xT>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>)
+  %r = mpc.relu %n : (tensor<64x8xT>) -> tensor<64x8xT>
+  %v = mpc.reshape %r {shape = array<i64: 512>} : (tensor<64x8xT>) -> tensor<512xT>
+  %p = mpc.mul %v, %w : (tensor<512xT>, tensor<512xT>) -> tensor<512xf32>
+  %loss = mpc.reduce_sum %p {axes = array<i64>} : (tensor<512xf32>) -> tensor<f32>
+  return %loss, %r : tensor<f32>, tensor<64x8xT>
+}
+func.func @step(%x: tensor<64x8xT>, %w: tensor<512xT>, %seed: tensor<i64>, %step: tensor<i32>, %one: tensor<f32>)
+    -> (tensor<64x8xT>, tensor<64x8xT>, tensor<512xT>) {
+  %loss, %y, %dx, %dw = mpc.value_and_grad @forward(%x, %w) seed(%one) {wrt = array<i64: 0, 1>}
+      : (tensor<64x8xT>, tensor<512xT>, tensor<f32>) -> (tensor<f32>, tensor<64x8xT>, tensor<64x8xT>, tensor<512xT>)
+  return %y, %dx, %dw : tensor<64x8xT>, tensor<64x8xT>, tensor<512xT>
+}
+)";
+
 // Windows overlap: an element is the largest of several.
 constexpr const char* kPooling = R"(
 func.func private @forward(%x: tensor<64x8xT>, %w: tensor<512xT>) -> (tensor<f32>, tensor<2x4x7x7xT>) {
@@ -178,6 +203,19 @@ TEST_P(ReluPasses, AMaskSaysWhatTheResultDoes) {
   const std::vector<Tensor> after =
       Run(step, [](mlir::PassManager& manager) { manager.addNestedPass<mlir::func::FuncOp>(createReluMaskPass()); });
   EXPECT_EQ(printed_.find("mpc.relu_grad"), std::string::npos) << printed_;
+  ExpectSameBits(before, after);
+}
+
+TEST_P(ReluPasses, AnImageThatIsNormalisedAgainSaysWhatReluDoes) {
+  const std::string step = Step(kNorm);
+  const std::vector<Tensor> before =
+      Run(step, [](mlir::PassManager& manager) { manager.addPass(createAutodiffPass()); });
+  EXPECT_EQ(printed_.find("mpc.batch_norm_apply"), std::string::npos) << printed_;
+  const std::vector<Tensor> after = Run(step, [](mlir::PassManager& manager) {
+    manager.addPass(createAutodiffPass());
+    manager.addNestedPass<mlir::func::FuncOp>(createRenormalizePass());
+  });
+  EXPECT_NE(printed_.find("mpc.batch_norm_apply"), std::string::npos) << printed_;
   ExpectSameBits(before, after);
 }
 
