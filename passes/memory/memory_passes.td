@@ -126,8 +126,10 @@ def RenormalizePass : MpcPass<"mpc-renormalize", "::mlir::func::FuncOp"> {
     there, by `mpc.batch_norm_apply`: an element costs four operations, and its two or four bytes are not read. Where
     nothing else in the backward pass reads relu's result, it is not kept either.
 
-    Values and gradients are the same bits. Other activations' derivatives read the image as before. The norm may also be `mpc.batch_norm_apply` itself, whose statistics a
-    convolution made. It runs after layout and before `mpc-relu-mask`. Pipelines without fusion leave it out.
+    Each element has the same bits. Generated code may add the norm's sums in another order than before. Other
+    activations' derivatives read the image as before. The norm may also be `mpc.batch_norm_apply` itself, whose
+    statistics a convolution made. It runs after layout and before `mpc-relu-mask`. Pipelines without fusion leave it
+    out.
 
     ```mlir
     // before
