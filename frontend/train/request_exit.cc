@@ -1,7 +1,9 @@
 #include "frontend/train/request_exit.h"
 
 #include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -24,10 +26,39 @@ void HandleRequest(int signal) {
   ::raise(signal);
 }
 
+/// A stack for the handlers of the thread that makes it, as long as the thread lives. Where the library multiplies f32
+/// matrices without AVX-512, its code has its own stack in memory of the heap, which a handler would write past.
+class HandlerStack {
+ public:
+  HandlerStack() {
+    stack_t before{};
+    if (::sigaltstack(nullptr, &before) != 0 || (before.ss_flags & SS_DISABLE) == 0) return;
+    // The frame holds all registers, which the system knows the size of.
+    const auto size = static_cast<std::size_t>(std::max<long>(::sysconf(_SC_SIGSTKSZ), 64 << 10));  // NOLINT: sysconf's
+    memory_ = std::make_unique<char[]>(size);
+    stack_t own{};
+    own.ss_sp = memory_.get();
+    own.ss_size = size;
+    ::sigaltstack(&own, nullptr);
+  }
+  ~HandlerStack() {
+    if (memory_ == nullptr) return;
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    ::sigaltstack(&none, nullptr);
+  }
+  HandlerStack(const HandlerStack&) = delete;
+  HandlerStack& operator=(const HandlerStack&) = delete;
+
+ private:
+  std::unique_ptr<char[]> memory_;  ///< null: the thread had a stack of its own
+};
+
 /// Sets the handlers for as long as an object of it lives. Runs that overlap share them.
 class RequestHandlers {
  public:
   RequestHandlers() {
+    thread_local const HandlerStack stack;
     const std::lock_guard<std::mutex> lock(Shared().mutex);
     if (Shared().users++ > 0) return;
     requested = 0;
@@ -58,7 +89,7 @@ class RequestHandlers {
     struct sigaction action {};
     action.sa_handler = HandleRequest;
     ::sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART;  // reading data goes on
+    action.sa_flags = SA_RESTART | SA_ONSTACK;  // reading data goes on
     ::sigaction(signal, &action, nullptr);
   }
 };

@@ -23,7 +23,8 @@ struct OnRequestExitOptions {
 /// saving failed with. A second signal, of either kind, ends the process at once, as it does without this callback.
 ///
 /// The handlers are the process's. They are set when Train begins; when it returns, with an error too, those from
-/// before are back. A signal that is ignored stays ignored. Where several such runs overlap one signal stops them all.
+/// before are back. They run on a stack of their own, which the thread of Train keeps. A signal that is ignored stays
+/// ignored. Where several such runs overlap one signal stops them all.
 /// Stands last in the list of callbacks, so that it saves what the others have changed.
 class OnRequestExit : public Callback {
  public:

@@ -317,6 +317,22 @@ TEST(OnRequestExit, TheHandlersFromBeforeComeBackHoweverTheRunEnds) {
   ::signal(SIGINT, SIG_DFL);
 }
 
+// The library's code may stand on a stack that has no room for a handler.
+TEST(OnRequestExit, HandlersHaveAStackOfTheirOwn) {
+  RunContext context;
+  OnRequestExit on_exit;
+  on_exit.OnTrainBegin(context);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction action {};
+    ASSERT_EQ(::sigaction(signal, nullptr, &action), 0);
+    EXPECT_NE(action.sa_flags & SA_ONSTACK, 0);
+  }
+  stack_t stack{};
+  ASSERT_EQ(::sigaltstack(nullptr, &stack), 0);
+  EXPECT_EQ(stack.ss_flags & SS_DISABLE, 0);
+  EXPECT_GE(stack.ss_size, std::size_t{64} << 10);
+}
+
 TEST(OnRequestExitDeathTest, ASecondSignalEndsTheProcessAtOnce) {
   EXPECT_EXIT(Train({Signaller(1, SIGINT), Signaller(1, SIGTERM), OnRequestExit()}, 1, 1),
               ::testing::KilledBySignal(SIGTERM), "");
