@@ -1,5 +1,7 @@
 #include "kernels/cpu/convolution_shape.h"
 
+#include <functional>
+#include <numeric>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,6 +27,10 @@ bool ConvolutionShape::IsProduct() const {
 }
 
 bool ConvolutionShape::IsDeep() const { return weight.size() == 4 && x[1] >= 256 && y[2] * y[3] <= 64; }
+
+std::int64_t ConvolutionShape::weight_elements() const {
+  return std::accumulate(weight.begin(), weight.end(), std::int64_t{1}, std::multiplies<>());
+}
 
 namespace {
 

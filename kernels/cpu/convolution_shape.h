@@ -42,6 +42,11 @@ struct ConvolutionShape {
   std::int64_t pixels() const { return x[0] * x[2] * x[3]; }
   std::int64_t in_channels() const { return x[1]; }
   std::int64_t out_channels() const { return y[1]; }
+
+  std::int64_t weight_elements() const;
+  std::int64_t y_pixels() const { return y[0] * y[2] * y[3]; }  ///< pixels of all images
+  /// Padding counts as pixels do.
+  std::int64_t multiply_adds() const { return weight_elements() * y_pixels(); }
 };
 
 }  // namespace mpc::cpu

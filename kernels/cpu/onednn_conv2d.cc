@@ -2,6 +2,7 @@
 // into the layout that the primitive asks for in every run: with plain weights oneDNN falls back to slow loops.
 #include "kernels/cpu/onednn_conv2d.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -115,15 +116,15 @@ Attempt ForwardConvolution(const KernelSpec& spec, const ConvolutionShape& shape
                          has_bias ? &bias : nullptr, shape.Y(epilogue.result, candidate.layout), epilogue.in_primitive);
   Attempt attempt = AttemptOf<dnnl::convolution_forward>(description);
   attempt.defect = DefectOf(attempt.implementation, shape, candidate.layout);
-  attempt.staged.inputs = {
+  attempt.staged().inputs = {
       {DNNL_ARG_SRC, spec.inputs[0].dtype, shape.X(type, shape.stored_layout), description.src_desc()},
       {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.Weight(type), description.weights_desc(), true}};
   if (has_bias) {
-    attempt.staged.inputs.push_back({DNNL_ARG_BIAS, spec.inputs[2].dtype, bias, description.bias_desc()});
+    attempt.staged().inputs.push_back({DNNL_ARG_BIAS, spec.inputs[2].dtype, bias, description.bias_desc()});
   }
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape.Y(epilogue.result, shape.stored_layout),
-                           description.dst_desc()};
-  attempt.staged.activation = epilogue.behind;
+  attempt.staged().output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape.Y(epilogue.result, shape.stored_layout),
+                             description.dst_desc()};
+  attempt.staged().activation = epilogue.behind;
   return attempt;
 }
 
@@ -136,15 +137,15 @@ Attempt ForwardProduct(const KernelSpec& spec, const ConvolutionShape& shape, Da
   const memory::desc y = Matrix(shape.pixels(), shape.out_channels(), epilogue.result);
   Attempt attempt =
       AttemptOf<dnnl::matmul>(ProductDescription(x, weight, has_bias ? &bias : nullptr, y, epilogue.in_primitive));
-  attempt.staged.inputs = {{DNNL_ARG_SRC, spec.inputs[0].dtype, x, x},
-                           {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, weight, weight}};
-  if (has_bias) attempt.staged.inputs.push_back({DNNL_ARG_BIAS, spec.inputs[2].dtype, bias, bias});
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, y, y};
-  attempt.staged.activation = epilogue.behind;
+  attempt.staged().inputs = {{DNNL_ARG_SRC, spec.inputs[0].dtype, x, x},
+                             {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, weight, weight}};
+  if (has_bias) attempt.staged().inputs.push_back({DNNL_ARG_BIAS, spec.inputs[2].dtype, bias, bias});
+  attempt.staged().output = {DNNL_ARG_DST, spec.outputs[0].dtype, y, y};
+  attempt.staged().activation = epilogue.behind;
   return attempt;
 }
 
-absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, bool allow_winograd) {
+absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, const Allowed& allowed) {
   if (spec.inputs.size() < 2 || spec.inputs.size() > 3 || spec.outputs.size() != 1) {
     return absl::InvalidArgumentError("conv2d takes x, weight and an optional bias to y");
   }
@@ -160,7 +161,7 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, bool a
   const Activation activation = spec.attributes.Get(attribute::kActivation);
 
   ConvolutionProblem problem{
-      shape, ConvolutionCandidates(shape, spec.inputs[0].dtype, spec.inputs[1].dtype, true, allow_winograd), {}};
+      shape, ConvolutionCandidates(shape, spec.inputs[0].dtype, spec.inputs[1].dtype, true, allowed.winograd), {}};
   problem.attempt = [&spec, shape, has_bias, activation](const Candidate& candidate) {
     const DataType bias_type = has_bias ? BiasType(candidate.type, spec.inputs[2].dtype) : DataType::f32;
     return AttemptWithActivation(candidate.type, spec.outputs[0].dtype, activation, [&](const Epilogue& epilogue) {
@@ -176,7 +177,7 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, bool a
   return problem;
 }
 
-using Resolve = absl::StatusOr<ConvolutionProblem> (*)(const KernelSpec&, bool allow_winograd);
+using Resolve = absl::StatusOr<ConvolutionProblem> (*)(const KernelSpec&, const Allowed& allowed);
 
 constexpr BatchOperands kImagesToImages{1, false}, kImagesToSum{2, true};
 
@@ -184,37 +185,43 @@ template <Resolve kResolve, const BatchOperands& kBatch>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec, const KernelOptions& options) {
   // A given choice was allowed when it was made.
   const bool allow_winograd = options.allow_winograd || !options.choice.empty();
-  const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, allow_winograd);
+  const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, {.winograd = allow_winograd});
   if (!problem.ok()) return problem.status();
   if (problem->own != nullptr && spec.weight_layout.empty() && (options.choice.empty() || options.choice == kOwn)) {
     return WithChoice(problem->own(), kOwn);
   }
-  const BatchCut cut = CutBatch(spec, kBatch);
-  if (cut.parts == 1) return FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice);
-  const auto create = [&](std::int64_t images, const std::string& choice) -> absl::StatusOr<std::unique_ptr<Kernel>> {
+  const BatchCut cut = CutBatch(spec, kBatch, problem->shape);
+  if (cut.parts == 1) {
+    return KernelOf(FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice));
+  }
+  const auto create = [&](std::int64_t images, const std::string& choice) -> absl::StatusOr<Resolved> {
     const KernelSpec part_spec = PartOf(spec, kBatch, images);
-    const absl::StatusOr<ConvolutionProblem> part = kResolve(part_spec, allow_winograd);
+    const absl::StatusOr<ConvolutionProblem> part = kResolve(part_spec, {allow_winograd, /*parts=*/false});
     if (!part.ok()) return part.status();
     return FirstFastCandidate(part_spec, part->candidates, part->attempt, choice);
   };
-  absl::StatusOr<std::unique_ptr<Kernel>> part = create(cut.images, options.choice);
+  absl::StatusOr<Resolved> part = create(cut.images, options.choice);
   if (!part.ok()) return part.status();
-  absl::StatusOr<std::unique_ptr<Kernel>> rest = nullptr;
+  std::optional<StagedOperation> last;
   if (cut.rest > 0) {
     // The shorter last part takes the implementation of the others where it can.
-    rest = create(cut.rest, (*part)->choice());
+    absl::StatusOr<Resolved> rest = create(cut.rest, part->choice);
     if (!rest.ok()) rest = create(cut.rest, "");
     if (!rest.ok()) return rest.status();
+    last = std::move(rest->attempt.operation);
   }
-  return RunInParts(spec, kBatch, cut, *std::move(part), *std::move(rest));
+  part->attempt.operation = InParts(spec, kBatch, cut, part->attempt.operation, last);
+  if (part->packing) part->packing = PackingOf(part->attempt, part->choice);
+  return KernelOf(*std::move(part));
 }
 
 template <Resolve kResolve, const BatchOperands& kBatch>
 std::vector<std::string> ConvolutionChoices(const KernelSpec& spec, const KernelOptions& options) {
-  const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, options.allow_winograd);
+  const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, {.winograd = options.allow_winograd});
   if (!problem.ok()) return {};
-  const KernelSpec part_spec = PartOf(spec, kBatch, CutBatch(spec, kBatch).images);
-  const absl::StatusOr<ConvolutionProblem> part = kResolve(part_spec, options.allow_winograd);
+  const BatchCut cut = CutBatch(spec, kBatch, problem->shape);
+  const KernelSpec part_spec = PartOf(spec, kBatch, cut.images);
+  const absl::StatusOr<ConvolutionProblem> part = kResolve(part_spec, {options.allow_winograd, cut.parts == 1});
   std::vector<std::string> choices;
   if (part.ok()) choices = FastCandidates(part->candidates, part->attempt);
   if (problem->own != nullptr) choices.insert(choices.begin(), kOwn);

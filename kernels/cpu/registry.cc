@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <utility>
@@ -166,11 +167,7 @@ bool MayAlias(std::string_view name, std::size_t output, std::size_t input) {
   return false;
 }
 
-void SetNumThreads(int threads) {
-  const int count = threads < 1 ? 1 : threads;
-  g_threads.store(count, std::memory_order_relaxed);
-  omp_set_num_threads(count);  // oneDNN reads it
-}
+void SetNumThreads(int threads) { g_threads.store(std::max(threads, 1), std::memory_order_relaxed); }
 
 int NumThreads() {
   const int threads = g_threads.load(std::memory_order_relaxed);
