@@ -32,11 +32,10 @@ std::int64_t WidenedBytes(const TensorSpec& images) {
 std::size_t ImageBytes(const TensorSpec& images) { return images.bytes() / static_cast<std::size_t>(images.shape[0]); }
 
 /// The most parts that are worth a thread each.
-std::int64_t PartsOfWork(const ConvolutionShape& shape, bool sums_the_batch) {
-  std::int64_t parts = MostParts(shape.multiply_adds());
-  if (shape.weight_elements() > kLargeWeight) parts = std::min(parts, shape.y_pixels() / kPixelsOfLargeWeight);
-  if (sums_the_batch) parts = std::min(parts, kMostPartialSums);
-  return std::clamp<std::int64_t>(parts, 1, shape.x[0]);
+std::int64_t PartsOfWork(const ConvolutionShape& shape) {
+  const std::int64_t parts = MostParts(shape.multiply_adds());
+  if (shape.weight_elements() <= kLargeWeight) return parts;
+  return std::clamp<std::int64_t>(shape.y_pixels() / kPixelsOfLargeWeight, 1, parts);
 }
 
 /// Channels of y in a part at least: each part transposes all of x.
@@ -50,32 +49,16 @@ std::int64_t DivisorNear(std::int64_t images, std::int64_t batch) {
   return images;
 }
 
-/// Operands that are the same for every part are converted and packed once, where all parts want them alike.
-void PrepareShared(const BatchOperands& operands, StagedOperation& operation) {
-  operation.prepared.resize(operation.primitives.front().inputs.size());
-  for (std::size_t i = operands.images; i < operation.prepared.size(); ++i) {
-    const Port first = operation.primitives.front().inputs[i];
-    const bool is_wanted = first.stored == first.wanted && first.storage == TypeOf(first.wanted);
-    const bool agree = std::ranges::all_of(operation.primitives, [&](const StagedPrimitive& other) {
-      return other.inputs[i].stored == first.stored && other.inputs[i].wanted == first.wanted;
-    });
-    if (is_wanted || !agree) continue;
-    operation.prepared[i] = first;
-    for (StagedPrimitive& primitive : operation.primitives) {
-      primitive.inputs[i].stored = first.wanted;
-      primitive.inputs[i].storage = TypeOf(first.wanted);
-    }
-  }
-}
-
 }  // namespace
 
 BatchCut CutBatch(const KernelSpec& spec, const BatchOperands& operands, const ConvolutionShape& shape) {
   const std::int64_t batch = spec.inputs[0].shape[0];
   if (operands.sums_the_batch && ChannelsOfPart(shape) < shape.out_channels()) return {1, batch, 0, 1};
+  if (operands.cuts_rows && RowsOfPart(spec, shape) < shape.y[2]) return {1, batch, 0, 1};
   std::int64_t widened = operands.sums_the_batch ? 0 : WidenedBytes(spec.outputs[0]);
   for (std::size_t i = 0; i < operands.images; ++i) widened += WidenedBytes(spec.inputs[i]);
-  std::int64_t images = PartsOf(batch, PartsOfWork(shape, operands.sums_the_batch));
+  const std::int64_t most = operands.sums_the_batch ? std::min(batch, kMostPartialSums) : batch;
+  std::int64_t images = PartsOf(batch, std::min(PartsOfWork(shape), most));
   std::int64_t slots = StagedOperation::kMostParts;
   if (widened > 0) {
     images = std::clamp<std::int64_t>(kWidenedBytes / kLeastSlots / widened, 1, images);
@@ -97,6 +80,16 @@ std::int64_t ChannelsOfPart(const ConvolutionShape& shape) {
   return PartsOf(PartsOf(all, parts), kLeastChannels) * kLeastChannels;
 }
 
+std::int64_t RowsOfPart(const KernelSpec& spec, const ConvolutionShape& shape) {
+  const std::int64_t rows = shape.y[2], parts = PartsOfWork(shape) / shape.x[0];
+  const bool is_widened = IsWidened(spec.inputs[0].dtype) || IsWidened(spec.outputs[0].dtype);
+  // Windows that reach beyond an edge by their whole height would leave a part without pixels.
+  const bool reaches_pixels = shape.pad_begin[0] < shape.window_rows() && shape.pad_end[0] < shape.window_rows();
+  if (shape.stored_layout != ConvolutionShape::FormatTag::nhwc || is_widened || !reaches_pixels || parts < 2)
+    return rows;
+  return PartsOf(rows, parts);
+}
+
 KernelSpec PartOf(const KernelSpec& spec, const BatchOperands& operands, std::int64_t images) {
   KernelSpec part = spec;
   for (std::size_t i = 0; i < operands.images; ++i) part.inputs[i].shape[0] = images;
@@ -106,6 +99,23 @@ KernelSpec PartOf(const KernelSpec& spec, const BatchOperands& operands, std::in
     part.outputs[0].shape[0] = images;
   }
   return part;
+}
+
+void PrepareShared(std::size_t images, StagedOperation& operation) {
+  operation.prepared.resize(operation.primitives.front().inputs.size());
+  for (std::size_t i = images; i < operation.prepared.size(); ++i) {
+    const Port first = operation.primitives.front().inputs[i];
+    const bool is_wanted = first.stored == first.wanted && first.storage == TypeOf(first.wanted);
+    const bool agree = std::ranges::all_of(operation.primitives, [&](const StagedPrimitive& other) {
+      return other.inputs[i].stored == first.stored && other.inputs[i].wanted == first.wanted;
+    });
+    if (is_wanted || !agree) continue;
+    operation.prepared[i] = first;
+    for (StagedPrimitive& primitive : operation.primitives) {
+      primitive.inputs[i].stored = first.wanted;
+      primitive.inputs[i].storage = TypeOf(first.wanted);
+    }
+  }
 }
 
 StagedOperation InParts(const KernelSpec& spec, const BatchOperands& operands, const BatchCut& cut,
@@ -126,7 +136,7 @@ StagedOperation InParts(const KernelSpec& spec, const BatchOperands& operands, c
     operation.whole = {sum.num_elements(), DType::kF32, sum.dtype, Activation::kNone,
                        std::min(cut.parts, kMostPartialSums)};
   }
-  PrepareShared(operands, operation);
+  PrepareShared(operands.images, operation);
   return operation;
 }
 

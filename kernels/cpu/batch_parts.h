@@ -12,8 +12,9 @@ namespace mpc::cpu {
 
 /// How the operands of a kernel follow the batch, the first axis of images.
 struct BatchOperands {
-  std::size_t images;   ///< operands 0 .. images - 1 are images; the others are the same for every part
-  bool sums_the_batch;  ///< the result is a sum over all images; else the result is images too
+  std::size_t images;      ///< operands 0 .. images - 1 are images; the others are the same for every part
+  bool sums_the_batch;     ///< the result is a sum over all images; else the result is images too
+  bool cuts_rows = false;  ///< images may be cut into rows, where they are few
 };
 
 /// How a batch is cut: parts of `images` images, and a shorter last one of `rest` where they do not fill it.
@@ -30,8 +31,15 @@ BatchCut CutBatch(const KernelSpec& spec, const BatchOperands& operands, const C
 /// over few pixels have the former: a sum of each part of the batch would be as large as the weight.
 std::int64_t ChannelsOfPart(const ConvolutionShape& shape);
 
+/// The rows of y in each part of a forward convolution over few images, each of which is cut; all of them where there
+/// are images for as many parts. An image's rows lie together where channels are last.
+std::int64_t RowsOfPart(const KernelSpec& spec, const ConvolutionShape& shape);
+
 /// The spec for a part of `images` images. A sum is left in f32.
 KernelSpec PartOf(const KernelSpec& spec, const BatchOperands& operands, std::int64_t images);
+
+/// Prepares operands from `images` on, which are the same for every part, once, where all parts want them alike.
+void PrepareShared(std::size_t images, StagedOperation& operation);
 
 /// The operation of `spec` in parts. `part` is that of PartOf(spec, operands, cut.images), of one primitive; `rest`
 /// that of the shorter last part. Sums are added in f32 and rounded once.
