@@ -31,8 +31,8 @@ BatchCut CutBatch(const KernelSpec& spec, const BatchOperands& operands, const C
 /// over few pixels have the former: a sum of each part of the batch would be as large as the weight.
 std::int64_t ChannelsOfPart(const ConvolutionShape& shape);
 
-/// The rows of y in each part of a forward convolution over few images, each of which is cut; all of them where there
-/// are images for as many parts. An image's rows lie together where channels are last.
+/// The rows of y in each part of a forward convolution over few images, each of which is cut. All of them: there are
+/// images for as many parts. An image's rows lie together where channels are last.
 std::int64_t RowsOfPart(const KernelSpec& spec, const ConvolutionShape& shape);
 
 /// The spec for a part of `images` images. A sum is left in f32.
