@@ -7,8 +7,8 @@ bnnet-0.1.safetensors   mpc-train bnnet --amp-level=O2 --batch-size=64 --threads
 bnnet-clip-0.1.mpcx     as bnnet-0.1.mpcx, with --clip-norm=0.5. Its sums of squares are f64 since, which need more workspace than
                    the file plans and may round otherwise: it is planned again at load, and its bits are not held.
 bits.json          per kind of processor and version of oneDNN, digests of the state that each leaves; --record adds those of
-                   this processor and library. The bits of oneDNN 2 are those of version 0.1.0. Version 0.2.0 gave the same
-                   bits with oneDNN 2, and then those of oneDNN 3.
+                   this processor and library. Version 0.2.0 gave the bits of version 0.1.0, until it took oneDNN 3 and then cut
+                   the library's operations into parts, which add in another order.
 Exit status 77: everything was read and ran, but no bits are known for a processor and a oneDNN of this kind.
 """
 import hashlib
@@ -102,7 +102,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_clipped(programs, files, pathlib.Path(folder))
         library_name, found = results(programs, files, pathlib.Path(folder))
-    kind = f"{processor()}, {library_name}"
+    kind = f"{processor()}, {library_name} in parts"
     path = files / "bits.json"
     known = json.loads(path.read_text()) if path.exists() else {}
     if "--record" in sys.argv:
