@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/usable_processors.h"
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/cuda/backend_library.h"
 #include "runtime/distributed/mpi/mpi_library.h"
@@ -123,12 +124,7 @@ absl::Status WatchHeartbeats(const Options& options, JoinedGroup& group) {
 
 }  // namespace
 
-int ThreadsOfOneProcess() {
-  runtime::RankInfo own;
-  own.processors = runtime::AllowedProcessors();
-  own.quota = runtime::ProcessorQuota();
-  return runtime::ThreadsOfEachRank({&own, 1});
-}
+int ThreadsOfOneProcess() { return UsableProcessors(); }
 
 absl::StatusOr<LaunchEnvironment> PlaceOf(const Options& options, const std::function<const char*(const char*)>& get) {
   if (options.timeout.count() <= 0) {
@@ -165,8 +161,8 @@ absl::StatusOr<JoinedGroup> JoinGroup(const Options& options, const std::functio
   const std::string transport_asked(Name(options.transport));
   absl::StatusOr<std::unique_ptr<ProcessGroup>> control =
       ProcessGroup::Join({.environment = group.place,
-                          .processors = runtime::AllowedProcessors(),
-                          .quota = runtime::ProcessorQuota(),
+                          .processors = AllowedProcessors(),
+                          .quota = ProcessorQuota(),
                           .hashes = {{"transport", transport_asked}},
                           .time_limit = options.timeout});
   if (!control.ok()) return control.status();

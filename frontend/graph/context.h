@@ -19,7 +19,7 @@ std::uint64_t GetSeed();
 /// `mode` hold for the Models and Cells of the process that run on `device`; see docs/gpu.md and docs/tuning.md.
 struct ContextOptions {
   std::string device = "cpu";  ///< "cpu", "cuda"
-  int num_threads = 0;         ///< threads of the CPU backend; 0: OMP_NUM_THREADS, else one a core
+  int num_threads = 0;         ///< threads of the CPU backend; 0: OMP_NUM_THREADS, else usable processors
   /// Compute neighbouring operations in one generated kernel; see docs/fusion.md. Left out: true.
   std::optional<bool> fusion;
   /// Bytes that arena, state and constants of a compiled step may take together; 0: as much as the step takes. Until

@@ -2,146 +2,92 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "kernels/cpu/blocks.h"
-#include "kernels/cpu/onednn_common.h"
-#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/product_parts.h"
 
 namespace mpc::cpu {
 namespace {
 
-/// The most bytes of images that are widened at a time. This is about a cache, so that the next pass finds there what
-/// one pass widened.
+/// The most bytes of images that are widened at a time, by the parts of all slots. This is about a cache, so that the
+/// next pass finds there what one pass widened.
 constexpr std::int64_t kWidenedBytes = 3 << 20;
+/// So many parts run at a time in any case, however large images are.
+constexpr std::int64_t kLeastSlots = 4;
+/// Each is as large as the result.
+constexpr std::int64_t kMostPartialSums = 8;
+/// Weights of so many elements do not stay in a core's cache. Then each part has so many pixels for each time that it
+/// reads them.
+constexpr std::int64_t kLargeWeight = 128 * 1024, kPixelsOfLargeWeight = 128;
 
 bool IsWidened(DType dtype) { return (dtype == DType::kF16 || dtype == DType::kBF16) && !IsNative(dtype); }
 
-std::int64_t WidenedBytes(const TensorSpec& tensor) {
-  return IsWidened(tensor.dtype) ? tensor.num_elements() * static_cast<std::int64_t>(sizeof(float)) : 0;
+/// Bytes that an image of the tensor has when it is widened; 0 where it is not.
+std::int64_t WidenedBytes(const TensorSpec& images) {
+  if (!IsWidened(images.dtype)) return 0;
+  return images.num_elements() / images.shape[0] * static_cast<std::int64_t>(sizeof(float));
 }
 
-/// Bytes of the images of one part.
-std::size_t PartBytes(const TensorSpec& images, const BatchCut& cut) {
-  return images.bytes() / static_cast<std::size_t>(images.shape[0]) * static_cast<std::size_t>(cut.images);
+/// Bytes of an image.
+std::size_t ImageBytes(const TensorSpec& images) { return images.bytes() / static_cast<std::size_t>(images.shape[0]); }
+
+/// The most parts that are worth a thread each.
+std::int64_t PartsOfWork(const ConvolutionShape& shape) {
+  const std::int64_t parts = MostParts(shape.multiply_adds());
+  if (shape.weight_elements() <= kLargeWeight) return parts;
+  return std::clamp<std::int64_t>(shape.y_pixels() / kPixelsOfLargeWeight, 1, parts);
 }
 
-class PartsKernel : public Kernel {
- public:
-  PartsKernel(const KernelSpec& spec, const BatchOperands& operands, const BatchCut& cut, std::unique_ptr<Kernel> part,
-              std::unique_ptr<Kernel> rest)
-      : images_(operands.images),
-        parts_(cut.parts),
-        part_(std::move(part)),
-        rest_(std::move(rest)),
-        inputs_(spec.inputs.size()) {
-    for (std::size_t i = 0; i < images_; ++i) strides_.push_back(PartBytes(spec.inputs[i], cut));
+/// Channels of y in a part at least: each part transposes all of x.
+constexpr std::int64_t kLeastChannels = 128;
+
+/// `images`, or up to half as many where that cuts the batch into equal parts: they need one primitive.
+std::int64_t DivisorNear(std::int64_t images, std::int64_t batch) {
+  for (std::int64_t fewer = images; 2 * fewer >= images && fewer > 0; --fewer) {
+    if (batch % fewer == 0) return fewer;
   }
-  std::string choice() const override { return part_->choice(); }
-  /// The weight is packed once for all parts, where the last part wants the same layout.
-  std::optional<WeightPacking> packing() const override {
-    std::optional<WeightPacking> packing = part_->packing();
-    if (!packing || rest_ == nullptr) return packing;
-    const std::optional<WeightPacking> rest = rest_->packing();
-    return rest && rest->layout == packing->layout && rest->packed == packing->packed ? packing : std::nullopt;
-  }
-
- protected:
-  /// Runs part `index` into `result`.
-  void RunPart(std::int64_t index, const KernelOperands& operands, void* result, void* workspace) {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const std::size_t offset = i < images_ ? strides_[i] * static_cast<std::size_t>(index) : 0;
-      inputs_[i] = static_cast<const std::byte*>(operands.inputs[i]) + offset;
-    }
-    const bool is_rest = rest_ != nullptr && index + 1 == parts_;
-    (is_rest ? rest_ : part_)->Run({inputs_.data(), &result, workspace});
-  }
-  std::int64_t parts() const { return parts_; }
-  std::size_t part_workspace() const {
-    return std::max(part_->workspace_bytes(), rest_ == nullptr ? 0 : rest_->workspace_bytes());
-  }
-
- private:
-  std::size_t images_;
-  std::int64_t parts_;
-  std::unique_ptr<Kernel> part_, rest_;
-  std::vector<std::size_t> strides_;  ///< bytes of a part, for each image operand
-  std::vector<const void*> inputs_;
-};
-
-class ImagesInParts final : public PartsKernel {
- public:
-  ImagesInParts(const KernelSpec& spec, const BatchOperands& operands, const BatchCut& cut,
-                std::unique_ptr<Kernel> part, std::unique_ptr<Kernel> rest)
-      : PartsKernel(spec, operands, cut, std::move(part), std::move(rest)), stride_(PartBytes(spec.outputs[0], cut)) {}
-
-  std::size_t workspace_bytes() const override { return part_workspace(); }
-  void Run(const KernelOperands& operands) override {
-    auto* result = static_cast<std::byte*>(operands.outputs[0]);
-    for (std::int64_t i = 0; i < parts(); ++i, result += stride_) RunPart(i, operands, result, operands.workspace);
-  }
-
- private:
-  std::size_t stride_;
-};
-
-/// The workspace holds the result of one part, the sum (unless the result itself is f32), and the workspace of a part.
-class SumInParts final : public PartsKernel {
- public:
-  SumInParts(const KernelSpec& spec, const BatchOperands& operands, const BatchCut& cut, std::unique_ptr<Kernel> part,
-             std::unique_ptr<Kernel> rest)
-      : PartsKernel(spec, operands, cut, std::move(part), std::move(rest)),
-        type_(spec.outputs[0].dtype),
-        elements_(spec.outputs[0].num_elements()),
-        sum_bytes_(CacheLines(static_cast<std::size_t>(elements_) * sizeof(float))) {}
-
-  std::size_t workspace_bytes() const override {
-    return part_workspace() + (type_ == DType::kF32 ? sum_bytes_ : 2 * sum_bytes_);
-  }
-  void Run(const KernelOperands& operands) override {
-    auto* workspace = static_cast<std::byte*>(operands.workspace);
-    auto* part = reinterpret_cast<float*>(workspace);
-    workspace += sum_bytes_;
-    auto* sum = static_cast<float*>(operands.outputs[0]);
-    if (type_ != DType::kF32) {
-      sum = reinterpret_cast<float*>(workspace);
-      workspace += sum_bytes_;
-    }
-    RunPart(0, operands, sum, workspace);
-    for (std::int64_t i = 1; i < parts(); ++i) {
-      RunPart(i, operands, part, workspace);
-      ParallelBlocks(elements_, kBlock, [&](std::int64_t begin, std::int64_t size) {
-        for (std::int64_t k = begin; k < begin + size; ++k) sum[k] += part[k];
-      });
-    }
-    if (type_ == DType::kF32) return;
-    ParallelBlocks(elements_, kBlock, [&](std::int64_t begin, std::int64_t size) {
-      StoreFloats(type_, sum + begin, operands.outputs[0], begin, size);
-    });
-  }
-
- private:
-  DType type_;
-  std::int64_t elements_;
-  std::size_t sum_bytes_;
-};
+  return images;
+}
 
 }  // namespace
 
-BatchCut CutBatch(const KernelSpec& spec, const BatchOperands& operands) {
+BatchCut CutBatch(const KernelSpec& spec, const BatchOperands& operands, const ConvolutionShape& shape) {
   const std::int64_t batch = spec.inputs[0].shape[0];
-  std::int64_t bytes = operands.sums_the_batch ? 0 : WidenedBytes(spec.outputs[0]);
-  for (std::size_t i = 0; i < operands.images; ++i) bytes += WidenedBytes(spec.inputs[i]);
-  if (bytes <= kWidenedBytes || batch < 2) return {1, batch, 0};
-  const std::int64_t least = std::min(batch, (bytes + kWidenedBytes - 1) / kWidenedBytes);
-  // Equal parts need one kernel, as long as they are not many more.
-  for (std::int64_t parts = least; parts < 2 * least && parts <= batch; ++parts) {
-    if (batch % parts == 0) return {parts, batch / parts, 0};
+  if (operands.sums_the_batch && ChannelsOfPart(shape) < shape.out_channels()) return {1, batch, 0, 1};
+  if (operands.cuts_rows && RowsOfPart(spec, shape) < shape.y[2]) return {1, batch, 0, 1};
+  std::int64_t widened = operands.sums_the_batch ? 0 : WidenedBytes(spec.outputs[0]);
+  for (std::size_t i = 0; i < operands.images; ++i) widened += WidenedBytes(spec.inputs[i]);
+  const std::int64_t most = operands.sums_the_batch ? std::min(batch, kMostPartialSums) : batch;
+  std::int64_t images = PartsOf(batch, std::min(PartsOfWork(shape), most));
+  std::int64_t slots = StagedOperation::kMostParts;
+  if (widened > 0) {
+    images = std::clamp<std::int64_t>(kWidenedBytes / kLeastSlots / widened, 1, images);
+    slots = std::clamp(kWidenedBytes / (images * widened), kLeastSlots, slots);
   }
-  const std::int64_t images = (batch + least - 1) / least;
-  return {(batch + images - 1) / images, images, batch % images};
+  images = DivisorNear(images, batch);
+  const std::int64_t parts = PartsOf(batch, images);
+  return {parts, images, batch % images, std::min(slots, parts)};
+}
+
+std::int64_t ChannelsOfPart(const ConvolutionShape& shape) {
+  const std::int64_t all = shape.out_channels();
+  const std::int64_t parts = std::min(MostParts(shape.multiply_adds()), all / kLeastChannels);
+  const bool has_groups = shape.weight.size() != 4;
+  // A part of the batch stores a sum as large as the weight, which is read and added. A part of the channels reads x
+  // and transposes it.
+  const std::int64_t sums = 3 * shape.weight_elements(), reads = shape.in_channels() * shape.y_pixels();
+  if (has_groups || parts < 2 || sums <= reads) return all;
+  return PartsOf(PartsOf(all, parts), kLeastChannels) * kLeastChannels;
+}
+
+std::int64_t RowsOfPart(const KernelSpec& spec, const ConvolutionShape& shape) {
+  const std::int64_t rows = shape.y[2], parts = PartsOfWork(shape) / shape.x[0];
+  const bool is_widened = IsWidened(spec.inputs[0].dtype) || IsWidened(spec.outputs[0].dtype);
+  // Windows that reach beyond an edge by their whole height would leave a part without pixels.
+  const bool reaches_pixels = shape.pad_begin[0] < shape.window_rows() && shape.pad_end[0] < shape.window_rows();
+  if (shape.stored_layout != ConvolutionShape::FormatTag::nhwc || is_widened || !reaches_pixels || parts < 2)
+    return rows;
+  return PartsOf(rows, parts);
 }
 
 KernelSpec PartOf(const KernelSpec& spec, const BatchOperands& operands, std::int64_t images) {
@@ -155,12 +101,43 @@ KernelSpec PartOf(const KernelSpec& spec, const BatchOperands& operands, std::in
   return part;
 }
 
-std::unique_ptr<Kernel> RunInParts(const KernelSpec& spec, const BatchOperands& operands, const BatchCut& cut,
-                                   std::unique_ptr<Kernel> part, std::unique_ptr<Kernel> rest) {
-  if (operands.sums_the_batch) {
-    return std::make_unique<SumInParts>(spec, operands, cut, std::move(part), std::move(rest));
+void PrepareShared(std::size_t images, StagedOperation& operation) {
+  operation.prepared.resize(operation.primitives.front().inputs.size());
+  for (std::size_t i = images; i < operation.prepared.size(); ++i) {
+    const Port first = operation.primitives.front().inputs[i];
+    const bool is_wanted = first.stored == first.wanted && first.storage == TypeOf(first.wanted);
+    const bool agree = std::ranges::all_of(operation.primitives, [&](const StagedPrimitive& other) {
+      return other.inputs[i].stored == first.stored && other.inputs[i].wanted == first.wanted;
+    });
+    if (is_wanted || !agree) continue;
+    operation.prepared[i] = first;
+    for (StagedPrimitive& primitive : operation.primitives) {
+      primitive.inputs[i].stored = first.wanted;
+      primitive.inputs[i].storage = TypeOf(first.wanted);
+    }
   }
-  return std::make_unique<ImagesInParts>(spec, operands, cut, std::move(part), std::move(rest));
+}
+
+StagedOperation InParts(const KernelSpec& spec, const BatchOperands& operands, const BatchCut& cut,
+                        const StagedOperation& part, const std::optional<StagedOperation>& rest) {
+  StagedOperation operation{part.primitives, {}};
+  if (rest) operation.primitives.push_back(rest->primitives.front());
+  operation.slots = cut.slots;
+  for (std::int64_t i = 0; i < cut.parts; ++i) {
+    const auto image = static_cast<std::size_t>(i * cut.images);
+    StagedPart& at = operation.parts.emplace_back();
+    at.primitive = rest && i + 1 == cut.parts ? 1 : 0;
+    at.input_offsets.resize(spec.inputs.size());
+    for (std::size_t k = 0; k < operands.images; ++k) at.input_offsets[k] = image * ImageBytes(spec.inputs[k]);
+    if (!operands.sums_the_batch) at.output_offset = image * ImageBytes(spec.outputs[0]);
+  }
+  if (operands.sums_the_batch) {
+    const TensorSpec& sum = spec.outputs[0];
+    operation.whole = {sum.num_elements(), DType::kF32, sum.dtype, Activation::kNone,
+                       std::min(cut.parts, kMostPartialSums)};
+  }
+  PrepareShared(operands.images, operation);
+  return operation;
 }
 
 }  // namespace mpc::cpu

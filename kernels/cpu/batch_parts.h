@@ -1,35 +1,49 @@
-// Kernels over images that take a part of the batch at a time. So images of a type that oneDNN lacks are widened for
-// one part, not for all images at once.
+// Convolutions in parts of the batch, each for one thread. Where images are of a type that oneDNN lacks, those of a
+// part are widened, not all images at once.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 
-#include "kernels/cpu/kernel.h"
+#include "kernels/cpu/convolution_shape.h"
+#include "kernels/cpu/onednn_common.h"
 
 namespace mpc::cpu {
 
 /// How the operands of a kernel follow the batch, the first axis of images.
 struct BatchOperands {
-  std::size_t images;   ///< operands 0 .. images - 1 are images; the others are the same for every part
-  bool sums_the_batch;  ///< the result is a sum over all images; else the result is images too
+  std::size_t images;      ///< operands 0 .. images - 1 are images; the others are the same for every part
+  bool sums_the_batch;     ///< the result is a sum over all images; else the result is images too
+  bool cuts_rows = false;  ///< images may be cut into rows, where they are few
 };
 
 /// How a batch is cut: parts of `images` images, and a shorter last one of `rest` where they do not fill it.
 struct BatchCut {
   std::int64_t parts = 1;  ///< the last one included
   std::int64_t images = 0, rest = 0;
+  std::int64_t slots = 1;  ///< parts that run at a time, at most
 };
 
-/// The cut with which a kernel of `spec` takes the batch: one part where it widens no images or few.
-BatchCut CutBatch(const KernelSpec& spec, const BatchOperands& operands);
+/// The cut of the batch for a convolution of `shape`. It follows from shapes and types alone.
+BatchCut CutBatch(const KernelSpec& spec, const BatchOperands& operands, const ConvolutionShape& shape);
+
+/// The channels of y in each part of the gradient of a weight. All of them: the batch is cut instead. Large weights
+/// over few pixels have the former: a sum of each part of the batch would be as large as the weight.
+std::int64_t ChannelsOfPart(const ConvolutionShape& shape);
+
+/// The rows of y in each part of a forward convolution over few images, each of which is cut. All of them: there are
+/// images for as many parts. An image's rows lie together where channels are last.
+std::int64_t RowsOfPart(const KernelSpec& spec, const ConvolutionShape& shape);
 
 /// The spec for a part of `images` images. A sum is left in f32.
 KernelSpec PartOf(const KernelSpec& spec, const BatchOperands& operands, std::int64_t images);
 
-/// A kernel of `spec` that runs the kernels of its parts. `rest` is null where all parts are equal. Sums are added in
-/// f32, part by part, and rounded once.
-std::unique_ptr<Kernel> RunInParts(const KernelSpec& spec, const BatchOperands& operands, const BatchCut& cut,
-                                   std::unique_ptr<Kernel> part, std::unique_ptr<Kernel> rest);
+/// Prepares operands from `images` on, which are the same for every part, once, where all parts want them alike.
+void PrepareShared(std::size_t images, StagedOperation& operation);
+
+/// The operation of `spec` in parts. `part` is that of PartOf(spec, operands, cut.images), of one primitive; `rest`
+/// that of the shorter last part. Sums are added in f32 and rounded once.
+StagedOperation InParts(const KernelSpec& spec, const BatchOperands& operands, const BatchCut& cut,
+                        const StagedOperation& part, const std::optional<StagedOperation>& rest);
 
 }  // namespace mpc::cpu

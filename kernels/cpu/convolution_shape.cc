@@ -1,5 +1,8 @@
 #include "kernels/cpu/convolution_shape.h"
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,6 +28,27 @@ bool ConvolutionShape::IsProduct() const {
 }
 
 bool ConvolutionShape::IsDeep() const { return weight.size() == 4 && x[1] >= 256 && y[2] * y[3] <= 64; }
+
+std::int64_t ConvolutionShape::FirstRowOf(std::int64_t row) const {
+  return std::max<std::int64_t>(0, row * strides[0] - pad_begin[0]);
+}
+
+ConvolutionShape ConvolutionShape::Rows(std::int64_t row, std::int64_t count) const {
+  const std::int64_t begin = row * strides[0] - pad_begin[0];  // above the image where it is negative
+  const std::int64_t end = begin + (count - 1) * strides[0] + window_rows();
+  const std::int64_t first = FirstRowOf(row), last = std::min(end, x[2]);
+  ConvolutionShape part = *this;
+  part.x[0] = part.y[0] = 1;
+  part.x[2] = last - first;
+  part.y[2] = count;
+  part.pad_begin[0] = first - begin;
+  part.pad_end[0] = end - last;
+  return part;
+}
+
+std::int64_t ConvolutionShape::weight_elements() const {
+  return std::accumulate(weight.begin(), weight.end(), std::int64_t{1}, std::multiplies<>());
+}
 
 namespace {
 

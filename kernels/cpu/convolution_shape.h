@@ -42,6 +42,17 @@ struct ConvolutionShape {
   std::int64_t pixels() const { return x[0] * x[2] * x[3]; }
   std::int64_t in_channels() const { return x[1]; }
   std::int64_t out_channels() const { return y[1]; }
+
+  std::int64_t window_rows() const { return (weight[weight.size() - 2] - 1) * (dilations[0] + 1) + 1; }
+  /// The part of an image that `count` rows of y from `row` on are computed from, as a convolution of its own.
+  ConvolutionShape Rows(std::int64_t row, std::int64_t count) const;
+  /// The first row of x that it reads.
+  std::int64_t FirstRowOf(std::int64_t row) const;
+
+  std::int64_t weight_elements() const;
+  std::int64_t y_pixels() const { return y[0] * y[2] * y[3]; }  ///< pixels of all images
+  /// Padding counts as pixels do.
+  std::int64_t multiply_adds() const { return weight_elements() * y_pixels(); }
 };
 
 }  // namespace mpc::cpu

@@ -79,7 +79,7 @@ std::vector<std::string_view> KernelNames();
 /// element-wise kernels that read each element before they write it.
 bool MayAlias(std::string_view name, std::size_t output, std::size_t input);
 
-/// Threads of the parallel regions. Equal counts give equal bits. Default: the processor's cores (OMP_NUM_THREADS).
+/// Threads of loops; bits do not depend on them. Default: OMP_NUM_THREADS, else UsableProcessors().
 void SetNumThreads(int threads);
 int NumThreads();
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/cpu/blocks.h"
 #include "kernels/cpu/onednn_common.h"
 
 namespace mpc::cpu {
@@ -53,7 +54,7 @@ class PreparedCall {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-/// A change of layout between two bound memories.
+/// A change of layout between two bound memories, on the calling thread within a SerialLibrary.
 class Reorder {
  public:
   Reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
@@ -62,15 +63,37 @@ class Reorder {
   void Execute(void* from, void* to, void* scratchpad);
 
  private:
-  dnnl::reorder::primitive_desc Describe(const dnnl::memory::desc& from, const dnnl::memory::desc& to) const;
-
-  bool is_serial_;
   dnnl::reorder::primitive_desc description_;
   BoundMemory from_;
   BoundMemory to_;
   BoundMemory scratchpad_;
   PreparedCall call_;
 };
+
+/// A change of layout in parts, along the outermost dimension of the result, on threads of our loops.
+class ReorderInParts {
+ public:
+  ReorderInParts(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
+
+  std::size_t scratchpad_bytes() const { return scratchpad_bytes_; }
+  void Execute(const void* from, void* to, std::byte* scratchpad);
+
+ private:
+  struct Part {
+    Reorder reorder;
+    std::size_t from_offset, to_offset, scratchpad_offset;  ///< bytes
+  };
+
+  /// Appends a part unless the library has no such layout.
+  void Add(const dnnl::memory::desc& from, const dnnl::memory::desc& to, std::size_t from_offset,
+           std::size_t to_offset);
+
+  std::vector<Part> parts_;
+  std::size_t scratchpad_bytes_ = 0;
+};
+
+/// y = activation(x), rounded once. Nothing is done where x is y and there is no activation.
+void ActivateAndRound(Activation activation, Source x, Sink y, std::int64_t elements);
 
 /// One operand or result: where it is converted and where it is reordered, if it has to be.
 struct Stage {

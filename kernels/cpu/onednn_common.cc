@@ -108,6 +108,7 @@ Attempt AttemptWithActivation(dnnl::memory::data_type computed, DType storage, A
 }
 
 std::vector<std::string> FastCandidates(const std::vector<Candidate>& candidates, const MakeAttempt& attempt) {
+  const SerialLibrary serial;
   std::vector<std::string> fast;
   std::optional<dnnl::memory::data_type> type;
   for (const Candidate& candidate : candidates) {
@@ -125,45 +126,65 @@ std::vector<std::string> FastCandidates(const std::vector<Candidate>& candidates
 
 namespace {
 
-/// The weight, where the primitive wants it packed; else null.
-const Port* PackedWeight(const Attempt& attempt) {
-  for (const Port& port : attempt.staged.inputs) {
-    if (port.is_weight && port.stored != port.wanted) return &port;
+/// The places of the weight in an operation: where it is prepared, else in each primitive.
+template <typename Operation>
+auto WeightsOf(Operation& operation) {
+  std::vector<decltype(&operation.primitives.front().inputs.front())> weights;
+  for (auto& port : operation.prepared) {
+    if (port && port->is_weight) weights.push_back(&*port);
   }
-  return nullptr;
-}
-
-/// How an instruction packs the weight for `attempt`; nothing where it lies as the primitive takes it, or where the
-/// layout has no name.
-std::optional<WeightPacking> PackingOf(const Attempt& attempt, std::string choice) {
-  const Port* weight = PackedWeight(attempt);
-  const std::string layout = weight == nullptr ? "" : LayoutName(weight->wanted);
-  if (layout.empty()) return std::nullopt;
-  const DType type = TypeOf(weight->wanted);
-  const auto elements = static_cast<std::int64_t>(weight->wanted.get_size() / ElementSize(type));
-  return WeightPacking{
-      {type, {elements}}, layout, std::move(choice), ExtentsOf(weight->stored), StridesOf(weight->stored)};
+  if (!weights.empty()) return weights;
+  for (auto& primitive : operation.primitives) {
+    for (auto& port : primitive.inputs) {
+      if (port.is_weight) weights.push_back(&port);
+    }
+  }
+  return weights;
 }
 
 /// Makes `attempt` take the weight as `layout` has it; false where it wants another layout.
 bool TakePacked(const std::string& layout, Attempt& attempt) {
-  for (Port& port : attempt.staged.inputs) {
-    if (!port.is_weight) continue;
+  const std::vector<Port*> weights = WeightsOf(attempt.operation);
+  for (Port* port : weights) {
     // Names are not compared: where a dimension has one element, several name the same layout.
-    const auto named = NamedLayout(ExtentsOf(port.wanted), DataTypeOf(port.wanted), layout);
-    if (!named.ok() || *named != port.wanted) continue;
-    port.stored = port.wanted;
-    port.storage = TypeOf(port.wanted);
-    return true;
+    const auto named = NamedLayout(ExtentsOf(port->wanted), DataTypeOf(port->wanted), layout);
+    if (!named.ok() || *named != port->wanted) return false;
+    port->stored = port->wanted;
+    port->storage = TypeOf(port->wanted);
   }
-  return false;
+  return !weights.empty();
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spec,
-                                                           const std::vector<Candidate>& candidates,
-                                                           const MakeAttempt& attempt, const std::string& choice) {
+std::optional<WeightPacking> PackingOf(const Attempt& attempt, const std::string& choice) {
+  const std::vector<const Port*> weights = WeightsOf(attempt.operation);
+  if (weights.empty()) return std::nullopt;
+  const Port& weight = *weights.front();
+  const bool is_packed = std::all_of(weights.begin(), weights.end(), [&weight](const Port* port) {
+    return port->stored != port->wanted && port->stored == weight.stored && port->wanted == weight.wanted;
+  });
+  const std::string layout = is_packed ? LayoutName(weight.wanted) : "";
+  if (layout.empty()) return std::nullopt;
+  const DType type = TypeOf(weight.wanted);
+  const auto elements = static_cast<std::int64_t>(weight.wanted.get_size() / ElementSize(type));
+  return WeightPacking{{type, {elements}}, layout, choice, ExtentsOf(weight.stored), StridesOf(weight.stored)};
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> KernelOf(absl::StatusOr<Resolved> resolved) {
+  if (!resolved.ok()) return resolved.status();
+  try {
+    return WithChoice(MakePartsKernel(resolved->attempt.operation), std::move(resolved->choice),
+                      std::move(resolved->packing));
+  } catch (const dnnl::error& error) {
+    return absl::InternalError(absl::StrCat("oneDNN has ", resolved->attempt.implementation,
+                                            ", but not the changes of layout around it: ", error.message));
+  }
+}
+
+absl::StatusOr<Resolved> FirstFastCandidate(const KernelSpec& spec, const std::vector<Candidate>& candidates,
+                                            const MakeAttempt& attempt, const std::string& choice) {
+  const SerialLibrary serial;
   std::vector<std::string> offered;
   for (const Candidate& candidate : candidates) {
     if (!choice.empty() && candidate.choice() != choice) continue;
@@ -171,11 +192,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spe
       Attempt result = attempt(candidate);
       const bool is_fast = IsFast(result);
       if (is_fast && spec.weight_layout.empty()) {
-        return WithChoice(result.parts.empty() ? MakePrimitiveKernel(result.staged) : MakePartsKernel(result.parts),
-                          candidate.choice(), PackingOf(result, candidate.choice()));
+        std::optional<WeightPacking> packing = PackingOf(result, candidate.choice());
+        return Resolved{std::move(result), candidate.choice(), std::move(packing)};
       }
       if (is_fast && TakePacked(spec.weight_layout, result)) {
-        return WithChoice(MakePrimitiveKernel(result.staged), candidate.choice());
+        return Resolved{std::move(result), candidate.choice(), std::nullopt};
       }
       offered.push_back(absl::StrCat(result.implementation, result.defect.empty() ? "" : ": ", result.defect,
                                      is_fast ? ", which wants the weight otherwise" : ""));

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <dnnl.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,30 +58,54 @@ struct StagedPrimitive {
   std::vector<Port> inputs;
   Port output;
   Activation activation = Activation::kNone;
-  /// The kernel's input behind `inputs` is what the primitive adds its result to (a sum among its attributes): of the
-  /// output's layout, any type.
-  bool adds_to_input = false;
-  DType added = DType::kF32;  ///< its type
 };
 
+/// A kernel that runs the primitive on the calling thread. It is made and run within a SerialLibrary.
 std::unique_ptr<Kernel> MakePrimitiveKernel(const StagedPrimitive& staged);
 
-/// A primitive for a part of an operation's results, and where its operands begin in the operation's.
+/// A part of an operation: one of its primitives, and where that one's operands begin in the operation's.
 struct StagedPart {
-  StagedPrimitive staged;
-  std::vector<std::size_t> input_offsets;  ///< bytes
+  std::size_t primitive = 0;               ///< index in StagedOperation::primitives
+  std::vector<std::size_t> input_offsets;  ///< bytes, of each input; empty: zeros
   std::size_t output_offset = 0;           ///< bytes
 };
 
-/// A kernel of parts that run beside each other in our own loops, each on one thread. The cut into parts depends on
-/// nothing but the operation. The parts are made within a SerialLibrary.
-std::unique_ptr<Kernel> MakePartsKernel(const std::vector<StagedPart>& parts);
+/// A result that is finished as a whole, when all parts have stored what they computed.
+struct WholeResult {
+  std::int64_t elements = 0;
+  DType computed = DType::kF32;  ///< what parts store
+  DType storage = DType::kF32;
+  Activation activation = Activation::kNone;
+  /// Partial sums, in f32, that are added in their order. 1: parts store elements of their own. Else neighbouring parts
+  /// belong to a partial sum, about equally many to each, and each part computes a summand of every element.
+  std::int64_t partial_sums = 1;
+};
+
+/// An operation as primitives for one thread each, called in parts that follow from shapes and types alone.
+struct StagedOperation {
+  std::vector<StagedPrimitive> primitives;
+  std::vector<StagedPart> parts;
+  /// Operands that are converted or packed once for all parts, by input. Parts take them as they are wanted there.
+  std::vector<std::optional<Port>> prepared = {};
+  /// Without it parts finish what they store.
+  std::optional<WholeResult> whole = {};
+  /// The type of the kernel's input behind those of the primitives. Its elements are put where parts add their results
+  /// to them (a sum among the primitive's attributes). Needs `whole`.
+  std::optional<DType> addend = {};
+  /// The most parts that run at a time: each has scratch memory of its own.
+  std::int64_t slots = kMostParts;
+
+  /// Parts of an operation, unless their scratch memory asks for more: what shapes are cut into, whatever the threads.
+  static constexpr std::int64_t kMostParts = 16;
+};
+
+/// The kernel of an operation. Parts run beside each other in our own loops. The library starts no threads.
+std::unique_ptr<Kernel> MakePartsKernel(const StagedOperation& operation);
 
 /// While it lives, oneDNN makes primitives for one thread and runs them on the calling thread alone.
 class SerialLibrary {
  public:
-  /// Does nothing unless it `applies`.
-  explicit SerialLibrary(bool applies = true);
+  SerialLibrary();
   ~SerialLibrary();
   SerialLibrary(const SerialLibrary&) = delete;
   SerialLibrary& operator=(const SerialLibrary&) = delete;
@@ -102,8 +128,10 @@ struct Candidate {
 struct Attempt {
   std::string implementation;  ///< oneDNN's name for it, "brgconv:avx512_core"
   std::string defect;          ///< why it must not be used although it is fast; empty if nothing is known
-  StagedPrimitive staged;
-  std::vector<StagedPart> parts = {};  ///< used in place of `staged` unless empty
+  StagedOperation operation;
+
+  /// The primitive, where there is one for all parts.
+  StagedPrimitive& staged() { return operation.primitives.front(); }
 };
 
 /// The attempt for a primitive of `description`, without its operands.
@@ -111,8 +139,8 @@ template <typename Primitive>
 Attempt AttemptOf(const typename Primitive::primitive_desc& description) {
   Attempt attempt;
   attempt.implementation = description.impl_info_str();
-  attempt.staged.primitive = Primitive(description);
-  attempt.staged.scratchpad = description.scratchpad_desc();
+  attempt.operation.primitives.push_back({Primitive(description), description.scratchpad_desc(), {}, {}});
+  attempt.operation.parts.emplace_back();
   return attempt;
 }
 
@@ -133,13 +161,26 @@ struct Epilogue {
 Attempt AttemptWithActivation(dnnl::memory::data_type computed, DType storage, Activation activation,
                               const std::function<Attempt(const Epilogue&)>& make);
 
+/// An attempt that may be used.
+struct Resolved {
+  Attempt attempt;
+  std::string choice;
+  std::optional<WeightPacking> packing;  ///< how an instruction packs the weight for it
+};
+
 /// Takes the first candidate whose implementation is neither oneDNN's reference loop nor defective. Where `choice` is
 /// not empty, only candidates of that name count. Where `spec` has a packed weight, only those that take it so count.
 /// Error where there is none: INTERNAL or, with a choice or a packed weight, FAILED_PRECONDITION. The message names
 /// `spec`'s types and shapes and every implementation that was offered.
-absl::StatusOr<std::unique_ptr<Kernel>> FirstFastCandidate(const KernelSpec& spec,
-                                                           const std::vector<Candidate>& candidates,
-                                                           const MakeAttempt& attempt, const std::string& choice = "");
+absl::StatusOr<Resolved> FirstFastCandidate(const KernelSpec& spec, const std::vector<Candidate>& candidates,
+                                            const MakeAttempt& attempt, const std::string& choice = "");
+
+/// How an instruction packs the weight for an attempt. Nothing where it lies as primitives take it, where they want it
+/// differently, or where the layout has no name.
+std::optional<WeightPacking> PackingOf(const Attempt& attempt, const std::string& choice);
+
+/// The kernel of an attempt that may be used, with its choice and packing; or the error.
+absl::StatusOr<std::unique_ptr<Kernel>> KernelOf(absl::StatusOr<Resolved> resolved);
 
 /// The names of the candidates that FirstFastCandidate could take. They all have the type that it would take. So a
 /// choice changes how numbers are added, not what is rounded.

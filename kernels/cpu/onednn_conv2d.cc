@@ -2,6 +2,9 @@
 // into the layout that the primitive asks for in every run: with plain weights oneDNN falls back to slow loops.
 #include "kernels/cpu/onednn_conv2d.h"
 
+#include <algorithm>
+#include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -115,15 +118,15 @@ Attempt ForwardConvolution(const KernelSpec& spec, const ConvolutionShape& shape
                          has_bias ? &bias : nullptr, shape.Y(epilogue.result, candidate.layout), epilogue.in_primitive);
   Attempt attempt = AttemptOf<dnnl::convolution_forward>(description);
   attempt.defect = DefectOf(attempt.implementation, shape, candidate.layout);
-  attempt.staged.inputs = {
+  attempt.staged().inputs = {
       {DNNL_ARG_SRC, spec.inputs[0].dtype, shape.X(type, shape.stored_layout), description.src_desc()},
       {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.Weight(type), description.weights_desc(), true}};
   if (has_bias) {
-    attempt.staged.inputs.push_back({DNNL_ARG_BIAS, spec.inputs[2].dtype, bias, description.bias_desc()});
+    attempt.staged().inputs.push_back({DNNL_ARG_BIAS, spec.inputs[2].dtype, bias, description.bias_desc()});
   }
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape.Y(epilogue.result, shape.stored_layout),
-                           description.dst_desc()};
-  attempt.staged.activation = epilogue.behind;
+  attempt.staged().output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape.Y(epilogue.result, shape.stored_layout),
+                             description.dst_desc()};
+  attempt.staged().activation = epilogue.behind;
   return attempt;
 }
 
@@ -136,15 +139,55 @@ Attempt ForwardProduct(const KernelSpec& spec, const ConvolutionShape& shape, Da
   const memory::desc y = Matrix(shape.pixels(), shape.out_channels(), epilogue.result);
   Attempt attempt =
       AttemptOf<dnnl::matmul>(ProductDescription(x, weight, has_bias ? &bias : nullptr, y, epilogue.in_primitive));
-  attempt.staged.inputs = {{DNNL_ARG_SRC, spec.inputs[0].dtype, x, x},
-                           {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, weight, weight}};
-  if (has_bias) attempt.staged.inputs.push_back({DNNL_ARG_BIAS, spec.inputs[2].dtype, bias, bias});
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, y, y};
-  attempt.staged.activation = epilogue.behind;
+  attempt.staged().inputs = {{DNNL_ARG_SRC, spec.inputs[0].dtype, x, x},
+                             {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, weight, weight}};
+  if (has_bias) attempt.staged().inputs.push_back({DNNL_ARG_BIAS, spec.inputs[2].dtype, bias, bias});
+  attempt.staged().output = {DNNL_ARG_DST, spec.outputs[0].dtype, y, y};
+  attempt.staged().activation = epilogue.behind;
   return attempt;
 }
 
-absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, bool allow_winograd) {
+Attempt ForwardAttempt(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate,
+                       DataType bias_type, const Epilogue& epilogue) {
+  return candidate.way == kProduct ? ForwardProduct(spec, shape, candidate.type, bias_type, epilogue)
+                                   : ForwardConvolution(spec, shape, candidate, bias_type, epilogue);
+}
+
+/// Each image in parts of `rows` rows of y. The first and the last ones have the padding.
+Attempt ForwardInRows(const ConvolutionShape& shape, std::int64_t rows, const KernelSpec& spec,
+                      const std::function<Attempt(const ConvolutionShape& part)>& make) {
+  Attempt attempt;
+  std::vector<ConvolutionShape> primitives;
+  const auto bytes_of_row = [](const memory::dims& images, DType stored) {
+    return static_cast<std::size_t>(images[1] * images[3]) * ElementSize(stored);
+  };
+  const std::size_t x_row = bytes_of_row(shape.x, spec.inputs[0].dtype);
+  const std::size_t y_row = bytes_of_row(shape.y, spec.outputs[0].dtype);
+  for (std::int64_t image = 0; image < shape.x[0]; ++image) {
+    for (std::int64_t row = 0; row < shape.y[2]; row += rows) {
+      const ConvolutionShape part = shape.Rows(row, std::min(rows, shape.y[2] - row));
+      const auto known = std::ranges::find_if(primitives, [&part](const ConvolutionShape& other) {
+        return other.x == part.x && other.y == part.y && other.pad_begin == part.pad_begin &&
+               other.pad_end == part.pad_end;
+      });
+      StagedPart& at = attempt.operation.parts.emplace_back();
+      at.primitive = static_cast<std::size_t>(known - primitives.begin());
+      at.input_offsets.resize(spec.inputs.size());
+      at.input_offsets[0] = x_row * static_cast<std::size_t>(image * shape.x[2] + shape.FirstRowOf(row));
+      at.output_offset = y_row * static_cast<std::size_t>(image * shape.y[2] + row);
+      if (known != primitives.end()) continue;
+      Attempt made = make(part);
+      if (made.implementation != attempt.implementation) absl::StrAppend(&attempt.implementation, made.implementation);
+      if (attempt.defect.empty()) attempt.defect = made.defect;
+      attempt.operation.primitives.push_back(std::move(made.staged()));
+      primitives.push_back(part);
+    }
+  }
+  PrepareShared(1, attempt.operation);
+  return attempt;
+}
+
+absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, const Allowed& allowed) {
   if (spec.inputs.size() < 2 || spec.inputs.size() > 3 || spec.outputs.size() != 1) {
     return absl::InvalidArgumentError("conv2d takes x, weight and an optional bias to y");
   }
@@ -160,12 +203,15 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, bool a
   const Activation activation = spec.attributes.Get(attribute::kActivation);
 
   ConvolutionProblem problem{
-      shape, ConvolutionCandidates(shape, spec.inputs[0].dtype, spec.inputs[1].dtype, true, allow_winograd), {}};
-  problem.attempt = [&spec, shape, has_bias, activation](const Candidate& candidate) {
+      shape, ConvolutionCandidates(shape, spec.inputs[0].dtype, spec.inputs[1].dtype, true, allowed.winograd), {}};
+  problem.attempt = [&spec, shape, has_bias, activation, parts = allowed.parts](const Candidate& candidate) {
     const DataType bias_type = has_bias ? BiasType(candidate.type, spec.inputs[2].dtype) : DataType::f32;
     return AttemptWithActivation(candidate.type, spec.outputs[0].dtype, activation, [&](const Epilogue& epilogue) {
-      return candidate.way == kProduct ? ForwardProduct(spec, shape, candidate.type, bias_type, epilogue)
-                                       : ForwardConvolution(spec, shape, candidate, bias_type, epilogue);
+      const std::int64_t rows = parts ? RowsOfPart(spec, shape) : shape.y[2];
+      if (rows == shape.y[2]) return ForwardAttempt(spec, shape, candidate, bias_type, epilogue);
+      return ForwardInRows(shape, rows, spec, [&](const ConvolutionShape& part) {
+        return ForwardAttempt(spec, part, candidate, bias_type, epilogue);
+      });
     });
   };
   const auto narrow = NarrowConvolution::Create(spec.attributes, spec.inputs[0].shape, spec.inputs[1].shape);
@@ -176,45 +222,51 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, bool a
   return problem;
 }
 
-using Resolve = absl::StatusOr<ConvolutionProblem> (*)(const KernelSpec&, bool allow_winograd);
+using Resolve = absl::StatusOr<ConvolutionProblem> (*)(const KernelSpec&, const Allowed& allowed);
 
-constexpr BatchOperands kImagesToImages{1, false}, kImagesToSum{2, true};
+constexpr BatchOperands kForward{1, false, true}, kImagesToImages{1, false}, kImagesToSum{2, true};
 
 template <Resolve kResolve, const BatchOperands& kBatch>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec, const KernelOptions& options) {
   // A given choice was allowed when it was made.
   const bool allow_winograd = options.allow_winograd || !options.choice.empty();
-  const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, allow_winograd);
+  const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, {.winograd = allow_winograd});
   if (!problem.ok()) return problem.status();
   if (problem->own != nullptr && spec.weight_layout.empty() && (options.choice.empty() || options.choice == kOwn)) {
     return WithChoice(problem->own(), kOwn);
   }
-  const BatchCut cut = CutBatch(spec, kBatch);
-  if (cut.parts == 1) return FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice);
-  const auto create = [&](std::int64_t images, const std::string& choice) -> absl::StatusOr<std::unique_ptr<Kernel>> {
+  const BatchCut cut = CutBatch(spec, kBatch, problem->shape);
+  if (cut.parts == 1) {
+    return KernelOf(FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice));
+  }
+  const auto create = [&](std::int64_t images, const std::string& choice) -> absl::StatusOr<Resolved> {
     const KernelSpec part_spec = PartOf(spec, kBatch, images);
-    const absl::StatusOr<ConvolutionProblem> part = kResolve(part_spec, allow_winograd);
+    const absl::StatusOr<ConvolutionProblem> part = kResolve(part_spec, {allow_winograd, /*parts=*/false});
     if (!part.ok()) return part.status();
     return FirstFastCandidate(part_spec, part->candidates, part->attempt, choice);
   };
-  absl::StatusOr<std::unique_ptr<Kernel>> part = create(cut.images, options.choice);
+  absl::StatusOr<Resolved> part = create(cut.images, options.choice);
   if (!part.ok()) return part.status();
-  absl::StatusOr<std::unique_ptr<Kernel>> rest = nullptr;
+  std::optional<StagedOperation> last;
   if (cut.rest > 0) {
     // The shorter last part takes the implementation of the others where it can.
-    rest = create(cut.rest, (*part)->choice());
+    absl::StatusOr<Resolved> rest = create(cut.rest, part->choice);
     if (!rest.ok()) rest = create(cut.rest, "");
     if (!rest.ok()) return rest.status();
+    last = std::move(rest->attempt.operation);
   }
-  return RunInParts(spec, kBatch, cut, *std::move(part), *std::move(rest));
+  part->attempt.operation = InParts(spec, kBatch, cut, part->attempt.operation, last);
+  if (part->packing) part->packing = PackingOf(part->attempt, part->choice);
+  return KernelOf(*std::move(part));
 }
 
 template <Resolve kResolve, const BatchOperands& kBatch>
 std::vector<std::string> ConvolutionChoices(const KernelSpec& spec, const KernelOptions& options) {
-  const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, options.allow_winograd);
+  const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, {.winograd = options.allow_winograd});
   if (!problem.ok()) return {};
-  const KernelSpec part_spec = PartOf(spec, kBatch, CutBatch(spec, kBatch).images);
-  const absl::StatusOr<ConvolutionProblem> part = kResolve(part_spec, options.allow_winograd);
+  const BatchCut cut = CutBatch(spec, kBatch, problem->shape);
+  const KernelSpec part_spec = PartOf(spec, kBatch, cut.images);
+  const absl::StatusOr<ConvolutionProblem> part = kResolve(part_spec, {options.allow_winograd, cut.parts == 1});
   std::vector<std::string> choices;
   if (part.ok()) choices = FastCandidates(part->candidates, part->attempt);
   if (problem->own != nullptr) choices.insert(choices.begin(), kOwn);
@@ -224,8 +276,7 @@ std::vector<std::string> ConvolutionChoices(const KernelSpec& spec, const Kernel
 }  // namespace
 
 void RegisterConv2d(Registry& registry) {
-  registry.Add("conv2d", {CreateConvolution<ForwardProblem, kImagesToImages>,
-                          ConvolutionChoices<ForwardProblem, kImagesToImages>});
+  registry.Add("conv2d", {CreateConvolution<ForwardProblem, kForward>, ConvolutionChoices<ForwardProblem, kForward>});
   registry.Add("conv2d_grad_input", {CreateConvolution<GradInputProblem, kImagesToImages>,
                                      ConvolutionChoices<GradInputProblem, kImagesToImages>});
   registry.Add("conv2d_grad_weight", {CreateConvolution<GradWeightProblem, kImagesToSum>,

@@ -21,10 +21,16 @@ struct ConvolutionProblem {
   std::function<std::unique_ptr<Kernel>()> own = {};  ///< null where the library is better
 };
 
+/// How a problem may be solved.
+struct Allowed {
+  bool winograd = false;
+  bool parts = true;  ///< an attempt may have parts; not those of a part of the batch
+};
+
 /// The problems of dx, from dy and weight, and of dweight, from x and dy. Errors (INVALID_ARGUMENT): operands that do
 /// not fit.
-absl::StatusOr<ConvolutionProblem> GradInputProblem(const KernelSpec& spec, bool allow_winograd);
-absl::StatusOr<ConvolutionProblem> GradWeightProblem(const KernelSpec& spec, bool allow_winograd);
+absl::StatusOr<ConvolutionProblem> GradInputProblem(const KernelSpec& spec, const Allowed& allowed);
+absl::StatusOr<ConvolutionProblem> GradWeightProblem(const KernelSpec& spec, const Allowed& allowed);
 
 /// Candidate::way of a product of matrices.
 inline constexpr char kProduct[] = "product";

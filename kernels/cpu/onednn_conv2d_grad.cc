@@ -1,8 +1,11 @@
 // The derivatives of conv2d on oneDNN.
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/batch_parts.h"
 #include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_conv2d.h"
@@ -29,11 +32,11 @@ Attempt GradInputConvolution(const KernelSpec& spec, const ConvolutionShape& sha
       shape.dilations, shape.pad_begin, shape.pad_end);
   Attempt attempt = AttemptOf<dnnl::convolution_backward_data>(description);
   attempt.defect = DefectOf(attempt.implementation, shape, candidate.layout);
-  attempt.staged.inputs = {
+  attempt.staged().inputs = {
       {DNNL_ARG_DIFF_DST, spec.inputs[0].dtype, shape.Y(type, shape.stored_layout), description.diff_dst_desc()},
       {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.Weight(type), description.weights_desc(), true}};
-  attempt.staged.output = {DNNL_ARG_DIFF_SRC, spec.outputs[0].dtype, shape.X(result_type, shape.stored_layout),
-                           description.diff_src_desc()};
+  attempt.staged().output = {DNNL_ARG_DIFF_SRC, spec.outputs[0].dtype, shape.X(result_type, shape.stored_layout),
+                             description.diff_src_desc()};
   return attempt;
 }
 
@@ -43,16 +46,23 @@ Attempt GradInputProduct(const KernelSpec& spec, const ConvolutionShape& shape, 
   const memory::desc dx =
       Matrix(shape.pixels(), shape.in_channels(), ResultType(type, spec.outputs[0].dtype, Activation::kNone));
   Attempt attempt = AttemptOf<dnnl::matmul>(ProductDescription(dy, weight, nullptr, dx));
-  attempt.staged.inputs = {{DNNL_ARG_SRC, spec.inputs[0].dtype, dy, dy},
-                           {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, weight, weight}};
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, dx, dx};
+  attempt.staged().inputs = {{DNNL_ARG_SRC, spec.inputs[0].dtype, dy, dy},
+                             {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, weight, weight}};
+  attempt.staged().output = {DNNL_ARG_DST, spec.outputs[0].dtype, dx, dx};
   return attempt;
+}
+
+Attempt GradInputAttempt(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate,
+                         bool /*in_parts*/) {
+  return candidate.way == kProduct ? GradInputProduct(spec, shape, candidate.type)
+                                   : GradInputConvolution(spec, shape, candidate);
 }
 
 /// Sums over the batch and the image are kept in f32 and rounded once, at the end.
 constexpr DataType kSum = DataType::f32;
 
-Attempt GradWeightConvolution(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate) {
+/// The gradient of the weight of `shape`, whose dy may have some of the channels of `all`.
+Attempt GradWeightOfChannels(const ConvolutionShape& shape, const ConvolutionShape& all, const Candidate& candidate) {
   const DataType type = candidate.type;
   const auto description = DescribeBackward<dnnl::convolution_backward_weights>(
       OnednnEngine(), StrictAttributes(), Hint(shape, candidate), AlgorithmOf(candidate),
@@ -60,23 +70,92 @@ Attempt GradWeightConvolution(const KernelSpec& spec, const ConvolutionShape& sh
       shape.dilations, shape.pad_begin, shape.pad_end);
   Attempt attempt = AttemptOf<dnnl::convolution_backward_weights>(description);
   attempt.defect = DefectOf(attempt.implementation, shape, candidate.layout);
-  attempt.staged.inputs = {
-      {DNNL_ARG_SRC, spec.inputs[0].dtype, shape.X(type, shape.stored_layout), description.src_desc()},
-      {DNNL_ARG_DIFF_DST, spec.inputs[1].dtype, shape.Y(type, shape.stored_layout), description.diff_dst_desc()}};
-  attempt.staged.output = {DNNL_ARG_DIFF_WEIGHTS, spec.outputs[0].dtype, shape.Weight(kSum),
-                           description.diff_weights_desc()};
+  const DType storage = StorageOf(type);
+  const memory::desc dy(shape.y, type, StridesOf(all.Y(type, all.stored_layout)));
+  attempt.staged().inputs = {{DNNL_ARG_SRC, storage, shape.X(type, shape.stored_layout), description.src_desc()},
+                             {DNNL_ARG_DIFF_DST, storage, dy, description.diff_dst_desc()}};
+  attempt.staged().output = {DNNL_ARG_DIFF_WEIGHTS, DType::kF32, shape.Weight(kSum), description.diff_weights_desc()};
   return attempt;
 }
 
-/// dweight [O, C] = dy^T x.
-Attempt GradWeightProduct(const KernelSpec& spec, const ConvolutionShape& shape, DataType type) {
+/// The same as a product, dweight [O, C] = dy^T x.
+Attempt GradWeightProductOfChannels(const ConvolutionShape& shape, const ConvolutionShape& all, DataType type) {
   const memory::desc x = Matrix(shape.pixels(), shape.in_channels(), type);
-  const memory::desc dy = Transposed(shape.out_channels(), shape.pixels(), type);
+  const memory::desc dy({shape.out_channels(), shape.pixels()}, type, memory::dims{1, all.out_channels()});
   const memory::desc dweight = Matrix(shape.out_channels(), shape.in_channels(), kSum);
   Attempt attempt = AttemptOf<dnnl::matmul>(ProductDescription(dy, x, nullptr, dweight));
-  attempt.staged.inputs = {{DNNL_ARG_WEIGHTS, spec.inputs[0].dtype, x, x},
-                           {DNNL_ARG_SRC, spec.inputs[1].dtype, dy, dy}};
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, dweight, dweight};
+  const DType storage = StorageOf(type);
+  attempt.staged().inputs = {{DNNL_ARG_WEIGHTS, storage, x, x}, {DNNL_ARG_SRC, storage, dy, dy}};
+  attempt.staged().output = {DNNL_ARG_DST, DType::kF32, dweight, dweight};
+  return attempt;
+}
+
+/// Makes operands that are not stored as primitives take them ready once for all parts. Those of which a part takes
+/// some channels are converted alone: each part gathers its own.
+void PrepareOperands(const KernelSpec& spec, const memory::desc& x, const memory::desc& dy,
+                     StagedOperation& operation) {
+  const memory::desc stored[] = {x, dy};
+  operation.prepared.resize(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Port first = operation.primitives.front().inputs[i];
+    const bool is_whole = i == 0 || operation.parts.size() == 1;
+    const memory::desc wanted = is_whole ? first.wanted : stored[i];
+    if (spec.inputs[i].dtype == first.storage && wanted == stored[i]) continue;
+    operation.prepared[i] = {first.argument, spec.inputs[i].dtype, stored[i], wanted};
+    if (!is_whole) continue;
+    for (StagedPrimitive& primitive : operation.primitives) primitive.inputs[i].stored = wanted;
+  }
+}
+
+/// Makes a part of the batch convert its own images.
+void TakeAsStored(const KernelSpec& spec, StagedPrimitive& primitive) {
+  for (std::size_t i = 0; i < primitive.inputs.size(); ++i) primitive.inputs[i].storage = spec.inputs[i].dtype;
+}
+
+/// The gradient of the weight in parts of so many of y's channels. `make` makes that of a part.
+Attempt GradWeightInParts(const KernelSpec& spec, const ConvolutionShape& shape, DataType type, std::int64_t channels,
+                          const std::function<Attempt(const ConvolutionShape& part)>& make) {
+  Attempt attempt;
+  for (std::int64_t channel = 0; channel < shape.out_channels(); channel += channels) {
+    const std::int64_t count = std::min(channels, shape.out_channels() - channel);
+    if (channel == 0 || count < channels) {
+      ConvolutionShape part = shape;
+      part.y[1] = count;
+      if (count < shape.out_channels()) part.weight[0] = count;  // there are no groups
+      Attempt made = make(part);
+      if (made.implementation != attempt.implementation) absl::StrAppend(&attempt.implementation, made.implementation);
+      attempt.defect = made.defect;
+      made.staged().output.storage = spec.outputs[0].dtype;
+      attempt.operation.primitives.push_back(std::move(made.staged()));
+    }
+    const auto offset = [channel](std::int64_t stride, DType stored) {
+      return static_cast<std::size_t>(channel * stride) * ElementSize(stored);
+    };
+    const std::int64_t dy_stride = StridesOf(shape.Y(type, shape.stored_layout))[1];
+    attempt.operation.parts.push_back({attempt.operation.primitives.size() - 1,
+                                       {0, offset(dy_stride, StorageOf(type))},
+                                       offset(StridesOf(shape.Weight(kSum))[0], spec.outputs[0].dtype)});
+  }
+  return attempt;
+}
+
+Attempt GradWeightAttempt(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate,
+                          bool in_parts) {
+  const DataType type = candidate.type;
+  const bool is_product = candidate.way == kProduct;
+  const std::int64_t channels = in_parts ? ChannelsOfPart(shape) : shape.out_channels();
+  Attempt attempt = GradWeightInParts(spec, shape, type, channels, [&](const ConvolutionShape& part) {
+    return is_product ? GradWeightProductOfChannels(part, shape, type) : GradWeightOfChannels(part, shape, candidate);
+  });
+  const memory::desc x =
+      is_product ? Matrix(shape.pixels(), shape.in_channels(), type) : shape.X(type, shape.stored_layout);
+  const memory::desc dy =
+      is_product ? Transposed(shape.out_channels(), shape.pixels(), type) : shape.Y(type, shape.stored_layout);
+  if (in_parts) {
+    PrepareOperands(spec, x, dy, attempt.operation);
+  } else {
+    TakeAsStored(spec, attempt.staged());
+  }
   return attempt;
 }
 
@@ -84,13 +163,12 @@ Attempt GradWeightProduct(const KernelSpec& spec, const ConvolutionShape& shape,
 struct Derivative {
   const char* takes;  ///< for the error
   std::size_t x, weight, y;
-  Attempt (*convolution)(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate);
-  Attempt (*product)(const KernelSpec& spec, const ConvolutionShape& shape, DataType type);
+  Attempt (*attempt)(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate, bool in_parts);
   bool (NarrowConvolution::*takes_narrow)(bool bf16_products) const;
   std::unique_ptr<Kernel> (*make_narrow)(const KernelSpec& spec, const NarrowConvolution& narrow);
 };
 
-absl::StatusOr<ConvolutionProblem> DerivativeProblem(const KernelSpec& spec, bool allow_winograd,
+absl::StatusOr<ConvolutionProblem> DerivativeProblem(const KernelSpec& spec, const Allowed& allowed,
                                                      const Derivative& derivative) {
   if (spec.inputs.size() != 2 || spec.outputs.size() != 1) {
     return absl::InvalidArgumentError(absl::StrCat(spec.name, " takes ", derivative.takes));
@@ -102,10 +180,9 @@ absl::StatusOr<ConvolutionProblem> DerivativeProblem(const KernelSpec& spec, boo
   const absl::StatusOr<ConvolutionShape> shape = ConvolutionShape::Create(spec, x, weight, shape_at(derivative.y));
   if (!shape.ok()) return shape.status();
   const DType first = spec.inputs[0].dtype, second = spec.inputs[1].dtype;
-  ConvolutionProblem problem{*shape, ConvolutionCandidates(*shape, first, second, false, allow_winograd), {}};
-  problem.attempt = [&spec, &derivative, shape = *shape](const Candidate& candidate) {
-    return candidate.way == kProduct ? derivative.product(spec, shape, candidate.type)
-                                     : derivative.convolution(spec, shape, candidate);
+  ConvolutionProblem problem{*shape, ConvolutionCandidates(*shape, first, second, false, allowed.winograd), {}};
+  problem.attempt = [&spec, &derivative, shape = *shape, parts = allowed.parts](const Candidate& candidate) {
+    return derivative.attempt(spec, shape, candidate, parts);
   };
   const auto narrow = NarrowConvolution::Create(spec.attributes, x, weight);
   const bool bf16 = OperandTypes({first, second}).front() == DataType::bf16;
@@ -119,8 +196,7 @@ constexpr Derivative kByInput{.takes = "dy and weight to dx",
                               .x = 2,
                               .weight = 1,
                               .y = 0,
-                              .convolution = GradInputConvolution,
-                              .product = GradInputProduct,
+                              .attempt = GradInputAttempt,
                               .takes_narrow = &NarrowConvolution::TakesGradInput,
                               .make_narrow = MakeNarrowConv2dGradInput};
 
@@ -128,19 +204,18 @@ constexpr Derivative kByWeight{.takes = "x and dy to dweight",
                                .x = 0,
                                .weight = 2,
                                .y = 1,
-                               .convolution = GradWeightConvolution,
-                               .product = GradWeightProduct,
+                               .attempt = GradWeightAttempt,
                                .takes_narrow = &NarrowConvolution::TakesGradWeight,
                                .make_narrow = MakeNarrowConv2dGradWeight};
 
 }  // namespace
 
-absl::StatusOr<ConvolutionProblem> GradInputProblem(const KernelSpec& spec, bool allow_winograd) {
-  return DerivativeProblem(spec, allow_winograd, kByInput);
+absl::StatusOr<ConvolutionProblem> GradInputProblem(const KernelSpec& spec, const Allowed& allowed) {
+  return DerivativeProblem(spec, allowed, kByInput);
 }
 
-absl::StatusOr<ConvolutionProblem> GradWeightProblem(const KernelSpec& spec, bool allow_winograd) {
-  return DerivativeProblem(spec, allow_winograd, kByWeight);
+absl::StatusOr<ConvolutionProblem> GradWeightProblem(const KernelSpec& spec, const Allowed& allowed) {
+  return DerivativeProblem(spec, allowed, kByWeight);
 }
 
 }  // namespace mpc::cpu

@@ -1,5 +1,6 @@
 // matmul on oneDNN. Transposed operands are the same memory with swapped strides.
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_common.h"
+#include "kernels/cpu/product_parts.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/known_attributes.h"
 
@@ -21,16 +23,29 @@ struct MatmulShape {
   bool transpose_a, transpose_b;
   bool has_bias;  ///< [n]
   bool adds;      ///< to a bias [m, n]
+};
+
+/// A part of the product's rows, columns and terms. Layouts are those that it has within the whole operands.
+class PartLayouts {
+ public:
+  PartLayouts(const MatmulShape& shape, std::int64_t rows, std::int64_t columns, std::int64_t terms)
+      : shape_(shape), m_(rows), k_(terms), n_(columns) {}
 
   memory::desc A(memory::data_type type) const {
-    return {{m, k}, type, transpose_a ? memory::dims{1, m} : memory::dims{k, 1}};
+    return {{m_, k_}, type, shape_.transpose_a ? memory::dims{1, shape_.m} : memory::dims{shape_.k, 1}};
   }
   memory::desc B(memory::data_type type) const {
-    return {{k, n}, type, transpose_b ? memory::dims{1, k} : memory::dims{n, 1}};
+    return {{k_, n_}, type, shape_.transpose_b ? memory::dims{1, shape_.k} : memory::dims{shape_.n, 1}};
   }
-  memory::desc Bias(memory::data_type type) const { return {{1, n}, type, memory::format_tag::ab}; }
-  memory::desc Y(memory::data_type type) const { return {{m, n}, type, memory::format_tag::ab}; }
-  std::int64_t multiply_adds() const { return m * k * n; }
+  memory::desc Bias(memory::data_type type) const { return {{1, n_}, type, memory::format_tag::ab}; }
+  memory::desc Y(memory::data_type type) const { return {{m_, n_}, type, memory::dims{shape_.n, 1}}; }
+
+  /// For parts of one product.
+  bool operator==(const PartLayouts& other) const { return m_ == other.m_ && k_ == other.k_ && n_ == other.n_; }
+
+ private:
+  MatmulShape shape_;
+  std::int64_t m_, k_, n_;
 };
 
 /// Whether the operands and the result are tensors that a product can have, whatever their extents.
@@ -70,103 +85,151 @@ absl::StatusOr<MatmulShape> ShapeOf(const KernelSpec& spec) {
   return shape;
 }
 
-/// A product of fewer multiply-adds is computed on one thread. It takes 40 us, and starting other threads may take as
-/// long.
-constexpr std::int64_t kSerialProduct = std::int64_t{1} << 21;
-/// A product of up to so many multiply-adds is computed in parts on threads of our loops, which start faster than the
-/// library's.
-constexpr std::int64_t kSmallProduct = std::int64_t{1} << 24;
-/// The fewest rows of a part, since each part packs b again.
-constexpr std::int64_t kPartRows = 64;
-constexpr std::int64_t kMaxParts = 4;
-
-/// The rows of each part of a product. 0 leaves the product to the library's threads. The rows follow from the shape
-/// and types alone, so that results do not depend on threads. Only whole rows of a and y lie as oneDNN's fast products
-/// take them, and b must not be converted by each part.
-std::int64_t RowsOfParts(const KernelSpec& spec, const MatmulShape& shape, memory::data_type type) {
-  if (shape.multiply_adds() < kSerialProduct) return shape.m;
-  const auto is_taken = [type](const TensorSpec& tensor) { return tensor.dtype == StorageOf(type); };
-  const bool is_plain = !shape.transpose_a && !shape.adds && is_taken(spec.outputs[0]) &&
-                        std::all_of(spec.inputs.begin(), spec.inputs.end(), is_taken);
-  const std::int64_t parts = std::min(kMaxParts, shape.m / kPartRows);
-  if (!is_plain || parts < 2 || shape.multiply_adds() > kSmallProduct) return 0;
-  return (shape.m + parts - 1) / parts;
-}
-
 constexpr char kPlain[] = "plain";
 constexpr char kTransposed[] = "transposed";
 
 /// Computes y^T = b^T a^T, and transposes it afterwards. This is for an a^T that is stored by rows, such as in the
 /// gradient of a large vocabulary's weight. Rows of a would be gathered from all of memory.
-Attempt TransposedAttempt(const KernelSpec& spec, const MatmulShape& shape, memory::data_type type,
-                          const Epilogue& epilogue) {
+Attempt TransposedAttempt(const PartLayouts& layouts, memory::data_type type, const Epilogue& epilogue) {
   const auto flip = [](const memory::desc& matrix) { return matrix.permute_axes({1, 0}); };
-  const memory::desc b = flip(shape.B(type));
-  const memory::desc a = flip(shape.A(type));
-  const memory::desc y({shape.n, shape.m}, epilogue.result, memory::format_tag::ab);
+  const memory::desc b = flip(layouts.B(type)), a = flip(layouts.A(type)), stored = flip(layouts.Y(epilogue.result));
+  const memory::desc y(ExtentsOf(stored), epilogue.result, memory::format_tag::ab);
   dnnl::primitive_attr attributes = StrictAttributes();
   attributes.set_post_ops(epilogue.in_primitive);
   Attempt attempt = AttemptOf<dnnl::matmul>(Describe<dnnl::matmul>(OnednnEngine(), attributes, b, a, y));
-  attempt.staged.inputs = {{DNNL_ARG_WEIGHTS, spec.inputs[0].dtype, a, a}, {DNNL_ARG_SRC, spec.inputs[1].dtype, b, b}};
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, flip(shape.Y(epilogue.result)), y};
-  attempt.staged.activation = epilogue.behind;
+  const DType storage = StorageOf(type);
+  attempt.staged().inputs = {{DNNL_ARG_WEIGHTS, storage, a, a}, {DNNL_ARG_SRC, storage, b, b}};
+  attempt.staged().output = {DNNL_ARG_DST, StorageOf(epilogue.result), stored, y};
   return attempt;
 }
 
-/// The product, or a part of it, as one primitive.
-Attempt WholeAttempt(const KernelSpec& spec, const MatmulShape& shape, const Candidate& candidate,
-                     const Epilogue& epilogue) {
-  const memory::data_type bias_type =
-      shape.has_bias ? BiasType(candidate.type, spec.inputs[2].dtype) : memory::data_type::f32;
+/// A part of the product as a primitive.
+Attempt PlainAttempt(const MatmulShape& shape, const PartLayouts& layouts, const Candidate& candidate,
+                     memory::data_type bias_type, const Epilogue& epilogue) {
   const auto layout = [&](const memory::desc& stored) {
     return candidate.layout == memory::format_tag::any
                ? memory::desc(ExtentsOf(stored), DataTypeOf(stored), memory::format_tag::any)
                : stored;
   };
-  const memory::desc a = layout(shape.A(candidate.type));
-  const memory::desc b = layout(shape.B(candidate.type));
-  const memory::desc y = shape.adds ? shape.Y(epilogue.result) : layout(shape.Y(epilogue.result));
+  const memory::desc a = layout(layouts.A(candidate.type));
+  const memory::desc b = layout(layouts.B(candidate.type));
+  const memory::desc y = shape.adds ? layouts.Y(epilogue.result) : layout(layouts.Y(epilogue.result));
   dnnl::post_ops sum;
   sum.append_sum(1.0f);
   dnnl::primitive_attr attributes = StrictAttributes();
   attributes.set_post_ops(shape.adds ? sum : epilogue.in_primitive);
   const auto description = shape.has_bias
-                               ? Describe<dnnl::matmul>(OnednnEngine(), attributes, a, b, shape.Bias(bias_type), y)
+                               ? Describe<dnnl::matmul>(OnednnEngine(), attributes, a, b, layouts.Bias(bias_type), y)
                                : Describe<dnnl::matmul>(OnednnEngine(), attributes, a, b, y);
   Attempt attempt = AttemptOf<dnnl::matmul>(description);
-  attempt.staged.adds_to_input = shape.adds;
-  if (shape.adds) attempt.staged.added = spec.inputs[2].dtype;
-  attempt.staged.inputs = {
-      {DNNL_ARG_SRC, spec.inputs[0].dtype, shape.A(candidate.type), description.src_desc()},
-      {DNNL_ARG_WEIGHTS, spec.inputs[1].dtype, shape.B(candidate.type), description.weights_desc(), true}};
+  const DType storage = StorageOf(candidate.type);
+  attempt.staged().inputs = {{DNNL_ARG_SRC, storage, layouts.A(candidate.type), description.src_desc()},
+                             {DNNL_ARG_WEIGHTS, storage, layouts.B(candidate.type), description.weights_desc(), true}};
   if (shape.has_bias) {
-    attempt.staged.inputs.push_back(
-        {DNNL_ARG_BIAS, spec.inputs[2].dtype, shape.Bias(bias_type), description.bias_desc()});
+    attempt.staged().inputs.push_back(
+        {DNNL_ARG_BIAS, StorageOf(bias_type), layouts.Bias(bias_type), description.bias_desc()});
   }
-  attempt.staged.output = {DNNL_ARG_DST, spec.outputs[0].dtype, shape.Y(epilogue.result), description.dst_desc()};
-  attempt.staged.activation = epilogue.behind;
+  attempt.staged().output = {DNNL_ARG_DST, StorageOf(epilogue.result), layouts.Y(epilogue.result),
+                             description.dst_desc()};
   return attempt;
 }
 
-/// The product in parts of `rows` rows, each a primitive for one thread.
-Attempt PartsAttempt(const KernelSpec& spec, const MatmulShape& shape, const Candidate& candidate,
-                     const Epilogue& epilogue, std::int64_t rows) {
-  const SerialLibrary serial;
-  Attempt attempt;
-  for (std::int64_t row = 0; row < shape.m; row += rows) {
-    MatmulShape part = shape;
-    part.m = std::min(rows, shape.m - row);
-    Attempt whole = WholeAttempt(spec, part, candidate, epilogue);
-    if (attempt.implementation != whole.implementation) absl::StrAppend(&attempt.implementation, whole.implementation);
-    const auto offset_in = [row](const TensorSpec& tensor, std::int64_t values) {
-      return static_cast<std::size_t>(row * values) * ElementSize(tensor.dtype);
-    };
-    std::vector<std::size_t> offsets(spec.inputs.size());
-    offsets[0] = offset_in(spec.inputs[0], shape.k);
-    attempt.parts.push_back({std::move(whole.staged), std::move(offsets), offset_in(spec.outputs[0], shape.n)});
+/// A product in parts, for one candidate and epilogue.
+class MatmulParts {
+ public:
+  MatmulParts(const KernelSpec& spec, const MatmulShape& shape, const Candidate& candidate, Epilogue epilogue)
+      : spec_(spec), shape_(shape), candidate_(candidate), epilogue_(std::move(epilogue)) {
+    if (shape.has_bias) bias_type_ = BiasType(candidate.type, spec.inputs[2].dtype);
+    const bool is_packed = candidate.layout == memory::format_tag::any;
+    const bool is_sum =
+        !shape.has_bias && !shape.adds && epilogue_.behind == Activation::kNone && epilogue_.in_primitive.len() == 0;
+    // The library keeps the sums of bf16 products in f32, for every part that runs, where operands are cut.
+    const std::int64_t results = std::int64_t{1} << (candidate.type == memory::data_type::f32 ? 20 : 18);
+    part_ = CutProduct({shape.m, shape.k, shape.n}, {!is_packed, is_sum && !is_packed, results});
+    if (part_.terms < shape.k) epilogue_.result = memory::data_type::f32;
+    const DType computed = StorageOf(epilogue_.result), storage = spec.outputs[0].dtype;
+    const bool is_finished_apart = computed != storage || epilogue_.behind != Activation::kNone;
+    if (shape.adds || part_.terms < shape.k || (part_.columns < shape.n && is_finished_apart)) {
+      whole_ = {shape.m * shape.n, computed, storage, epilogue_.behind, PartsOf(shape.k, part_.terms)};
+    }
   }
-  return attempt;
-}
+
+  Attempt Make() const {
+    Attempt attempt;
+    std::vector<PartLayouts> primitives;
+    for (std::int64_t term = 0; term < shape_.k; term += part_.terms) {
+      for (std::int64_t row = 0; row < shape_.m; row += part_.rows) {
+        for (std::int64_t column = 0; column < shape_.n; column += part_.columns) {
+          const PartLayouts layouts(shape_, std::min(part_.rows, shape_.m - row),
+                                    std::min(part_.columns, shape_.n - column), std::min(part_.terms, shape_.k - term));
+          const auto known = std::find(primitives.begin(), primitives.end(), layouts);
+          const auto primitive = static_cast<std::size_t>(known - primitives.begin());
+          if (known == primitives.end()) AddPrimitive(layouts, primitives, attempt);
+          attempt.operation.parts.push_back({primitive, Offsets(row, column, term), OutputOffset(row, column)});
+        }
+      }
+    }
+    attempt.operation.whole = whole_;
+    if (shape_.adds) attempt.operation.addend = spec_.inputs[2].dtype;
+    Prepare(attempt.operation);
+    return attempt;
+  }
+
+ private:
+  void AddPrimitive(const PartLayouts& layouts, std::vector<PartLayouts>& primitives, Attempt& attempt) const {
+    Attempt part = candidate_.way == kTransposed ? TransposedAttempt(layouts, candidate_.type, epilogue_)
+                                                 : PlainAttempt(shape_, layouts, candidate_, bias_type_, epilogue_);
+    if (attempt.implementation != part.implementation) absl::StrAppend(&attempt.implementation, part.implementation);
+    StagedPrimitive& staged = part.staged();
+    if (!whole_) {
+      staged.output.storage = spec_.outputs[0].dtype;
+      staged.activation = epilogue_.behind;
+    }
+    attempt.operation.primitives.push_back(std::move(staged));
+    primitives.push_back(layouts);
+  }
+
+  std::vector<std::size_t> Offsets(std::int64_t row, std::int64_t column, std::int64_t term) const {
+    const auto bytes = [](std::int64_t elements, memory::data_type type) {
+      return static_cast<std::size_t>(elements) * ElementSize(StorageOf(type));
+    };
+    return {bytes(shape_.transpose_a ? term * shape_.m + row : row * shape_.k + term, candidate_.type),
+            bytes(shape_.transpose_b ? column * shape_.k + term : term * shape_.n + column, candidate_.type),
+            bytes(column, bias_type_)};
+  }
+  std::size_t OutputOffset(std::int64_t row, std::int64_t column) const {
+    const DType stored = whole_ ? whole_->computed : spec_.outputs[0].dtype;
+    return static_cast<std::size_t>(row * shape_.n + column) * ElementSize(stored);
+  }
+
+  /// Operands of another type are converted once for all parts, and b is packed once where all want it alike.
+  void Prepare(StagedOperation& operation) const {
+    const PartLayouts all(shape_, shape_.m, shape_.n, shape_.k);
+    const memory::desc stored[] = {all.A(candidate_.type), all.B(candidate_.type), all.Bias(bias_type_)};
+    operation.prepared.resize(operation.primitives.front().inputs.size());
+    for (std::size_t i = 0; i < operation.prepared.size(); ++i) {
+      const Port& first = operation.primitives.front().inputs[i];
+      const bool is_packed = first.is_weight && first.stored != first.wanted;
+      const bool agree =
+          std::all_of(operation.primitives.begin(), operation.primitives.end(),
+                      [&](const StagedPrimitive& other) { return other.inputs[i].wanted == first.wanted; });
+      const bool packs_once = is_packed && agree;
+      if (spec_.inputs[i].dtype == first.storage && !packs_once) continue;
+      const memory::desc wanted = packs_once ? first.wanted : stored[i];
+      operation.prepared[i] = {first.argument, spec_.inputs[i].dtype, stored[i], wanted, first.is_weight};
+      if (!packs_once) continue;
+      for (StagedPrimitive& primitive : operation.primitives) primitive.inputs[i].stored = wanted;
+    }
+  }
+
+  const KernelSpec& spec_;
+  const MatmulShape& shape_;
+  const Candidate& candidate_;
+  Epilogue epilogue_;
+  ProductPart part_{};
+  memory::data_type bias_type_ = memory::data_type::f32;
+  std::optional<WholeResult> whole_;
+};
 
 /// A product, resolved. `attempt` refers to the spec that it was resolved from.
 struct Problem {
@@ -190,12 +253,7 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
     }
   }
   problem.attempt = [&spec, shape = *resolved, activation](const Candidate& candidate) {
-    const std::int64_t rows = candidate.way == kPlain ? RowsOfParts(spec, shape, candidate.type) : 0;
-    const auto make = [&](const Epilogue& epilogue) {
-      if (rows > 0) return PartsAttempt(spec, shape, candidate, epilogue, rows);
-      if (candidate.way == kTransposed) return TransposedAttempt(spec, shape, candidate.type, epilogue);
-      return WholeAttempt(spec, shape, candidate, epilogue);
-    };
+    const auto make = [&](const Epilogue& epilogue) { return MatmulParts(spec, shape, candidate, epilogue).Make(); };
     // A sum is kept in f32: rounded once, whatever the type of what it is added to.
     if (shape.adds) return make({{}, memory::data_type::f32, activation});
     return AttemptWithActivation(candidate.type, spec.outputs[0].dtype, activation, make);
@@ -206,7 +264,7 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, const KernelOptions& options) {
   const absl::StatusOr<Problem> problem = ProblemOf(spec);
   if (!problem.ok()) return problem.status();
-  return FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice);
+  return KernelOf(FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice));
 }
 
 std::vector<std::string> MatmulChoices(const KernelSpec& spec, const KernelOptions&) {

@@ -31,7 +31,7 @@ class PackWeightKernel final : public Kernel {
  private:
   WorkspaceLayout workspace_;
   Stage stage_;
-  Reorder reorder_;
+  ReorderInParts reorder_;
   std::size_t scratchpad_offset_ = 0;
 };
 

@@ -14,9 +14,7 @@ class PrimitiveKernel final : public Kernel {
       : call_(staged.primitive),
         output_(staged.output, workspace_),
         scratchpad_(staged.scratchpad),
-        activation_(staged.activation),
-        adds_to_input_(staged.adds_to_input),
-        added_(staged.added) {
+        activation_(staged.activation) {
     inputs_.reserve(staged.inputs.size());
     for (const Port& port : staged.inputs) {
       Stage& stage = inputs_.emplace_back(port, workspace_);
@@ -39,38 +37,14 @@ class PrimitiveKernel final : public Kernel {
     const bool converted = output_.storage != output_.type;
     void* row_major = converted ? workspace + output_.conversion_offset : operands.outputs[0];
     void* packed = workspace + output_.packed_offset;
-    if (adds_to_input_ && operands.inputs[inputs_.size()] != row_major) {
-      Map({added_, operands.inputs[inputs_.size()]}, {output_.type, row_major}, output_.elements,
-          [](float v) { return v; });
-    }
     output_.memory.Bind(output_.reorder ? packed : row_major);
     scratchpad_.Bind(workspace + scratchpad_offset_);
     call_.Execute();
     if (output_.reorder) output_.reorder->Execute(packed, row_major, workspace + output_.scratchpad_offset);
-    ActivateAndRound(row_major, operands.outputs[0]);
+    ActivateAndRound(activation_, {output_.type, row_major}, {output_.storage, operands.outputs[0]}, output_.elements);
   }
 
  private:
-  void ActivateAndRound(const void* computed, void* result) const {
-    const Source x{output_.type, computed};
-    const Sink y{output_.storage, result};
-    switch (activation_) {
-      case Activation::kNone:
-        if (computed != result) Map(x, y, output_.elements, [](float v) { return v; });
-        return;
-      case Activation::kRelu:
-        return Map(x, y, output_.elements, [](float v) { return v < 0.0f ? 0.0f : v; });
-      case Activation::kSigmoid:
-        return Map(x, y, output_.elements, [](float v) { return scalar::Sigmoid(v); });
-      case Activation::kTanh:
-        return Map(x, y, output_.elements, [](float v) { return scalar::Tanh(v); });
-      case Activation::kGelu:
-        return Map(x, y, output_.elements, [](float v) { return scalar::GeluOp::Apply(v); });
-      case Activation::kGeluTanh:
-        return Map(x, y, output_.elements, [](float v) { return scalar::GeluTanhOp::Apply(v); });
-    }
-  }
-
   WorkspaceLayout workspace_;
   PreparedCall call_;
   std::vector<Stage> inputs_;
@@ -78,11 +52,27 @@ class PrimitiveKernel final : public Kernel {
   BoundMemory scratchpad_;
   std::size_t scratchpad_offset_ = 0;
   Activation activation_;
-  bool adds_to_input_;
-  DType added_;
 };
 
 }  // namespace
+
+void ActivateAndRound(Activation activation, Source x, Sink y, std::int64_t elements) {
+  switch (activation) {
+    case Activation::kNone:
+      if (x.data != y.data) Map(x, y, elements, [](float v) { return v; });
+      return;
+    case Activation::kRelu:
+      return Map(x, y, elements, [](float v) { return v < 0.0f ? 0.0f : v; });
+    case Activation::kSigmoid:
+      return Map(x, y, elements, [](float v) { return scalar::Sigmoid(v); });
+    case Activation::kTanh:
+      return Map(x, y, elements, [](float v) { return scalar::Tanh(v); });
+    case Activation::kGelu:
+      return Map(x, y, elements, [](float v) { return scalar::GeluOp::Apply(v); });
+    case Activation::kGeluTanh:
+      return Map(x, y, elements, [](float v) { return scalar::GeluTanhOp::Apply(v); });
+  }
+}
 
 std::unique_ptr<Kernel> MakePrimitiveKernel(const StagedPrimitive& staged) {
   return std::make_unique<PrimitiveKernel>(staged);

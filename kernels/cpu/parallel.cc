@@ -90,19 +90,11 @@ void UseEveryProcessor() {
   if (CPU_COUNT(&processors) > 0) sched_setaffinity(0, sizeof(processors), &processors);
 }
 
-/// The library's threads are OpenMP's. Where libgomp has more threads than there are processors, waiting threads spin
-/// for a microsecond. Otherwise they spin for milliseconds, and our threads would find no processor meanwhile. So this
-/// starts a team that then waits for ever, which raises their number.
-void KeepOpenMpFromSpinning() {
-  std::atomic<int> members{0};
-#pragma omp parallel num_threads(omp_get_num_procs())
-  members.fetch_add(1, std::memory_order_relaxed);
-}
-
-/// Threads that wait for loops. OpenMP's threads are not used. They either spin for milliseconds where they wait, which
-/// a busy machine has no processors for. Or they take 40 us to start and to join, and a small network's kernel takes
-/// less than that to compute. One loop runs at a time, and its caller works too. The caller does not wait for threads
-/// that have not begun, so that a thread that is slow to wake costs nothing.
+/// Threads that wait for loops, also for those over parts of a library's primitives. OpenMP's threads are not used.
+/// They either spin for milliseconds where they wait, which a busy machine has no processors for. Or they take 40 us to
+/// start and to join, and a small network's kernel takes less than that to compute. One loop runs at a time, and its
+/// caller works too. The caller does not wait for threads that have not begun, so that a thread that is slow to wake
+/// costs nothing.
 class ThreadPool {
  public:
   /// Never destroyed: its threads may wait until the process ends.
@@ -114,7 +106,7 @@ class ThreadPool {
   /// False, and nothing was done, if a loop is running: another thread's, or one that this one is part of. So it is
   /// while ends of loops wait too long for other threads.
   /// Tasks throw nothing: another thread would have nobody to tell.
-  bool TryRun(std::int64_t count, std::int64_t threads, TaskRange run) noexcept {
+  bool TryRun(std::int64_t count, std::int64_t threads, SlotRange run) noexcept {
     if (busy_.test_and_set(std::memory_order_acquire)) return false;
     if (joins_.IsPaused(JoinHistory::Clock::now())) {
       busy_.clear(std::memory_order_release);
@@ -125,19 +117,18 @@ class ThreadPool {
     for (std::int64_t i = 0; i < threads; ++i) {
       shares_[static_cast<std::size_t>(i)].Reset(loop_.pieces * i / threads, loop_.pieces * (i + 1) / threads);
     }
+    const JoinHistory::Clock::time_point begin = JoinHistory::Clock::now();
     Open();
-    Work(0);
-    Close();
+    const std::int64_t own = Work(0);
+    Close(begin, own);
     busy_.clear(std::memory_order_release);
     return true;
   }
 
-  void Rest() { resting_.store(true, std::memory_order_relaxed); }
-
  private:
   struct Loop {
     std::int64_t count, pieces, threads;
-    const TaskRange* run;
+    const SlotRange* run;
   };
   /// `state_` while a loop may be entered; below it the number of threads inside, without the caller.
   static constexpr std::uint32_t kOpen = 1u << 31;
@@ -149,34 +140,32 @@ class ThreadPool {
   }
 
   void Open() {
-    resting_.store(false, std::memory_order_relaxed);
     state_.store(kOpen);
     news_.fetch_add(1);
     // A thread counts itself before it looks at `news_` for the last time, so it is either seen here or sees the news.
     if (sleepers_.load() > 0) news_.notify_all();
   }
 
-  void Close() {
-    const JoinHistory::Clock::time_point begin = JoinHistory::Clock::now();
+  /// Waits for the threads within the loop, of whose pieces the caller did `own` since `begin`.
+  void Close(JoinHistory::Clock::time_point begin, std::int64_t own) {
+    const JoinHistory::Clock::time_point done = JoinHistory::Clock::now();
     std::uint32_t inside = state_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
     const auto is_empty = [&] { return (inside = state_.load(std::memory_order_acquire)) == 0; };
     if (inside != 0 && !SpinUntil(is_empty)) {
       while (!is_empty()) state_.wait(inside, std::memory_order_acquire);
     }
     const JoinHistory::Clock::time_point end = JoinHistory::Clock::now();
-    joins_.Add(end - begin, end);
+    // The caller would have taken about as long for the pieces of others as for its own.
+    const auto saved = own > 0 ? (done - begin) * (loop_.pieces - own) / own : JoinHistory::Clock::duration::max();
+    joins_.Add(end - done, saved, end);
   }
 
   /// What thread `self` does until the process ends.
   void Serve(std::int64_t self) {
-    if (self == 1) KeepOpenMpFromSpinning();
     UseEveryProcessor();
-    omp_set_num_threads(1);  // of this thread: a library that is called within a loop has no threads of its own
     for (std::uint32_t seen = 0;;) {
       const auto is_news = [&] { return news_.load(std::memory_order_acquire) != seen; };
-      const auto is_enough = [&] { return is_news() || resting_.load(std::memory_order_relaxed); };
-      SpinUntil(is_enough);
-      if (!is_news()) {
+      if (!SpinUntil(is_news)) {
         sleepers_.fetch_add(1);
         news_.wait(seen);
         sleepers_.fetch_sub(1);
@@ -197,16 +186,18 @@ class ThreadPool {
     return false;
   }
 
-  /// Own pieces first, then those that others have not begun.
-  void Work(std::int64_t self) {
+  /// Own pieces first, then those that others have not begun. Returns how many this thread did.
+  std::int64_t Work(std::int64_t self) {
     const auto share = [&](std::int64_t i) -> Share& { return shares_[static_cast<std::size_t>(i)]; };
-    for (std::int64_t piece; (piece = share(self).TakeFirst()) >= 0;) Run(piece);
+    std::int64_t done = 0;
+    for (std::int64_t piece; (piece = share(self).TakeFirst()) >= 0; ++done) Run(piece, self);
     for (std::int64_t i = 1; i < loop_.threads; ++i) {
-      for (std::int64_t piece; (piece = share((self + i) % loop_.threads).TakeLast()) >= 0;) Run(piece);
+      for (std::int64_t piece; (piece = share((self + i) % loop_.threads).TakeLast()) >= 0; ++done) Run(piece, self);
     }
+    return done;
   }
 
-  void Run(std::int64_t piece) const { (*loop_.run)(Begin(piece), Begin(piece + 1)); }
+  void Run(std::int64_t piece, std::int64_t slot) const { (*loop_.run)(Begin(piece), Begin(piece + 1), slot); }
   /// The first task of a piece.
   std::int64_t Begin(std::int64_t piece) const {
     return loop_.count / loop_.pieces * piece + loop_.count % loop_.pieces * piece / loop_.pieces;
@@ -220,17 +211,19 @@ class ThreadPool {
   std::atomic<std::uint32_t> state_{0};
   std::atomic<std::uint32_t> news_{0};  ///< loops so far
   std::atomic<std::uint32_t> sleepers_{0};
-  std::atomic<bool> resting_{false};
 };
 
 }  // namespace
 
 void RunTasks(std::int64_t count, std::int64_t work, TaskRange run) {
-  const int threads = NumThreads();
-  if (count < 2 || threads < 2 || work < kSerialWork) return run(0, count);
-  if (!ThreadPool::Instance().TryRun(count, threads, run)) run(0, count);
+  RunTasksInSlots(count, NumThreads(), work,
+                  [run](std::int64_t begin, std::int64_t end, std::int64_t) { run(begin, end); });
 }
 
-void RestThreads() { ThreadPool::Instance().Rest(); }
+void RunTasksInSlots(std::int64_t count, std::int64_t slots, std::int64_t work, SlotRange run) {
+  const std::int64_t threads = std::min<std::int64_t>(NumThreads(), slots);
+  if (count < 2 || threads < 2 || work < kSerialWork) return run(0, count, 0);
+  if (!ThreadPool::Instance().TryRun(count, threads, run)) run(0, count, 0);
+}
 
 }  // namespace mpc::cpu

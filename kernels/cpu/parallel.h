@@ -20,8 +20,11 @@ using TaskRange = absl::FunctionRef<void(std::int64_t begin, std::int64_t end)>;
 /// It also does so within a loop, beside a loop of another thread, and on a machine that is too busy (join_history.h).
 void RunTasks(std::int64_t count, std::int64_t work, TaskRange run);
 
-/// Makes the threads that look for the next loop sleep. It is called before a library starts threads of its own.
-void RestThreads();
+/// Does the tasks [begin, end) of a loop with what belongs to `slot`, such as scratch memory.
+using SlotRange = absl::FunctionRef<void(std::int64_t begin, std::int64_t end, std::int64_t slot)>;
+
+/// RunTasks on at most `slots` threads. Ranges that run at a time have different slots in [0, slots).
+void RunTasksInSlots(std::int64_t count, std::int64_t slots, std::int64_t work, SlotRange run);
 
 /// Calls body(0) .. body(count - 1) in an order that depends on nothing; tasks must not write what others touch. A
 /// task's result may not depend on which thread runs it: that is what makes results independent of the thread count.

@@ -1,15 +1,17 @@
 #include "kernels/cpu/registry.h"
 
-#include <omp.h>
-
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/attribute_words.h"
 #include "kernels/cpu/state_hash.h"
 #include "kernels/f64_scalars.h"
+#include "kernels/usable_processors.h"
 
 namespace mpc::cpu {
 namespace {
@@ -69,8 +71,17 @@ const Registry::Entry* FindEntry(std::string_view name) {
   return found == entries.end() ? nullptr : &found->second;
 }
 
-/// 0 until the first use: the OpenMP default, which is the processor's cores or OMP_NUM_THREADS.
+/// 0 until the first use.
 std::atomic<int> g_threads{0};
+
+/// OMP_NUM_THREADS, of whose list the first number counts. Without it, or where it has no number, what is usable.
+int DefaultThreads() {
+  const char* given = std::getenv("OMP_NUM_THREADS");
+  const std::string text = given == nullptr ? "" : given;
+  int threads = 0;
+  const bool is_number = absl::SimpleAtoi(text.substr(0, text.find(',')), &threads);
+  return is_number && threads > 0 ? threads : UsableProcessors();
+}
 
 std::string TypesOf(const std::vector<TensorSpec>& specs) {
   std::string text;
@@ -166,17 +177,14 @@ bool MayAlias(std::string_view name, std::size_t output, std::size_t input) {
   return false;
 }
 
-void SetNumThreads(int threads) {
-  const int count = threads < 1 ? 1 : threads;
-  g_threads.store(count, std::memory_order_relaxed);
-  omp_set_num_threads(count);  // oneDNN reads it
-}
+void SetNumThreads(int threads) { g_threads.store(std::max(threads, 1), std::memory_order_relaxed); }
 
 int NumThreads() {
   const int threads = g_threads.load(std::memory_order_relaxed);
   if (threads != 0) return threads;
-  g_threads.store(omp_get_max_threads(), std::memory_order_relaxed);
-  return g_threads.load(std::memory_order_relaxed);
+  int unset = 0;
+  const int usable = DefaultThreads();
+  return g_threads.compare_exchange_strong(unset, usable, std::memory_order_relaxed) ? usable : unset;
 }
 
 }  // namespace mpc::cpu

@@ -1,6 +1,5 @@
 #include "runtime/cpu/cpu_features.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/usable_processors.h"
 
 namespace mpc::runtime {
 
@@ -78,17 +78,6 @@ ListedCache LargestCacheOf(const std::string& folder, int processor) {
 }
 
 }  // namespace
-
-std::vector<int> AllowedProcessors() {
-  std::vector<int> processors;
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return processors;
-  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
-    if (CPU_ISSET(processor, &allowed)) processors.push_back(processor);
-  }
-  return processors;
-}
 
 std::size_t ListedCacheBytes(const std::string& folder, absl::Span<const int> processors) {
   std::map<std::string, std::size_t> caches;

@@ -21,9 +21,6 @@ bool HasAvx512Bf16();
 /// "avx512dq", "avx512bw", "avx512vl", "avx512_bf16"; an unknown name is absent.
 bool HasCpuFeature(std::string_view name);
 
-/// The processors that this process may run on, in order; none where the system does not say.
-std::vector<int> AllowedProcessors();
-
 /// Bytes of the largest caches of `processors`, as Linux lists them below `folder`. A cache that several processors
 /// share counts once. 0 where none is listed.
 std::size_t ListedCacheBytes(const std::string& folder, absl::Span<const int> processors);

@@ -5,14 +5,12 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/onednn_version.h"
 #include "runtime/aligned_buffer.h"
@@ -64,12 +62,6 @@ absl::Status MakeOperands(const KernelSpec& spec, std::size_t workspace_bytes, O
   return absl::OkStatus();
 }
 
-/// Whether OpenMP's threads, which the library uses, sleep as soon as they wait. Else they spin, and start sooner.
-bool LibraryThreadsSleep() {
-  const char* policy = std::getenv("OMP_WAIT_POLICY");
-  return policy != nullptr && absl::EqualsIgnoreCase(policy, "passive");
-}
-
 /// The processor's own name, with family, model and stepping.
 std::string ProcessorName() {
   std::array<unsigned, 12> words{};
@@ -110,8 +102,7 @@ absl::StatusOr<double> TimeKernel(const KernelSpec& spec, cpu::Kernel& kernel) {
 std::string MeasuredOn() {
   static const std::string processor = ProcessorName();
   return absl::StrCat(processor, " with ", cpu::NumThreads(), cpu::NumThreads() == 1 ? " thread" : " threads",
-                      LibraryThreadsSleep() ? " that sleep" : "", ", oneDNN ", cpu::OnednnVersion(), ", mpc ",
-                      MPC_VERSION);
+                      ", oneDNN ", cpu::OnednnVersion(), ", mpc ", MPC_VERSION);
 }
 
 }  // namespace mpc::runtime

@@ -1,16 +1,10 @@
 // How many threads a rank can compute with, where ranks share a machine.
 #pragma once
 
-#include <string>
-
 #include "absl/types/span.h"
 #include "runtime/distributed/rank_info.h"
 
 namespace mpc::runtime {
-
-/// What the control groups of this process let it use, in thousandths of a processor; 0 where nothing limits it. The
-/// least of all groups that it is in, of version 1 or 2. Below `root` stand /proc and /sys.
-int ProcessorQuota(const std::string& root = "");
 
 /// Threads that each rank can compute with. A processor is shared by the ranks of its machine that may run on it, and a
 /// quota by all ranks of a host. All ranks get the number of the rank that has the least, 1 at least.

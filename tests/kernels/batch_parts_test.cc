@@ -79,20 +79,75 @@ INSTANTIATE_TEST_SUITE_P(Convolutions, BatchParts, testing::ValuesIn(Convolution
   return absl::StrCat(info.param.op, "_of_", info.param.operands[0].spec.shape[0]);
 });
 
+/// Parts, images of each, images of a shorter last one.
+using Cut = std::vector<std::int64_t>;
+
+/// How a convolution with as many images of `extent` x `extent` pixels is cut.
+Cut CutOf(std::int64_t batch, std::int64_t extent, DType dtype, std::size_t operation) {
+  const OpCase op_case = Convolutions(batch, extent)[operation];
+  const KernelSpec spec = SpecOf(op_case, dtype);
+  const Shape images = {batch, extent, extent, kChannels};
+  const auto shape = cpu::ConvolutionShape::Create(spec, images, kWeight, images);
+  EXPECT_TRUE(shape.ok()) << shape.status();
+  const bool is_sum = op_case.op == "conv2d_grad_weight";
+  const cpu::BatchCut cut = cpu::CutBatch(spec, {is_sum ? 2u : 1u, is_sum}, *shape);
+  EXPECT_EQ((cut.rest > 0 ? cut.parts - 1 : cut.parts) * cut.images + cut.rest, batch);
+  return {cut.parts, cut.images, cut.rest};
+}
+
+TEST(BatchCut, GivesEachPartWorkForAThread) {
+  EXPECT_EQ(CutOf(1, 32, DType::kF32, 0), (Cut{1, 1, 0}));
+  EXPECT_EQ(CutOf(4, 32, DType::kF32, 0), (Cut{4, 1, 0}));    // 4 million multiply-adds
+  EXPECT_EQ(CutOf(64, 32, DType::kF32, 0), (Cut{16, 4, 0}));  // 67 million
+  EXPECT_EQ(CutOf(512, 32, DType::kF32, 0), (Cut{16, 32, 0}));
+}
+
 TEST(BatchCut, HasAShorterLastPartWhereNoDivisorIsNear) {
-  if (!IsF16Widened()) GTEST_SKIP() << "f16 is not widened";
-  const auto cut = [](std::int64_t batch) {
-    const cpu::BatchCut cut = cpu::CutBatch(SpecOf(Convolutions(batch, 32)[0], DType::kF16), {1, false});
-    EXPECT_EQ((cut.rest > 0 ? cut.parts - 1 : cut.parts) * cut.images + cut.rest, batch);
-    return std::vector<std::int64_t>{cut.parts, cut.images, cut.rest};
+  EXPECT_EQ(CutOf(36, 32, DType::kF32, 0), (Cut{9, 4, 0}));
+  EXPECT_EQ(CutOf(37, 32, DType::kF32, 0), (Cut{8, 5, 2}));
+}
+
+TEST(BatchCut, LeavesFewImagesToPartsOfTheirRows) {
+  const auto rows = [](std::int64_t batch, const char* format) {
+    OpCase op_case = Convolutions(batch, 64)[0];
+    op_case.attributes.Set("data_format", std::string(format));
+    const Shape images = format[1] == 'H' ? Shape{batch, 64, 64, kChannels} : Shape{batch, kChannels, 64, 64};
+    op_case.operands[0].spec.shape = op_case.results[0].shape = images;
+    const KernelSpec spec = SpecOf(op_case, DType::kF32);
+    const auto shape = cpu::ConvolutionShape::Create(spec, images, kWeight, images);
+    EXPECT_TRUE(shape.ok()) << shape.status();
+    return cpu::RowsOfPart(spec, *shape);
   };
-  using Cut = std::vector<std::int64_t>;
-  EXPECT_EQ(cut(1), (Cut{1, 1, 0}));
-  EXPECT_EQ(cut(12), (Cut{1, 12, 0}));
-  EXPECT_EQ(cut(31), (Cut{3, 11, 9}));
-  EXPECT_EQ(cut(32), (Cut{4, 8, 0}));
-  EXPECT_EQ(cut(36), (Cut{3, 12, 0}));
-  EXPECT_EQ(cut(37), (Cut{4, 10, 7}));
+  EXPECT_EQ(rows(1, "NHWC"), 16);  // 4 million multiply-adds: 4 parts
+  EXPECT_EQ(rows(2, "NHWC"), 32);
+  EXPECT_EQ(rows(4, "NHWC"), 64);
+  EXPECT_EQ(rows(1, "NCHW"), 64) << "rows of an image do not lie together";
+}
+
+TEST(ConvolutionShape, RowsHaveThePaddingOfTheirEdge) {
+  KernelSpec spec{.name = "conv2d", .inputs = {}, .outputs = {}, .output_used = {}, .attributes = {}};
+  spec.attributes.Set("data_format", std::string("NHWC"));
+  spec.attributes.Set("pad_mode", std::string("pad"));
+  spec.attributes.Set("padding", std::vector<std::int64_t>{2, 1, 0, 0});
+  spec.attributes.Set("strides", std::vector<std::int64_t>{2, 1});
+  const auto whole = cpu::ConvolutionShape::Create(spec, {3, 13, 4, 8}, {8, 8, 5, 1}, {3, 6, 4, 8});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  using Numbers = std::vector<std::int64_t>;  // first row, rows of x, rows of y, padding
+  const auto part = [&](std::int64_t row, std::int64_t count) {
+    const cpu::ConvolutionShape rows = whole->Rows(row, count);
+    return Numbers{whole->FirstRowOf(row), rows.x[2], rows.y[2], rows.pad_begin[0], rows.pad_end[0]};
+  };
+  EXPECT_EQ(part(0, 2), (Numbers{0, 5, 2, 2, 0}));
+  EXPECT_EQ(part(2, 2), (Numbers{2, 7, 2, 0, 0}));
+  EXPECT_EQ(part(4, 2), (Numbers{6, 7, 2, 0, 0}));
+}
+
+TEST(BatchCut, AddsUpFewSums) { EXPECT_EQ(CutOf(512, 32, DType::kF32, 2), (Cut{8, 64, 0})); }
+
+TEST(BatchCut, WidensFewImagesAtATime) {
+  if (!IsF16Widened()) GTEST_SKIP() << "f16 is not widened";
+  EXPECT_EQ(CutOf(32, 32, DType::kF16, 0), (Cut{16, 2, 0}));
+  EXPECT_EQ(CutOf(32, 64, DType::kF16, 0), (Cut{32, 1, 0}));
 }
 
 }  // namespace

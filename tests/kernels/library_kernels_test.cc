@@ -18,6 +18,7 @@
 #include "kernels/window.h"
 #include "tests/kernels/cpu_kernel_device.h"
 #include "tests/kernels/kernel_checks.h"
+#include "tests/kernels/kernel_run.h"
 #include "tests/op_cases/families.h"
 
 namespace mpc::test {
@@ -33,6 +34,10 @@ constexpr int kCases = 50;
 
 /// Multiply-adds of a case at most: the reference computes each of them three times.
 constexpr std::int64_t kMostWork = 400'000;
+
+/// Multiply-adds of an operation that is cut into parts, and cases of such for one level.
+constexpr std::int64_t kPartsFrom = 2'100'000, kPartsTo = 12'000'000;
+constexpr int kCasesInParts = 24;
 
 int CasesAskedFor() {
   const char* given = std::getenv("MPC_LIBRARY_CASES");
@@ -66,12 +71,14 @@ class Draws {
   }
   /// Whole vectors, vectors with a remainder, less than one.
   std::int64_t Channels() {
-    if (OneIn(3)) return Between(1, 70);
+    if (OneIn(3)) return times_ * Between(1, 70);
     if (OneIn(3)) return Between(1, 15);
-    return 8 * Between(1, 8) + (OneIn(2) ? Between(-3, 3) : 0);
+    return times_ * 8 * Between(1, 8) + (OneIn(2) ? Between(-3, 3) : 0);
   }
+  void DrawMoreChannels() { times_ = 2; }
 
  private:
+  std::int64_t times_ = 1;
   std::mt19937_64 engine_;
 };
 
@@ -116,11 +123,13 @@ void DrawWindows(Draws& draws, Convolution& shape) {
                                        draws.Between(0, columns)});
 }
 
-Convolution DrawConvolution(Draws& draws) {
+/// Of `least` to `most` multiply-adds.
+Convolution DrawConvolution(Draws& draws, std::int64_t least, std::int64_t most) {
   for (;;) {
     Convolution shape{};
     shape.attributes.Set("data_format", std::string(draws.OneIn(3) ? "NCHW" : "NHWC"));
-    shape.batch = draws.Between(1, 6);
+    // With parts to cut into, few images have parts of their rows.
+    shape.batch = draws.Between(1, least > 0 && !draws.OneIn(4) ? 37 : 6);
     shape.channels = draws.Channels();
     shape.out_channels = draws.Channels();
     if (draws.OneIn(4)) {
@@ -135,7 +144,7 @@ Convolution DrawConvolution(Draws& draws) {
     if (!window.ok()) continue;  // a window larger than the image
     shape.out_height = window->output[0];
     shape.out_width = window->output[1];
-    if (shape.multiply_adds() <= kMostWork) return shape;
+    if (shape.multiply_adds() >= least && shape.multiply_adds() <= most) return shape;
   }
 }
 
@@ -159,9 +168,24 @@ OpCase CaseOf(const std::string& op, const Convolution& shape, bool bias, const 
   return op_case;
 }
 
-OpCase DrawMatmul(Draws& draws) {
-  const bool transpose_a = draws.OneIn(2), transpose_b = draws.OneIn(2), batched = draws.OneIn(2);
-  const std::int64_t m = draws.Channels(), k = draws.Channels(), n = draws.Channels();
+struct Extents {
+  std::int64_t m, k, n;
+};
+
+/// Of kPartsFrom to kPartsTo multiply-adds: about as long as wide, or long in one direction.
+Extents DrawProductInParts(Draws& draws) {
+  for (;;) {
+    Extents drawn{draws.Between(1, 400), draws.Between(1, 400), draws.Between(1, 400)};
+    std::int64_t Extents::*const one = draws.OneOf<std::int64_t Extents::*>({&Extents::m, &Extents::k, &Extents::n});
+    if (draws.OneIn(2)) drawn.*one *= draws.Between(1, 40);
+    const std::int64_t work = drawn.m * drawn.k * drawn.n;
+    if (work >= kPartsFrom && work <= kPartsTo) return drawn;
+  }
+}
+
+OpCase MatmulCase(Draws& draws, const Extents& extents, bool batched) {
+  const bool transpose_a = draws.OneIn(2), transpose_b = draws.OneIn(2);
+  const auto [m, k, n] = extents;
   const Shape leading = batched ? Shape{draws.Between(1, 5)} : Shape{};
   const auto matrix = [&leading](std::int64_t rows, std::int64_t columns, bool transposed) {
     Shape shape = leading;
@@ -178,12 +202,28 @@ OpCase DrawMatmul(Draws& draws) {
   return op_case;
 }
 
-OpCase DrawCase(Draws& draws) {
-  if (draws.OneIn(6)) return DrawMatmul(draws);
+/// Of `least` to `most` multiply-adds.
+OpCase DrawConvolutionCase(Draws& draws, std::int64_t least, std::int64_t most) {
   const auto op = draws.OneOf<std::string>({"conv2d", "conv2d_grad_input", "conv2d_grad_input", "conv2d_grad_weight",
                                             "conv2d_grad_weight", "conv_transpose2d"});
-  const Convolution shape = DrawConvolution(draws);
+  const Convolution shape = DrawConvolution(draws, least, most);
   return CaseOf(op, shape, draws.OneIn(2), draws.OneOf<std::string>({"none", "none", "relu", "gelu"}));
+}
+
+OpCase DrawCase(Draws& draws) {
+  if (!draws.OneIn(6)) return DrawConvolutionCase(draws, 0, kMostWork);
+  const bool batched = draws.OneIn(2);
+  const std::int64_t m = draws.Channels(), k = draws.Channels(), n = draws.Channels();
+  return MatmulCase(draws, {m, k, n}, batched);
+}
+
+OpCase DrawCaseInParts(Draws& draws) {
+  if (draws.OneIn(3)) return DrawConvolutionCase(draws, kPartsFrom, kPartsTo);
+  OpCase op_case = MatmulCase(draws, DrawProductInParts(draws), draws.OneIn(4));
+  if (op_case.op == "matmul") {
+    op_case.attributes.Set("activation", draws.OneOf<std::string>({"none", "relu", "gelu"}));
+  }
+  return op_case;
 }
 
 std::string Describe(const OpCase& op_case) {
@@ -234,6 +274,50 @@ TEST_F(LibraryKernels, MatchTheReferenceOnDrawnShapes) {
     OpCase op_case = DrawCase(draws);
     absl::StrAppend(&op_case.name, "/drawn_", i);  // values are drawn by name
     ExpectEveryChoiceMatches(op_case, dtype);
+  }
+}
+
+// Parts follow from shapes and types alone.
+TEST_F(LibraryKernels, HaveTheSameBitsWithAnyNumberOfThreads) {
+  Draws draws(SeedOfLevel() + 1);
+  draws.DrawMoreChannels();
+  for (int i = 0; i < kCasesInParts; ++i) {
+    const DType dtype = draws.OneOf<DType>({DType::kF32, DType::kF32, DType::kBF16, DType::kF16});
+    OpCase op_case = DrawCaseInParts(draws);
+    absl::StrAppend(&op_case.name, "/parts_", i);
+    SCOPED_TRACE(absl::StrCat(Describe(op_case), " in ", std::string(DTypeName(dtype))));
+    const std::vector<reference::Tensor> inputs = op_cases::MakeInputs(op_case, dtype);
+    std::vector<std::string> choices = cpu::CandidateChoices(SpecOf(op_case, dtype));
+    if (choices.empty()) choices = {""};
+    for (const std::string& choice : choices) {
+      cpu::SetNumThreads(1);
+      const auto one = RunKernel(*CpuKernelsChosen(choice), op_case, dtype, inputs);
+      ASSERT_TRUE(one.ok()) << one.status();
+      for (const int threads : {2, 4}) {
+        cpu::SetNumThreads(threads);
+        const auto several = RunKernel(*CpuKernelsChosen(choice), op_case, dtype, inputs);
+        ASSERT_TRUE(several.ok()) << several.status();
+        EXPECT_EQ(*several, *one) << "'" << choice << "' with " << threads << " threads";
+      }
+    }
+  }
+}
+
+// What parts compute, of each operation and type.
+TEST_F(LibraryKernels, MatchTheReferenceInParts) {
+  Draws draws(SeedOfLevel() + 2);
+  draws.DrawMoreChannels();
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    std::vector<OpCase> cases = {MatmulCase(draws, {256, 100, 90}, false), MatmulCase(draws, {40, 260, 230}, false),
+                                 MatmulCase(draws, {30, 2600, 30}, false), MatmulCase(draws, {80, 60, 150}, true)};
+    const Convolution shape = DrawConvolution(draws, kPartsFrom, kPartsFrom * 3 / 2);
+    for (const char* op : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"}) {
+      cases.push_back(CaseOf(op, shape, false, "none"));
+    }
+    for (OpCase& op_case : cases) {
+      absl::StrAppend(&op_case.name, "/in_parts");
+      ExpectEveryChoiceMatches(op_case, dtype);
+    }
   }
 }
 

@@ -57,7 +57,6 @@ TEST_P(ParallelLoop, DoesEachTaskOnceInLoopsThatFollowEachOther) {
   Counts counts(64);
   for (int round = 0; round < 2000; ++round) {
     cpu::ParallelFor(64, kMuchWork, [&](std::int64_t i) { counts.Do(i); });
-    if (round % 16 == 0) cpu::RestThreads();
     if (round % 256 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the others fall asleep
   }
   EXPECT_TRUE(counts.AreAll(2000));
@@ -151,6 +150,25 @@ TEST(LoopsThatWaitForOthers, StayOnTheirCallerForAWhile) {
   cpu::SetNumThreads(threads);
 }
 
+TEST_P(ParallelLoop, HasASlotOfItsOwnForEachRangeAtATime) {
+  for (const std::int64_t slots : {1, 2, 5}) {
+    std::vector<std::atomic<int>> within(static_cast<std::size_t>(slots));
+    std::atomic<int> shared{0};
+    Counts counts(200);
+    cpu::RunTasksInSlots(200, slots, kMuchWork, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+      ASSERT_GE(slot, 0);
+      ASSERT_LT(slot, slots);
+      std::atomic<int>& here = within[static_cast<std::size_t>(slot)];
+      if (here.fetch_add(1) != 0) shared.fetch_add(1);
+      for (std::int64_t i = begin; i < end; ++i) counts.Do(i);
+      std::this_thread::yield();
+      here.fetch_sub(1);
+    });
+    EXPECT_EQ(shared.load(), 0) << slots;
+    EXPECT_TRUE(counts.AreAll(1)) << slots;
+  }
+}
+
 TEST(SerialLoop, OfLittleWorkIsDoneInOrderByItsCaller) {
   std::vector<std::int64_t> order;
   cpu::ParallelFor(5, 5, [&](std::int64_t i) { order.push_back(i); });
@@ -165,12 +183,13 @@ using std::chrono::milliseconds;
 class Joins : public testing::Test {
  protected:
   void Add(int count, microseconds waited) {
-    for (int i = 0; i < count; ++i) history_.Add(waited, now_ += milliseconds(1));
+    for (int i = 0; i < count; ++i) history_.Add(waited, saved_, now_ += milliseconds(1));
   }
   bool IsPausedAfter(milliseconds time) const { return history_.IsPaused(now_ + time); }
 
   JoinHistory history_;
   JoinHistory::Clock::time_point now_{};
+  microseconds saved_{0};  ///< what each loop spared its caller
 };
 
 TEST_F(Joins, ThatAreShortPauseNothing) {
@@ -187,6 +206,16 @@ TEST_F(Joins, PauseLoopsForTenMillisecondsWhereEightOfSixtyFourAreLong) {
   EXPECT_TRUE(IsPausedAfter(milliseconds(0)));
   EXPECT_TRUE(IsPausedAfter(milliseconds(9)));
   EXPECT_FALSE(IsPausedAfter(milliseconds(10)));
+}
+
+// Long loops wait long for the last part. They were still sooner done than on their caller alone.
+TEST_F(Joins, ThatTookLessThanOthersDidPauseNothing) {
+  saved_ = microseconds(4000);
+  Add(64, microseconds(3000));
+  EXPECT_FALSE(IsPausedAfter(milliseconds(0)));
+  saved_ = microseconds(2000);
+  Add(8, microseconds(3000));
+  EXPECT_TRUE(IsPausedAfter(milliseconds(0)));
 }
 
 TEST_F(Joins, PauseLoopsForTwentyTimesALongWait) {

@@ -8,7 +8,8 @@ bnnet-clip-0.1.mpcx     as bnnet-0.1.mpcx, with --clip-norm=0.5. Its sums of squ
                    the file plans and may round otherwise: it is planned again at load, and its bits are not held.
 bits.json          per kind of processor and version of oneDNN, digests of the state that each leaves; --record adds those of
                    this processor and library. Version 0.2.0 gave the bits of version 0.1.0 with oneDNN 2, and then those of
-                   oneDNN 3. Since then images are normalised again, in kernels that add a norm's sums in another order.
+                   oneDNN 3. Since then a norm's sums are added in another order, and so are those of the library's operations,
+                   which are cut into parts.
 Exit status 77: everything was read and ran, but no bits are known for a processor and a oneDNN of this kind.
 """
 import hashlib
@@ -102,7 +103,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         check_clipped(programs, files, pathlib.Path(folder))
         library_name, found = results(programs, files, pathlib.Path(folder))
-    kind = f"{processor()}, {library_name}"
+    kind = f"{processor()}, {library_name} in parts"
     path = files / "bits.json"
     known = json.loads(path.read_text()) if path.exists() else {}
     if "--record" in sys.argv:

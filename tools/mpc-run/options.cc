@@ -87,7 +87,8 @@ FlagSet MakeFlags(RunOptions& options) {
       &options.allow_winograd);
   flags.Integer("seed", 0, kNoLimit, "Of initial values, random operations and row order. Default: the file's.",
                 &options.seed);
-  flags.Integer("threads", 0, 4096, "Of the CPU; 0: OMP_NUM_THREADS, else one a core.", &options.threads);
+  flags.Integer("threads", 0, 4096, "Of the CPU; 0: OMP_NUM_THREADS, else one for each usable processor.",
+                &options.threads);
   flags.Integer("print-every", 0, kNoLimit, "Prints the loss of every N-th step.", &options.print_every);
   flags.Text("load-state", "FILE",
              "Begins from safetensors: every parameter by its name, other state where the file has it.",

@@ -26,7 +26,7 @@ struct RunOptions {
   std::string choice_cache;              ///< file of choices from earlier runs; empty: none
   bool allow_winograd = false;           ///< cpu: Winograd's algorithm for f32 convolutions; choose kernels anew
   std::optional<std::int64_t> seed;      ///< left out: the file's
-  std::int64_t threads = 1;              ///< threads of the CPU; 0: OMP_NUM_THREADS, else one a core
+  std::int64_t threads = 0;              ///< threads of the CPU; 0: OMP_NUM_THREADS, else usable processors
   std::int64_t print_every = 0;          ///< steps; 0: no losses are printed
   std::string load_state_path;
   std::string dump_state_path;

@@ -72,9 +72,8 @@ struct TrainOptions : DeviceOptions {
   std::int64_t seed = 1;            ///< seed of initial values, row order, dropout and the sample
   /// Skipped steps in a row that end the run, at a loss scale that cannot shrink; 0: none do.
   std::int64_t max_consecutive_skips = 20;
-  /// One by default: these networks are small, more threads gain little on an idle machine and wait for each other on a
-  /// busy one. 0: OMP_NUM_THREADS, else one a core.
-  std::int64_t threads = 1;
+  /// 0: OMP_NUM_THREADS, else one for each processor that affinity and quota allow.
+  std::int64_t threads = 0;
   std::string save_path;           ///< a file or a folder of checkpoints; empty: nothing is saved
   std::int64_t save_every = 0;     ///< steps; 0: after epochs in a folder, at the end in a file
   std::int64_t keep = 5;           ///< newest files of a folder that stay; 0: all
