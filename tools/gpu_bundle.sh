@@ -24,7 +24,6 @@ rm -rf "$bundle"
 mkdir -p "$bundle"/{bin,lib/compiler,programs,expected,peers,tools,sources/lib}
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
-export OMP_WAIT_POLICY=passive
 
 # Programs. emit NAME MODEL FLAGS...: for the GPU. emit_and_expect: and 8 steps of the same on this machine's CPU, with
 # two orders of sums, whose losses and state are packed; the CPU's program itself fits one processor and is not. With

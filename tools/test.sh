@@ -8,8 +8,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tools/setup.sh
 cmake --preset default < /dev/null
 cmake --build --preset default < /dev/null
-# The preset runs two tests at a time with OMP_WAIT_POLICY=passive: OpenMP's threads, which the library uses, must not
-# spin.
 status=0
 ctest --preset default "$@" < /dev/null || status=$?
 strict=()
