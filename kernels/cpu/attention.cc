@@ -1,5 +1,7 @@
 // attention and packed_attention: blocks of query rows against all keys of their head, with scores, softmax and sums in
 // f32. Probabilities are rounded to the type of value before their product.
+#include <type_traits>
+
 #include "kernels/cpu/attention_rows.h"
 #include "kernels/cpu/registry.h"
 
@@ -7,22 +9,24 @@ namespace mpc::cpu {
 namespace {
 
 /// The workspace of a task.
+template <typename Number>
 struct Scratch {
-  float *keys, *values, *query, *scores, *y;
+  Number *keys, *values, *query, *probabilities;
+  float *scores, *y;
+  std::int64_t floats;
 
-  static std::size_t Floats(const AttentionShape& shape) {
-    const std::int64_t rows = AttentionShape::kRows;
-    return static_cast<std::size_t>(
-        shape.padded_columns() * shape.width + shape.padded_value_width() * shape.columns +
-        rows * (PaddedToPanel(shape.width) + shape.padded_columns() + shape.padded_value_width()));
-  }
   Scratch(const AttentionShape& shape, float* base) {
     const std::int64_t rows = AttentionShape::kRows;
-    keys = base;
-    values = keys + shape.padded_columns() * shape.width;
-    query = values + shape.padded_value_width() * shape.columns;
-    scores = query + rows * PaddedToPanel(shape.width);
-    y = scores + rows * shape.padded_columns();
+    Buffers buffers(base);
+    keys = buffers.Take<Number>(shape.padded_columns() * LengthOf<Number>(shape.width));
+    values = buffers.Take<Number>(shape.padded_value_width() * LengthOf<Number>(shape.columns));
+    query = buffers.Take<Number>(rows * LengthOf<Number>(shape.padded_width()));
+    // Numbers are rounded where they are.
+    probabilities =
+        buffers.Take<Number>(std::is_same_v<Number, float> ? 0 : rows * LengthOf<Number>(shape.padded_columns()));
+    scores = buffers.Take<float>(rows * shape.padded_columns());
+    y = buffers.Take<float>(rows * shape.padded_value_width());
+    floats = buffers.floats();
   }
 };
 
@@ -50,6 +54,8 @@ float Normalize(float* scores, std::int64_t count) {
   return shift + scalar::Log(sum);
 }
 
+/// Products of operands of `Number`: f32, to which others are widened, or pairs of bf16.
+template <typename Number>
 struct Attention {
   AttentionForm form;
   AttentionShape shape;
@@ -60,10 +66,9 @@ struct Attention {
     const Source key{key_type, operands.inputs[form.key.index]};
     const Source value{value_type, operands.inputs[form.value.index]};
     const std::int64_t blocks = shape.row_blocks();
-    const std::int64_t tasks = shape.heads() * blocks;
+    const std::int64_t tasks = shape.heads() * blocks, floats = Scratch<Number>(shape, nullptr).floats;
     ForEachPart(tasks, PartsOf(tasks), shape.work(), [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-      const Scratch scratch(
-          shape, static_cast<float*>(operands.workspace) + part * static_cast<std::int64_t>(Scratch::Floats(shape)));
+      const Scratch<Number> scratch(shape, static_cast<float*>(operands.workspace) + part * floats);
       std::int64_t packed = -1;
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t head = task / blocks;
@@ -79,17 +84,17 @@ struct Attention {
     });
   }
 
-  void RunBlock(const KernelOperands& operands, const Scratch& scratch, std::int64_t head, std::int64_t first) const {
+  void RunBlock(const KernelOperands& operands, const Scratch<Number>& scratch, std::int64_t head,
+                std::int64_t first) const {
     const std::int64_t rows = std::min(AttentionShape::kRows, shape.rows - first);
     const std::int64_t columns = shape.ReadableColumns(first + rows - 1);
     const std::int64_t stride = shape.padded_columns();
     const std::int64_t row_base = head * shape.rows + first;
     // ---- Scores
-    const LoadedRows query = LoadRows({query_type, operands.inputs[form.query.index]}, form.query.rows, head, first,
-                                      rows, shape.width, scratch.query);
+    const LeftMatrix<Number> query = LoadRows({query_type, operands.inputs[form.query.index]}, form.query.rows, head,
+                                              first, rows, shape.width, scratch.query);
     std::fill_n(scratch.scores, rows * stride, 0.0f);
-    AddProduct({query.data, query.stride, 1}, rows, shape.width, scratch.keys, shape.width, columns, scratch.scores,
-               stride);
+    AddProduct(query, rows, shape.width, scratch.keys, shape.width, columns, scratch.scores, stride);
     // ---- Probabilities
     const std::uint8_t* const mask = form.MaskOf(operands.inputs);
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -97,31 +102,38 @@ struct Attention {
       shape.ScaleAndMask(mask, head, first + r, columns, scores);
       const float log_sum_exp = Normalize(scores, columns);
       if (uses_log_sum_exp) static_cast<float*>(operands.outputs[1])[row_base + r] = log_sum_exp;
-      RoundThrough(value_type, scores, columns);
     }
     // ---- Product with the values
     if (!uses_y) return;
+    const LeftMatrix<Number> probabilities =
+        RoundRows(value_type, rows, columns, scratch.scores, stride, scratch.probabilities);
     const std::int64_t y_stride = shape.padded_value_width();
     std::fill_n(scratch.y, rows * y_stride, 0.0f);
-    AddProduct({scratch.scores, stride, 1}, rows, columns, scratch.values, shape.columns, shape.value_width, scratch.y,
-               y_stride);
+    AddProduct(probabilities, rows, columns, scratch.values, shape.columns, shape.value_width, scratch.y, y_stride);
     StoreRows(y_type, scratch.y, form.y, head, first, rows, shape.value_width, operands.outputs[0]);
   }
 };
 
+template <typename Number>
+absl::StatusOr<std::unique_ptr<Kernel>> MakeAttention(const KernelSpec& spec, const AttentionForm& form) {
+  const AttentionShape shape{form.geometry};
+  const Attention<Number> run{form,
+                              shape,
+                              spec.inputs[form.query.index].dtype,
+                              spec.inputs[form.key.index].dtype,
+                              spec.inputs[form.value.index].dtype,
+                              spec.outputs[0].dtype,
+                              spec.uses(0),
+                              spec.outputs.size() > 1 && spec.uses(1)};
+  const std::int64_t parts = PartsOf(shape.heads() * shape.row_blocks());
+  return MakeKernel(run, static_cast<std::size_t>(parts * Scratch<Number>(shape, nullptr).floats) * sizeof(float));
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec) {
   const AttentionForm form = AttentionForm::Create(spec);
-  const AttentionShape shape{form.geometry};
-  const Attention run{form,
-                      shape,
-                      spec.inputs[form.query.index].dtype,
-                      spec.inputs[form.key.index].dtype,
-                      spec.inputs[form.value.index].dtype,
-                      spec.outputs[0].dtype,
-                      spec.uses(0),
-                      spec.outputs.size() > 1 && spec.uses(1)};
-  const std::int64_t parts = PartsOf(shape.heads() * shape.row_blocks());
-  return MakeKernel(run, static_cast<std::size_t>(parts) * Scratch::Floats(shape) * sizeof(float));
+  const bool in_pairs = AreMultipliedInPairs(
+      {spec.inputs[form.query.index].dtype, spec.inputs[form.key.index].dtype, spec.inputs[form.value.index].dtype});
+  return in_pairs ? MakeAttention<Bf16Pair>(spec, form) : MakeAttention<float>(spec, form);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // attention_grad and packed_attention_grad: a task is a head. Blocks of query rows compute their probabilities again.
 // They add to the gradients of key and value, which stay in f32 in the workspace until the head is done.
+#include <type_traits>
+
 #include "kernels/cpu/attention_rows.h"
 #include "kernels/cpu/registry.h"
 
@@ -7,38 +9,43 @@ namespace mpc::cpu {
 namespace {
 
 /// The workspace of a task. Panels are right operands: keys by column and by row, values by column, and the block's
-/// rows of query and dy.
+/// rows of query and dy. Pairs are p and ds as left operands, by row and by column.
+template <typename Number>
 struct Scratch {
-  float *keys_by_column, *keys_by_row, *values_by_column;
-  float *query, *query_panels, *dy, *dy_panels;
+  Number *keys_by_column, *keys_by_row, *values_by_column;
+  Number *query, *query_panels, *dy, *dy_panels, *p_pairs, *ds_pairs, *transposed;
   float *p, *ds, *dquery, *dkey, *dvalue;
-  std::int64_t floats = 0;
+  std::int64_t floats;
 
   Scratch(const AttentionShape& shape, float* base) {
-    const std::int64_t rows = AttentionShape::kRows;
+    constexpr std::int64_t kRows = AttentionShape::kRows;
     const std::int64_t width = shape.padded_width();
     const std::int64_t value_width = shape.padded_value_width();
     const std::int64_t columns = shape.padded_columns();
-    const auto take = [&](std::int64_t count) {
-      float* const part = base == nullptr ? nullptr : base + floats;
-      floats += count;
-      return part;
-    };
-    keys_by_column = take(columns * shape.width);
-    keys_by_row = take(width * shape.columns);
-    values_by_column = take(columns * shape.value_width);
-    query = take(rows * width);
-    query_panels = take(rows * width);
-    dy = take(rows * value_width);
-    dy_panels = take(rows * value_width);
-    p = take(rows * columns);
-    ds = take(rows * columns);
-    dquery = take(rows * width);
-    dkey = take(shape.columns * width);
-    dvalue = take(shape.columns * value_width);
+    // Numbers are rounded where they are, and read in either direction.
+    const std::int64_t pairs = std::is_same_v<Number, float> ? 0 : kRows * LengthOf<Number>(columns);
+    Buffers buffers(base);
+    keys_by_column = buffers.Take<Number>(columns * LengthOf<Number>(shape.width));
+    keys_by_row = buffers.Take<Number>(width * LengthOf<Number>(shape.columns));
+    values_by_column = buffers.Take<Number>(columns * LengthOf<Number>(shape.value_width));
+    query = buffers.Take<Number>(kRows * LengthOf<Number>(width));
+    query_panels = buffers.Take<Number>(LengthOf<Number>(kRows) * width);
+    dy = buffers.Take<Number>(kRows * LengthOf<Number>(value_width));
+    dy_panels = buffers.Take<Number>(LengthOf<Number>(kRows) * value_width);
+    p_pairs = buffers.Take<Number>(pairs);
+    ds_pairs = buffers.Take<Number>(pairs);
+    transposed = buffers.Take<Number>(pairs);
+    p = buffers.Take<float>(kRows * columns);
+    ds = buffers.Take<float>(kRows * columns);
+    dquery = buffers.Take<float>(kRows * width);
+    dkey = buffers.Take<float>(shape.columns * width);
+    dvalue = buffers.Take<float>(shape.columns * value_width);
+    floats = buffers.floats();
   }
 };
 
+/// Products of operands of `Number`: f32, to which others are widened, or pairs of bf16.
+template <typename Number>
 struct AttentionGrad {
   AttentionForm form;
   AttentionShape shape;
@@ -51,10 +58,10 @@ struct AttentionGrad {
     const Source value{value_type, operands.inputs[form.value.index]};
     const HeadRows& keys = form.key.rows;
     const HeadRows& values = form.value.rows;
-    const std::int64_t floats = Scratch(shape, nullptr).floats;
+    const std::int64_t floats = Scratch<Number>(shape, nullptr).floats;
     const std::int64_t parts = std::min(shape.heads(), AttentionShape::kParts);
     ForEachPart(shape.heads(), parts, shape.work() * 3, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-      const Scratch scratch(shape, static_cast<float*>(operands.workspace) + part * floats);
+      const Scratch<Number> scratch(shape, static_cast<float*>(operands.workspace) + part * floats);
       for (std::int64_t head = begin; head < end; ++head) {
         PackTransposedPanels(key, keys.At(head, 0), keys.row_stride, shape.width, shape.columns,
                              scratch.keys_by_column);
@@ -78,7 +85,7 @@ struct AttentionGrad {
     });
   }
 
-  // p = exp(scores - log_sum_exp), ds = scale * p * (dp - delta). Each is rounded to the type that its products read.
+  // p = exp(scores - log_sum_exp), ds = scale * p * (dp - delta).
   void DifferentiateRow(float log_sum_exp, std::int64_t columns, float* p, float* ds) const {
     if (log_sum_exp == -std::numeric_limits<float>::infinity()) {
       std::fill_n(p, columns, 0.0f);
@@ -94,26 +101,23 @@ struct AttentionGrad {
     const float scale = shape.scale;
 #pragma omp simd
     for (std::int64_t s = 0; s < columns; ++s) ds[s] = scale * p[s] * (ds[s] - delta);
-    RoundThrough(value_type, p, columns);
-    RoundThrough(query_type, ds, columns);
   }
 
-  void RunBlock(const KernelOperands& operands, const Scratch& scratch, std::int64_t head, std::int64_t first) const {
+  void RunBlock(const KernelOperands& operands, const Scratch<Number>& scratch, std::int64_t head,
+                std::int64_t first) const {
     const std::int64_t rows = std::min(AttentionShape::kRows, shape.rows - first);
     const std::int64_t columns = shape.ReadableColumns(first + rows - 1);
     const std::int64_t stride = shape.padded_columns();
     const std::int64_t row_base = head * shape.rows + first;
     // ---- Scores, and cotangents of the probabilities
-    const LoadedRows dy =
+    const LeftMatrix<Number> dy =
         LoadRows({dy_type, operands.inputs[form.dy]}, form.y, head, first, rows, shape.value_width, scratch.dy);
-    const LoadedRows query = LoadRows({query_type, operands.inputs[form.query.index]}, form.query.rows, head, first,
-                                      rows, shape.width, scratch.query);
+    const LeftMatrix<Number> query = LoadRows({query_type, operands.inputs[form.query.index]}, form.query.rows, head,
+                                              first, rows, shape.width, scratch.query);
     std::fill_n(scratch.p, rows * stride, 0.0f);
     std::fill_n(scratch.ds, rows * stride, 0.0f);
-    AddProduct({query.data, query.stride, 1}, rows, shape.width, scratch.keys_by_column, shape.width, columns,
-               scratch.p, stride);
-    AddProduct({dy.data, dy.stride, 1}, rows, shape.value_width, scratch.values_by_column, shape.value_width, columns,
-               scratch.ds, stride);
+    AddProduct(query, rows, shape.width, scratch.keys_by_column, shape.width, columns, scratch.p, stride);
+    AddProduct(dy, rows, shape.value_width, scratch.values_by_column, shape.value_width, columns, scratch.ds, stride);
     // ---- Probabilities, and cotangents of the scores
     const std::uint8_t* const mask = form.MaskOf(operands.inputs);
     const auto* log_sum_exp = static_cast<const float*>(operands.inputs[form.log_sum_exp]);
@@ -122,47 +126,57 @@ struct AttentionGrad {
       shape.ScaleAndMask(mask, head, first + r, columns, p);
       DifferentiateRow(log_sum_exp[row_base + r], columns, p, scratch.ds + r * stride);
     }
+    // Each is rounded to the type that its products read.
+    const LeftMatrix<Number> p = RoundRows(value_type, rows, columns, scratch.p, stride, scratch.p_pairs);
+    const LeftMatrix<Number> ds = RoundRows(query_type, rows, columns, scratch.ds, stride, scratch.ds_pairs);
     // ---- Share of dvalue
     if (used[2]) {
-      PackPanels({DType::kF32, dy.data}, 0, dy.stride, rows, shape.value_width, scratch.dy_panels);
-      AddProduct({scratch.p, 1, stride}, columns, rows, scratch.dy_panels, rows, shape.value_width, scratch.dvalue,
-                 shape.padded_value_width());
+      PackRows(dy, rows, shape.value_width, scratch.dy_panels);
+      AddProduct(Transpose(p, rows, columns, scratch.transposed), columns, rows, scratch.dy_panels, rows,
+                 shape.value_width, scratch.dvalue, shape.padded_value_width());
     }
     // ---- Share of dkey
     if (used[1]) {
-      PackPanels({DType::kF32, query.data}, 0, query.stride, rows, shape.width, scratch.query_panels);
-      AddProduct({scratch.ds, 1, stride}, columns, rows, scratch.query_panels, rows, shape.width, scratch.dkey,
-                 shape.padded_width());
+      PackRows(query, rows, shape.width, scratch.query_panels);
+      AddProduct(Transpose(ds, rows, columns, scratch.transposed), columns, rows, scratch.query_panels, rows,
+                 shape.width, scratch.dkey, shape.padded_width());
     }
     // ---- Rows of dquery
     if (used[0]) {
       std::fill_n(scratch.dquery, rows * shape.padded_width(), 0.0f);
-      AddProduct({scratch.ds, stride, 1}, rows, columns, scratch.keys_by_row, shape.columns, shape.width,
-                 scratch.dquery, shape.padded_width());
+      AddProduct(ds, rows, columns, scratch.keys_by_row, shape.columns, shape.width, scratch.dquery,
+                 shape.padded_width());
       StoreRows(result_types[0], scratch.dquery, form.dquery.rows, head, first, rows, shape.width,
                 operands.outputs[form.dquery.index]);
     }
   }
 };
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec) {
-  const AttentionForm form = AttentionForm::Create(spec);
+template <typename Number>
+absl::StatusOr<std::unique_ptr<Kernel>> MakeAttentionGrad(const KernelSpec& spec, const AttentionForm& form) {
   const AttentionShape shape{form.geometry};
   const std::size_t results[] = {form.dquery.index, form.dkey.index, form.dvalue.index};
-  AttentionGrad run{form,
-                    shape,
-                    spec.inputs[form.dy].dtype,
-                    spec.inputs[form.query.index].dtype,
-                    spec.inputs[form.key.index].dtype,
-                    spec.inputs[form.value.index].dtype,
-                    {},
-                    {}};
+  AttentionGrad<Number> run{form,
+                            shape,
+                            spec.inputs[form.dy].dtype,
+                            spec.inputs[form.query.index].dtype,
+                            spec.inputs[form.key.index].dtype,
+                            spec.inputs[form.value.index].dtype,
+                            {},
+                            {}};
   for (std::size_t i = 0; i < 3; ++i) {
     run.result_types[i] = spec.outputs[results[i]].dtype;
     run.used[i] = spec.uses(results[i]);
   }
   const std::int64_t parts = std::min(shape.heads(), AttentionShape::kParts);
-  return MakeKernel(run, static_cast<std::size_t>(parts * Scratch(shape, nullptr).floats) * sizeof(float));
+  return MakeKernel(run, static_cast<std::size_t>(parts * Scratch<Number>(shape, nullptr).floats) * sizeof(float));
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec) {
+  const AttentionForm form = AttentionForm::Create(spec);
+  const bool in_pairs = AreMultipliedInPairs({spec.inputs[form.dy].dtype, spec.inputs[form.query.index].dtype,
+                                              spec.inputs[form.key.index].dtype, spec.inputs[form.value.index].dtype});
+  return in_pairs ? MakeAttentionGrad<Bf16Pair>(spec, form) : MakeAttentionGrad<float>(spec, form);
 }
 
 }  // namespace

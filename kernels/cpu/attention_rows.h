@@ -1,9 +1,13 @@
 // What attention and its gradient share: shapes, masks, the scores of a block of rows, and how work is dealt out.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <initializer_list>
 #include <limits>
+#include <utility>
 
 #include "kernels/attention_geometry.h"
 #include "kernels/cpu/blocks.h"
@@ -58,20 +62,90 @@ inline void RoundThrough(DType dtype, float* values, std::int64_t count) {
   }
 }
 
-/// Rows as a left operand reads them: row r begins at data + r * stride.
-struct LoadedRows {
-  const float* data;
-  std::int64_t stride;
+/// Whether products of operands of these types are computed in pairs.
+inline bool AreMultipliedInPairs(std::initializer_list<DType> types) {
+  return MultipliesPairs() && std::ranges::all_of(types, [](DType dtype) { return dtype == DType::kBF16; });
+}
+
+/// Buffers of a workspace, one behind the other; without a workspace, their sizes alone.
+class Buffers {
+ public:
+  explicit Buffers(float* workspace) : workspace_(workspace) {}
+
+  /// So many numbers, or pairs.
+  template <typename Number>
+  Number* Take(std::int64_t count) {
+    static_assert(sizeof(Number) == sizeof(float));
+    const std::int64_t begin = std::exchange(floats_, floats_ + count);
+    return workspace_ == nullptr ? nullptr : reinterpret_cast<Number*>(workspace_ + begin);
+  }
+  std::int64_t floats() const { return floats_; }
+
+ private:
+  float* workspace_;
+  std::int64_t floats_ = 0;
 };
 
-/// `count` rows of `width` elements from row `first` of `head`, as f32 in `buffer` unless they are stored so.
-inline LoadedRows LoadRows(Source x, const HeadRows& rows, std::int64_t head, std::int64_t first, std::int64_t count,
-                           std::int64_t width, float* buffer) {
-  if (x.dtype == DType::kF32) return {static_cast<const float*>(x.data) + rows.At(head, first), rows.row_stride};
+/// `count` rows of `width` elements from row `first` of `head`, as a left operand. They lie in `buffer` unless they are
+/// stored as products read them. It has LengthOf<Number>(width) elements a row.
+inline LeftMatrix<float> LoadRows(Source x, const HeadRows& rows, std::int64_t head, std::int64_t first,
+                                  std::int64_t count, std::int64_t width, float* buffer) {
+  if (x.dtype == DType::kF32) return {static_cast<const float*>(x.data) + rows.At(head, first), rows.row_stride, 1};
   for (std::int64_t r = 0; r < count; ++r) {
     LoadFloats(x.dtype, x.data, rows.At(head, first + r), width, buffer + r * width);
   }
-  return {buffer, width};
+  return {buffer, width, 1};
+}
+inline LeftMatrix<Bf16Pair> LoadRows(Source x, const HeadRows& rows, std::int64_t head, std::int64_t first,
+                                     std::int64_t count, std::int64_t width, Bf16Pair* buffer) {
+  const auto* const elements = static_cast<const std::uint16_t*>(x.data);
+  if (width % 2 == 0 && rows.row_stride % 2 == 0) {
+    return {reinterpret_cast<const Bf16Pair*>(elements + rows.At(head, first)), rows.row_stride / 2, 1};
+  }
+  const std::int64_t length = LengthOf<Bf16Pair>(width);
+  std::fill_n(buffer, count * length, Bf16Pair{});
+  for (std::int64_t r = 0; r < count; ++r) {
+    std::memcpy(buffer + r * length, elements + rows.At(head, first + r), static_cast<std::size_t>(width) * 2);
+  }
+  return {buffer, length, 1};
+}
+
+/// Rounds `count` rows of `columns` elements, which are `stride` apart, to `dtype`. Pairs lie in `buffer` then, f32
+/// numbers where they were.
+inline LeftMatrix<float> RoundRows(DType dtype, std::int64_t count, std::int64_t columns, float* rows,
+                                   std::int64_t stride, float* /*buffer*/) {
+  for (std::int64_t r = 0; r < count; ++r) RoundThrough(dtype, rows + r * stride, columns);
+  return {rows, stride, 1};
+}
+inline LeftMatrix<Bf16Pair> RoundRows(DType dtype, std::int64_t count, std::int64_t columns, float* rows,
+                                      std::int64_t stride, Bf16Pair* buffer) {
+  const std::int64_t length = LengthOf<Bf16Pair>(columns);
+  for (std::int64_t r = 0; r < count; ++r) {
+    Bf16Pair* const row = buffer + r * length;
+    StoreFloats(dtype, rows + r * stride, row, 0, columns);
+    if (columns % 2 != 0) row[length - 1].second = 0;
+  }
+  return {buffer, length, 1};
+}
+
+/// The transpose of `count` rows of `columns` elements as a left operand. Pairs of rows lie in `buffer`, which has
+/// `columns` for each.
+inline LeftMatrix<float> Transpose(const LeftMatrix<float>& rows, std::int64_t /*count*/, std::int64_t /*columns*/,
+                                   float* /*buffer*/) {
+  return {rows.data, rows.depth_stride, rows.row_stride};
+}
+inline LeftMatrix<Bf16Pair> Transpose(const LeftMatrix<Bf16Pair>& rows, std::int64_t count, std::int64_t columns,
+                                      Bf16Pair* buffer) {
+  PairRows(reinterpret_cast<const std::uint16_t*>(rows.data), count, 2 * rows.row_stride, columns, buffer, columns);
+  return {buffer, 1, columns};
+}
+
+/// Packs `count` rows of `columns` elements that a product has read as its left operand, as right operand of another.
+inline void PackRows(const LeftMatrix<float>& rows, std::int64_t count, std::int64_t columns, float* panels) {
+  PackPanels({DType::kF32, rows.data}, 0, rows.row_stride, count, columns, panels);
+}
+inline void PackRows(const LeftMatrix<Bf16Pair>& rows, std::int64_t count, std::int64_t columns, Bf16Pair* panels) {
+  PackPanels({DType::kBF16, rows.data}, 0, 2 * rows.row_stride, count, columns, panels);
 }
 
 /// Stores `count` rows of `width` elements, which are padded to panels, from row `first` of `head` on.

@@ -1,15 +1,12 @@
-// Products of small f32 matrices inside a task, for operations that keep their intermediates in the cache. The right
+// Products of small matrices inside a task, for operations that keep their intermediates in the cache. The right
 // operand is packed into *panels* of 16 columns, so that the inner loop reads it in order. Every element of the result
-// is one chain of fused multiply-adds along the depth, whatever the blocking.
+// is one chain of additions in f32 along the depth, whatever the blocking. Operands are f32, with a fused multiply-add
+// for each term, or pairs of bf16, of which one instruction adds both products.
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-
-#ifdef __FMA__
-#include <immintrin.h>
-#endif
+#include <type_traits>
 
 #include "kernels/cpu/blocks.h"
 
@@ -20,11 +17,32 @@ inline constexpr std::int64_t kPanel = 16;
 /// Columns of the panels that hold `columns`.
 inline std::int64_t PaddedToPanel(std::int64_t columns) { return (columns + kPanel - 1) / kPanel * kPanel; }
 
+/// Two numbers that follow each other along the depth of a product. Of an odd depth the last second one is 0.
+struct Bf16Pair {
+  std::uint16_t first, second;
+};
+
+/// Whether this processor has products of pairs, and the library may use them.
+bool MultipliesPairs();
+
+/// How many numbers or pairs an operand has along a depth.
+template <typename Number>
+constexpr std::int64_t LengthOf(std::int64_t depth) {
+  return std::is_same_v<Number, Bf16Pair> ? (depth + 1) / 2 : depth;
+}
+
+/// Zeros for the columns that the last panel lacks. Panels have `length` numbers or pairs along the depth.
+template <typename Number>
+void ClearPadding(std::int64_t length, std::int64_t columns, Number* panels) {
+  if (columns % kPanel == 0) return;
+  std::fill_n(panels + columns / kPanel * kPanel * length, kPanel * length, Number{});
+}
+
 /// Packs the [depth, columns] matrix at `base` of `x`, whose rows are `stride` apart. Columns are padded with zeros:
 /// PaddedToPanel(columns) * depth floats.
 inline void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                        float* panels) {
-  std::fill_n(panels, PaddedToPanel(columns) * depth, 0.0f);
+  ClearPadding(depth, columns, panels);
   BlockBuffer buffer;
   for (std::int64_t k = 0; k < depth; ++k) {
     for (std::int64_t start = 0; start < columns; start += kBlock) {
@@ -40,7 +58,7 @@ inline void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::in
 /// As PackPanels, for the transpose of the [columns, depth] matrix at `base`, whose rows are `stride` apart.
 inline void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth,
                                  std::int64_t columns, float* panels) {
-  std::fill_n(panels, PaddedToPanel(columns) * depth, 0.0f);
+  ClearPadding(depth, columns, panels);
   BlockBuffer buffer;
   for (std::int64_t j = 0; j < columns; ++j) {
     float* const column = panels + j / kPanel * kPanel * depth + j % kPanel;
@@ -52,69 +70,29 @@ inline void PackTransposedPanels(Source x, std::int64_t base, std::int64_t strid
   }
 }
 
-/// A left operand: element (i, k) is data[i * row_stride + k * depth_stride].
+/// The same for a matrix of bf16: PaddedToPanel(columns) * LengthOf<Bf16Pair>(depth) pairs.
+void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
+                Bf16Pair* panels);
+void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
+                          Bf16Pair* panels);
+
+/// Pairs of rows 2r and 2r + 1 of [count, columns], which are `stride` apart, as row r of `pairs`.
+void PairRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns, Bf16Pair* pairs,
+              std::int64_t pair_stride);
+
+/// A left operand: number or pair (i, k) is data[i * row_stride + k * depth_stride].
+template <typename Number>
 struct LeftMatrix {
-  const float* data;
+  const Number* data;
   std::int64_t row_stride, depth_stride;
 };
 
-namespace internal {
-
-// c[0 .. kRows)[0 .. 16) += a * panel.
-template <int kRows>
-void AddPanelProduct(const LeftMatrix& a, std::int64_t depth, const float* panel, float* c, std::int64_t c_stride) {
-#ifdef __FMA__
-  __m256 low[kRows], high[kRows];
-  for (int r = 0; r < kRows; ++r) {
-    low[r] = _mm256_loadu_ps(c + r * c_stride);
-    high[r] = _mm256_loadu_ps(c + r * c_stride + 8);
-  }
-  const float* column = a.data;
-  for (std::int64_t k = 0; k < depth; ++k, column += a.depth_stride) {
-    const __m256 b_low = _mm256_loadu_ps(panel + k * kPanel);
-    const __m256 b_high = _mm256_loadu_ps(panel + k * kPanel + 8);
-    for (int r = 0; r < kRows; ++r) {
-      const __m256 factor = _mm256_broadcast_ss(column + r * a.row_stride);
-      low[r] = _mm256_fmadd_ps(factor, b_low, low[r]);
-      high[r] = _mm256_fmadd_ps(factor, b_high, high[r]);
-    }
-  }
-  for (int r = 0; r < kRows; ++r) {
-    _mm256_storeu_ps(c + r * c_stride, low[r]);
-    _mm256_storeu_ps(c + r * c_stride + 8, high[r]);
-  }
-#else
-  for (int r = 0; r < kRows; ++r) {
-    for (std::int64_t k = 0; k < depth; ++k) {
-      const float factor = a.data[r * a.row_stride + k * a.depth_stride];
-      for (std::int64_t j = 0; j < kPanel; ++j) {
-        c[r * c_stride + j] = std::fma(factor, panel[k * kPanel + j], c[r * c_stride + j]);
-      }
-    }
-  }
-#endif
-}
-
-}  // namespace internal
-
 /// c += a b for `rows` rows of a and the first `columns` columns of b, whose panels hold `panel_depth` >= `depth` rows.
 /// Rows of c are `c_stride` apart and padded: all of the last panel's columns are written.
-inline void AddProduct(const LeftMatrix& a, std::int64_t rows, std::int64_t depth, const float* panels,
-                       std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride) {
-  // Six rows of two vectors fill the sixteen AVX registers.
-  constexpr std::int64_t kRows = 6;
-  for (std::int64_t column = 0; column < columns; column += kPanel) {
-    const float* const panel = panels + column * panel_depth;
-    std::int64_t row = 0;
-    const auto at = [&] { return LeftMatrix{a.data + row * a.row_stride, a.row_stride, a.depth_stride}; };
-    for (; row + kRows <= rows; row += kRows) {
-      internal::AddPanelProduct<kRows>(at(), depth, panel, c + row * c_stride + column, c_stride);
-    }
-    for (; row + 2 <= rows; row += 2) {
-      internal::AddPanelProduct<2>(at(), depth, panel, c + row * c_stride + column, c_stride);
-    }
-    if (row < rows) internal::AddPanelProduct<1>(at(), depth, panel, c + row * c_stride + column, c_stride);
-  }
-}
+void AddProduct(const LeftMatrix<float>& a, std::int64_t rows, std::int64_t depth, const float* panels,
+                std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride);
+/// Where MultipliesPairs(). Numbers that are subnormal in f32 count as 0.
+void AddProduct(const LeftMatrix<Bf16Pair>& a, std::int64_t rows, std::int64_t depth, const Bf16Pair* panels,
+                std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride);
 
 }  // namespace mpc::cpu

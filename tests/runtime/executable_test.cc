@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <iterator>
+#include <thread>
+
 #include "kernels/cpu/kernel.h"
 #include "kernels/float16.h"
 #include "tests/runtime/program_builder.h"
@@ -376,6 +380,22 @@ TEST(Loading, TakesAnyNumberOfThreads) {
       }
     }
   }
+  cpu::SetNumThreads(threads);
+}
+
+std::ptrdiff_t ThreadsOfThisProcess() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+}
+
+// OpenMP starts a team for each thread that has a parallel region.
+TEST(Steps, StartNoThreadsOfTheLibrary) {
+  const int threads = cpu::NumThreads();
+  cpu::SetNumThreads(1);
+  std::thread([] {
+    const std::ptrdiff_t before = ThreadsOfThisProcess();
+    RunOnce(ConvolutionStep(false));
+    EXPECT_EQ(ThreadsOfThisProcess(), before);
+  }).join();
   cpu::SetNumThreads(threads);
 }
 
