@@ -5,7 +5,6 @@
 #include "frontend/state/capsule_layout.h"
 #include "frontend/state/step_capsule.h"
 #include "frontend/state/tensor_difference.h"
-#include "kernels/cpu/kernel.h"
 #include "runtime/distributed/rank_turns.h"
 
 namespace mpc {
@@ -108,10 +107,8 @@ absl::Status RunCapsule(const StepCapsule& capsule, const CapsuleWatch& watch) {
   if (!programs.ok()) return programs.status();
   // Results are shown without a graph, which need not be recorded then.
   if (capsule.ranks == 1) return programs->RunRank(capsule, 0, {.graph = watch.observe == nullptr}, watch);
-  const int threads = cpu::NumThreads();
   return distributed::RunInTurns(static_cast<int>(capsule.ranks),
                                  [&](int rank, const std::shared_ptr<Communicator>& communicator) {
-                                   cpu::SetNumThreads(threads);  // a thread has its own number for libraries
                                    return programs->RunRank(capsule, rank, {.communicator = communicator}, watch);
                                  });
 }

@@ -132,6 +132,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeAttention(const KernelSpec& spec, co
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec) {
   const AttentionForm form = AttentionForm::Create(spec);
   const bool in_pairs = AreMultipliedInPairs(
+      form.geometry,
       {spec.inputs[form.query.index].dtype, spec.inputs[form.key.index].dtype, spec.inputs[form.value.index].dtype});
   return in_pairs ? MakeAttention<Bf16Pair>(spec, form) : MakeAttention<float>(spec, form);
 }

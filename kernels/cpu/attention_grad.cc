@@ -9,7 +9,8 @@ namespace mpc::cpu {
 namespace {
 
 /// The workspace of a task. Panels are right operands: keys by column and by row, values by column, and the block's
-/// rows of query and dy. Pairs are p and ds as left operands, by row and by column.
+/// rows of query and dy. Left operands are query and dy, which may need a copy, and pairs of p and ds. `transposed` is
+/// that of p, and then that of ds.
 template <typename Number>
 struct Scratch {
   Number *keys_by_column, *keys_by_row, *values_by_column;
@@ -174,8 +175,9 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeAttentionGrad(const KernelSpec& spec
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec) {
   const AttentionForm form = AttentionForm::Create(spec);
-  const bool in_pairs = AreMultipliedInPairs({spec.inputs[form.dy].dtype, spec.inputs[form.query.index].dtype,
-                                              spec.inputs[form.key.index].dtype, spec.inputs[form.value.index].dtype});
+  const bool in_pairs =
+      AreMultipliedInPairs(form.geometry, {spec.inputs[form.dy].dtype, spec.inputs[form.query.index].dtype,
+                                           spec.inputs[form.key.index].dtype, spec.inputs[form.value.index].dtype});
   return in_pairs ? MakeAttentionGrad<Bf16Pair>(spec, form) : MakeAttentionGrad<float>(spec, form);
 }
 

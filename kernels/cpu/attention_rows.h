@@ -62,9 +62,12 @@ inline void RoundThrough(DType dtype, float* values, std::int64_t count) {
   }
 }
 
-/// Whether products of operands of these types are computed in pairs.
-inline bool AreMultipliedInPairs(std::initializer_list<DType> types) {
-  return MultipliesPairs() && std::ranges::all_of(types, [](DType dtype) { return dtype == DType::kBF16; });
+/// Whether products of operands of these types are computed in pairs. A block of rows reads an even number of columns,
+/// or all of them. Otherwise the last pair would have a column that none of its rows may read.
+inline bool AreMultipliedInPairs(const AttentionGeometry& geometry, std::initializer_list<DType> types) {
+  static_assert(AttentionShape::kRows % 2 == 0);
+  const bool are_bf16 = std::ranges::all_of(types, [](DType dtype) { return dtype == DType::kBF16; });
+  return are_bf16 && MultipliesPairs() && !(geometry.causal && (geometry.columns - geometry.rows) % 2 != 0);
 }
 
 /// Buffers of a workspace, one behind the other; without a workspace, their sizes alone.

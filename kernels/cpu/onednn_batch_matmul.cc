@@ -1,5 +1,5 @@
-// batch_matmul on oneDNN: the leading axes are one batch axis, which is cut into parts. Transposed operands are the
-// same memory with swapped strides.
+// batch_matmul on oneDNN: the leading axes are one batch axis, which is cut into parts. Few matrices are cut into rows.
+// Transposed operands are the same memory with swapped strides.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_common.h"
+#include "kernels/cpu/product_parts.h"
 #include "kernels/cpu/registry.h"
 
 namespace mpc::cpu {
@@ -45,10 +46,22 @@ BatchShape ShapeOf(const KernelSpec& spec) {
 /// Multiply-adds of a part at least.
 constexpr std::int64_t kPartWork = std::int64_t{1} << 20;
 
+std::int64_t PartsOfWork(const BatchShape& shape) {
+  return std::min(shape.multiply_adds() / kPartWork, StagedOperation::kMostParts);
+}
+
 /// The matrices of each part.
 std::int64_t MatricesOfPart(const BatchShape& shape) {
-  const std::int64_t parts = std::min({shape.multiply_adds() / kPartWork, shape.batch, StagedOperation::kMostParts});
-  return parts < 2 ? shape.batch : (shape.batch + parts - 1) / parts;
+  const std::int64_t parts = std::min(PartsOfWork(shape), shape.batch);
+  return parts < 2 ? shape.batch : PartsOf(shape.batch, parts);
+}
+
+/// The rows of a and y in each part of a matrix; all of them where matrices are as many as parts. Rows of a transposed
+/// a do not lie together.
+std::int64_t RowsOfPart(const BatchShape& shape) {
+  constexpr std::int64_t kLeastRows = 64;
+  const std::int64_t parts = std::min(PartsOfWork(shape) / shape.batch, shape.m / kLeastRows);
+  return parts < 2 || shape.transpose_a ? shape.m : PartsOf(shape.m, parts);
 }
 
 Attempt MatricesAttempt(const KernelSpec& spec, const BatchShape& shape, const Candidate& candidate) {
@@ -69,8 +82,35 @@ Attempt MatricesAttempt(const KernelSpec& spec, const BatchShape& shape, const C
   return attempt;
 }
 
+/// Parts of each matrix's rows, the last of which may have fewer.
+Attempt RowsInParts(const KernelSpec& spec, const BatchShape& shape, std::int64_t rows, const Candidate& candidate) {
+  Attempt attempt;
+  for (std::int64_t row = 0; row < shape.m; row += rows) {
+    BatchShape part = shape;
+    part.batch = 1;
+    part.m = std::min(rows, shape.m - row);
+    if (row == 0 || part.m < rows) {
+      Attempt made = MatricesAttempt(spec, part, candidate);
+      absl::StrAppend(&attempt.implementation, made.implementation);
+      attempt.operation.primitives.push_back(std::move(made.staged()));
+    }
+    for (std::int64_t matrix = 0; matrix < shape.batch; ++matrix) {
+      const auto offset = [](const TensorSpec& tensor, std::int64_t elements) {
+        return static_cast<std::size_t>(elements) * ElementSize(tensor.dtype);
+      };
+      attempt.operation.parts.push_back({attempt.operation.primitives.size() - 1,
+                                         {offset(spec.inputs[0], (matrix * shape.m + row) * shape.k),
+                                          offset(spec.inputs[1], matrix * shape.k * shape.n)},
+                                         offset(spec.outputs[0], (matrix * shape.m + row) * shape.n)});
+    }
+  }
+  return attempt;
+}
+
 /// Parts of neighbouring matrices, the last of which may have fewer.
 Attempt BatchInParts(const KernelSpec& spec, const BatchShape& shape, const Candidate& candidate) {
+  const std::int64_t rows = RowsOfPart(shape);
+  if (rows < shape.m) return RowsInParts(spec, shape, rows, candidate);
   BatchShape part = shape;
   part.batch = MatricesOfPart(shape);
   Attempt attempt = MatricesAttempt(spec, part, candidate);

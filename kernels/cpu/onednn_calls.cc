@@ -134,13 +134,17 @@ void ReorderInParts::Add(const dnnl::memory::desc& from, const dnnl::memory::des
 void ReorderInParts::Execute(const void* from, void* to, std::byte* scratchpad) {
   // Parts are large enough for threads of their own.
   constexpr std::int64_t kWork = std::numeric_limits<std::int64_t>::max();
+  FirstError error;
   ParallelFor(static_cast<std::int64_t>(parts_.size()), kWork, [&](std::int64_t i) {
     const SerialLibrary serial;
     Part& part = parts_[static_cast<std::size_t>(i)];
     // oneDNN's handles are not const; what is reordered is only read.
     auto* source = static_cast<std::byte*>(const_cast<void*>(from)) + part.from_offset;
-    part.reorder.Execute(source, static_cast<std::byte*>(to) + part.to_offset, scratchpad + part.scratchpad_offset);
+    error.Catch([&] {
+      part.reorder.Execute(source, static_cast<std::byte*>(to) + part.to_offset, scratchpad + part.scratchpad_offset);
+    });
   });
+  error.Throw();
 }
 
 Stage::Stage(const Port& port, WorkspaceLayout& workspace)

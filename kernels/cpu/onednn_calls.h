@@ -2,9 +2,11 @@
 // storage to primitive.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <dnnl.hpp>
+#include <exception>
 #include <optional>
 #include <vector>
 
@@ -52,6 +54,27 @@ class PreparedCall {
  private:
   dnnl::primitive primitive_;
   std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+/// What the library throws on the threads of a loop, for the caller of the loop.
+class FirstError {
+ public:
+  template <typename Function>
+  void Catch(const Function& function) noexcept {
+    try {
+      function();
+    } catch (...) {
+      if (!is_set_.test_and_set()) error_ = std::current_exception();
+    }
+  }
+  /// Behind the loop: throws the first error, if there was one.
+  void Throw() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::atomic_flag is_set_;
+  std::exception_ptr error_;
 };
 
 /// A change of layout between two bound memories, on the calling thread within a SerialLibrary.

@@ -124,7 +124,7 @@ Attempt GradWeightInParts(const KernelSpec& spec, const ConvolutionShape& shape,
       if (count < shape.out_channels()) part.weight[0] = count;  // there are no groups
       Attempt made = make(part);
       if (made.implementation != attempt.implementation) absl::StrAppend(&attempt.implementation, made.implementation);
-      attempt.defect = made.defect;
+      if (attempt.defect.empty()) attempt.defect = made.defect;
       made.staged().output.storage = spec.outputs[0].dtype;
       attempt.operation.primitives.push_back(std::move(made.staged()));
     }

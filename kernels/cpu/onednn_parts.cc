@@ -21,6 +21,10 @@ constexpr std::size_t kMaxInputs = 4;
 /// Several parts are always worth several threads.
 constexpr std::int64_t kWork = std::numeric_limits<std::int64_t>::max();
 
+/// Scratch memory of an operation, in bytes, and slots that it has in any case. Some implementations keep all windows
+/// of all images.
+constexpr std::int64_t kScratchBytes = 128 << 20, kLeastSlots = 2;
+
 /// An operand that is converted or packed once, before the parts begin.
 class PreparedOperand {
  public:
@@ -76,11 +80,15 @@ class PartsKernel final : public Kernel {
       Map({*addend_, operands.inputs[inputs_]}, {whole_->computed, result}, whole_->elements,
           [](float v) { return v; });
     }
+    FirstError error;
     RunTasksInSlots(tasks(), slots_, kWork, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
       const SerialLibrary serial;
       std::byte* place = workspace + slots_offset_ + static_cast<std::size_t>(slot) * slot_bytes_;
-      for (std::int64_t task = begin; task < end; ++task) RunTask(task, inputs, result, workspace, slot, place);
+      error.Catch([&] {
+        for (std::int64_t task = begin; task < end; ++task) RunTask(task, inputs, result, workspace, slot, place);
+      });
     });
+    error.Throw();
     if (whole_) Finish(operands.outputs[0], result, workspace);
   }
 
@@ -103,17 +111,19 @@ class PartsKernel final : public Kernel {
 
   /// A slot has a kernel for each primitive, since kernels hold the addresses of their operands.
   void MakeSlots(const StagedOperation& operation) {
-    slots_ = std::min(operation.slots, tasks());
-    const bool has_summand = IsSum() && parts() > tasks();
-    for (std::int64_t slot = 0; slot < slots_; ++slot) {
+    const auto add_slot = [&] {
       std::vector<std::unique_ptr<Kernel>>& kernels = kernels_.emplace_back();
       for (const StagedPrimitive& primitive : operation.primitives) {
         kernels.push_back(MakePrimitiveKernel(primitive));
         slot_bytes_ = std::max(slot_bytes_, CacheLines(kernels.back()->workspace_bytes()));
       }
-    }
+    };
+    add_slot();
     summand_offset_ = slot_bytes_;
-    if (has_summand) slot_bytes_ += CacheLines(whole_bytes());
+    if (IsSum() && parts() > tasks()) slot_bytes_ += CacheLines(whole_bytes());
+    const std::int64_t fitting = kScratchBytes / std::max<std::int64_t>(1, static_cast<std::int64_t>(slot_bytes_));
+    slots_ = std::min({operation.slots, tasks(), std::max(fitting, kLeastSlots)});
+    while (std::ssize(kernels_) < slots_) add_slot();
     slots_offset_ = workspace_.Reserve(slot_bytes_ * static_cast<std::size_t>(slots_));
   }
 

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -112,12 +114,13 @@ class ThreadPool {
       busy_.clear(std::memory_order_release);
       return false;
     }
-    Start(threads);
+    threads = Start(threads);
     loop_ = {count, std::min(count, threads * kPiecesPerThread), threads, &run};
     for (std::int64_t i = 0; i < threads; ++i) {
       shares_[static_cast<std::size_t>(i)].Reset(loop_.pieces * i / threads, loop_.pieces * (i + 1) / threads);
     }
     const JoinHistory::Clock::time_point begin = JoinHistory::Clock::now();
+    wanted_.store(threads, std::memory_order_relaxed);
     Open();
     const std::int64_t own = Work(0);
     Close(begin, own);
@@ -133,10 +136,17 @@ class ThreadPool {
   /// `state_` while a loop may be entered; below it the number of threads inside, without the caller.
   static constexpr std::uint32_t kOpen = 1u << 31;
 
-  void Start(std::int64_t threads) {
-    if (threads <= size_) return;
+  /// Returns how many of `threads` there are: the system may allow no more.
+  std::int64_t Start(std::int64_t threads) {
+    if (threads <= size_) return threads;
+    if (size_ == most_) return size_;
     shares_ = std::make_unique<Share[]>(static_cast<std::size_t>(threads));
-    for (; size_ < threads; ++size_) std::thread([this, self = size_] { Serve(self); }).detach();
+    try {
+      for (; size_ < threads; ++size_) std::thread([this, self = size_] { Serve(self); }).detach();
+    } catch (const std::system_error&) {
+      most_ = size_;
+    }
+    return size_;
   }
 
   void Open() {
@@ -171,7 +181,7 @@ class ThreadPool {
         sleepers_.fetch_sub(1);
       }
       seen = news_.load(std::memory_order_acquire);
-      if (!Enter()) continue;
+      if (self >= wanted_.load(std::memory_order_relaxed) || !Enter()) continue;
       if (self < loop_.threads) Work(self);
       // The last thread out may be awaited.
       if (state_.fetch_sub(1, std::memory_order_acq_rel) == 1) state_.notify_one();
@@ -204,11 +214,14 @@ class ThreadPool {
   }
 
   std::atomic_flag busy_;
-  std::int64_t size_ = 1;  ///< threads, the caller included
+  std::int64_t size_ = 1;                                         ///< threads, the caller included
+  std::int64_t most_ = std::numeric_limits<std::int64_t>::max();  ///< threads that the system allows
   std::unique_ptr<Share[]> shares_;
   Loop loop_{};
   JoinHistory joins_;
   std::atomic<std::uint32_t> state_{0};
+  /// Threads of the loop. Others need not enter it. One that reads the number of another loop misses this one at worst.
+  std::atomic<std::int64_t> wanted_{0};
   std::atomic<std::uint32_t> news_{0};  ///< loops so far
   std::atomic<std::uint32_t> sleepers_{0};
 };

@@ -1,5 +1,7 @@
 #include "kernels/cpu/registry.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -74,13 +76,21 @@ const Registry::Entry* FindEntry(std::string_view name) {
 /// 0 until the first use.
 std::atomic<int> g_threads{0};
 
+/// UsableProcessors(). Where OpenMP binds its threads (OMP_PROC_BIND, OMP_PLACES), it has bound this one to a
+/// processor: its others count, too.
+int UsableAndBoundProcessors() {
+  if (omp_get_proc_bind() == omp_proc_bind_false) return UsableProcessors();
+  const int quota = ProcessorQuota() / 1000;
+  return std::max(1, quota > 0 ? std::min(quota, omp_get_num_procs()) : omp_get_num_procs());
+}
+
 /// OMP_NUM_THREADS, of whose list the first number counts. Without it, or where it has no number, what is usable.
 int DefaultThreads() {
   const char* given = std::getenv("OMP_NUM_THREADS");
   const std::string text = given == nullptr ? "" : given;
   int threads = 0;
   const bool is_number = absl::SimpleAtoi(text.substr(0, text.find(',')), &threads);
-  return is_number && threads > 0 ? threads : UsableProcessors();
+  return is_number && threads > 0 ? threads : UsableAndBoundProcessors();
 }
 
 std::string TypesOf(const std::vector<TensorSpec>& specs) {

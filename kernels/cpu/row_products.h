@@ -17,12 +17,13 @@ inline constexpr std::int64_t kPanel = 16;
 /// Columns of the panels that hold `columns`.
 inline std::int64_t PaddedToPanel(std::int64_t columns) { return (columns + kPanel - 1) / kPanel * kPanel; }
 
-/// Two numbers that follow each other along the depth of a product. Of an odd depth the last second one is 0.
+/// Two numbers that follow each other along the depth of a product. An operand of an odd depth ends with a pair whose
+/// second number is 0.
 struct Bf16Pair {
   std::uint16_t first, second;
 };
 
-/// Whether this processor has products of pairs, and the library may use them.
+/// Whether this processor has products of pairs, and oneDNN may use them, too (ONEDNN_MAX_CPU_ISA).
 bool MultipliesPairs();
 
 /// How many numbers or pairs an operand has along a depth.
@@ -76,7 +77,8 @@ void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t d
 void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                           Bf16Pair* panels);
 
-/// Pairs of rows 2r and 2r + 1 of [count, columns], which are `stride` apart, as row r of `pairs`.
+/// Joins rows 2r and 2r + 1 of [count, columns], which are `stride` apart, to row r of `pairs`, whose rows are
+/// `pair_stride` apart. An odd last row is joined to zeros.
 void PairRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns, Bf16Pair* pairs,
               std::int64_t pair_stride);
 
@@ -91,7 +93,8 @@ struct LeftMatrix {
 /// Rows of c are `c_stride` apart and padded: all of the last panel's columns are written.
 void AddProduct(const LeftMatrix<float>& a, std::int64_t rows, std::int64_t depth, const float* panels,
                 std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride);
-/// Where MultipliesPairs(). Numbers that are subnormal in f32 count as 0.
+/// Where MultipliesPairs(). Numbers that are subnormal in f32 count as 0. Where `depth` is odd and less than
+/// `panel_depth`, the row of b behind it is multiplied by 0.
 void AddProduct(const LeftMatrix<Bf16Pair>& a, std::int64_t rows, std::int64_t depth, const Bf16Pair* panels,
                 std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride);
 

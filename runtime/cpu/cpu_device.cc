@@ -107,8 +107,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Load(std::shared_ptr<cons
   if (absl::Status status = CheckFeatures(*program); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<Executable>> executable = Bind(program, state, options);
   if (executable.status().code() != absl::StatusCode::kFailedPrecondition) return executable;
-  // The Program may have been compiled with another number of threads or on another processor. Kernels there wanted
-  // less workspace or another layout.
+  // The Program may have been compiled on another processor. Kernels there wanted less workspace or another layout.
   auto fitted = std::make_shared<Program>(*program);
   if (!EnlargeWorkspaces(*this, *fitted).ok() && (!HasPackedWeights(*program) || !RepackWeights(*this, *fitted).ok())) {
     return executable;

@@ -96,9 +96,9 @@ absl::StatusOr<std::unique_ptr<cpu::Kernel>> CpuExecutable::MakeKernel(const Ins
       IsGenerated(instruction.kernel) ? code_.CreateKernel(instruction)
                                       : cpu::CreateKernel(spec, {.choice = ChoiceFor(*program_, KernelKey(spec))});
   if (!kernel.ok() || (*kernel)->workspace_bytes() <= instruction.workspace_bytes) return kernel;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the kernel needs ", (*kernel)->workspace_bytes(), " bytes of workspace, the program plans ",
-      instruction.workspace_bytes, "; was it compiled for another number of threads or another processor?"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("the kernel needs ", (*kernel)->workspace_bytes(), " bytes of workspace, the program plans ",
+                   instruction.workspace_bytes, "; was it compiled for another processor or by another version?"));
 }
 
 absl::Status CpuExecutable::AddCalls() {

@@ -1,5 +1,6 @@
 // A score is a sum of D products, off by (D + 2) u times the sum of their magnitudes. What scores are off by becomes a
 // relative error of exp(score); a probability that is then within its error of a tie may round to either low neighbour.
+// Subnormal operands and sums of products may count as 0 (kUnderflow).
 #include "tests/kernels/attention_error_bounds.h"
 
 #include <algorithm>
@@ -66,13 +67,14 @@ class Scores {
   }
   Uncertain ScoreAt(std::size_t head, std::size_t t, std::size_t s) const {
     double sum = 0;
-    double magnitude = 0;
+    double magnitude = 0, underflow = 0;
     for (std::size_t d = 0; d < width; ++d) {
-      const double term = query_[(head * rows + t) * width + d] * key_[(head * columns + s) * width + d];
-      sum += term;
-      magnitude += std::abs(term);
+      const double q = query_[(head * rows + t) * width + d], k = key_[(head * columns + s) * width + d];
+      sum += q * k;
+      magnitude += std::abs(q * k);
+      underflow += kUnderflow * (std::abs(q) + std::abs(k) + 1);
     }
-    return {scale * sum, (static_cast<double>(width) + 2) * kU * std::abs(scale) * magnitude};
+    return {scale * sum, std::abs(scale) * ((static_cast<double>(width) + 2) * kU * magnitude + underflow)};
   }
 
   const std::size_t heads, rows, columns, width, value_width;
@@ -129,7 +131,7 @@ static Errors ErrorsApart(const OpCase& op_case, const Tensors& inputs, const Te
       if (fused) p.error += 2 * (LowUnit(value.spec.dtype) * probability + LowUnderflow(value.spec.dtype));
       for (std::size_t e = 0; e < scores.value_width; ++e) {
         const double v = std::abs(value.values[(head * scores.columns + s) * scores.value_width + e]);
-        y_error[row * scores.value_width + e] += (p.error + (count + 2) * kU * p.value) * v;
+        y_error[row * scores.value_width + e] += (p.error + kUnderflow + (count + 2) * kU * p.value) * v;
       }
     }
     for (std::size_t e = 0; e < scores.value_width; ++e) y_error[row * scores.value_width + e] += kUnderflow;
@@ -158,13 +160,14 @@ static Errors GradErrorsApart(const OpCase& op_case, const Tensors& inputs, Atte
     double delta_magnitude = 0;
     for (std::size_t s = 0; s < scores.columns; ++s) {
       const std::size_t at = (head * scores.columns + s) * scores.value_width;
-      double magnitude = 0;
+      double magnitude = 0, underflow = 0;
       for (std::size_t e = 0; e < scores.value_width; ++e) {
-        const double term = dy[row * scores.value_width + e] * value.values[at + e];
-        dp[s].value += term;
-        magnitude += std::abs(term);
+        const double cotangent = dy[row * scores.value_width + e], v = value.values[at + e];
+        dp[s].value += cotangent * v;
+        magnitude += std::abs(cotangent * v);
+        underflow += kUnderflow * (std::abs(cotangent) + std::abs(v) + 1);
       }
-      dp[s].error = (static_cast<double>(scores.value_width) + 1) * kU * magnitude;
+      dp[s].error = (static_cast<double>(scores.value_width) + 1) * kU * magnitude + underflow;
       if (!scores.Allowed(head, t, s)) continue;
       const Uncertain score = scores.ScoreAt(head, t, s);
       p[s].value = std::exp(score.value - log_sum_exp);
@@ -190,13 +193,17 @@ static Errors GradErrorsApart(const OpCase& op_case, const Tensors& inputs, Atte
       const Uncertain rounded = p[s].Rounded(value.spec.dtype);
       for (std::size_t e = 0; e < scores.value_width; ++e) {
         dvalue[(head * scores.columns + s) * scores.value_width + e] +=
-            std::abs(dy[row * scores.value_width + e]) * (rounded.error + (rows + 2) * kU * rounded.value) + kUnderflow;
+            std::abs(dy[row * scores.value_width + e]) *
+                (rounded.error + kUnderflow + (rows + 2) * kU * rounded.value) +
+            kUnderflow;
       }
       for (std::size_t d = 0; d < scores.width; ++d) {
         const std::size_t q = row * scores.width + d;
         const std::size_t k = (head * scores.columns + s) * scores.width + d;
-        dquery[q] += std::abs(key.values[k]) * (ds.error + (columns + 2) * kU * std::abs(ds.value)) + kUnderflow;
-        dkey[k] += std::abs(query.values[q]) * (ds.error + (rows + 2) * kU * std::abs(ds.value)) + kUnderflow;
+        dquery[q] +=
+            std::abs(key.values[k]) * (ds.error + kUnderflow + (columns + 2) * kU * std::abs(ds.value)) + kUnderflow;
+        dkey[k] +=
+            std::abs(query.values[q]) * (ds.error + kUnderflow + (rows + 2) * kU * std::abs(ds.value)) + kUnderflow;
       }
     }
   }

@@ -9,11 +9,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <thread>
 #include <vector>
 
 #include "kernels/cpu/join_history.h"
+#include "kernels/usable_processors.h"
 
 namespace mpc::test {
 namespace {
@@ -121,6 +123,13 @@ TEST_P(ParallelLoop, HasThreadsThatMayUseEveryProcessor) {
   int all = 0;
   for (int place = 0; place < omp_get_num_places(); ++place) all += omp_get_place_num_procs(place);
   EXPECT_EQ(fewest.load(), all > 0 ? all : processors());
+}
+
+// By default, also where OpenMP has bound this thread to one of them.
+TEST(ParallelLoopThreads, AreOneForEachUsableProcessor) {
+  if (std::getenv("OMP_NUM_THREADS") != nullptr) return;  // that many
+  const int quota = ProcessorQuota() / 1000;
+  EXPECT_EQ(cpu::NumThreads(), quota > 0 ? std::min(quota, omp_get_num_procs()) : omp_get_num_procs());
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, ParallelLoop, testing::Values(1, 2, 3, 8));

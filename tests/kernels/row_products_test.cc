@@ -128,8 +128,8 @@ TEST(RowProducts, AreOneChainOfFusedMultiplyAdds) {
   }
 }
 
-// Products of bf16 are exact in f32, so that each term is rounded once, as it is added.
-TEST(RowProducts, OfPairsRoundEachTermOnce) {
+// A rounding for each term, as it is added.
+TEST(RowProducts, OfPairsAreWithinTheBoundOfAChain) {
   if (!cpu::MultipliesPairs()) GTEST_SKIP() << "needs AVX512_BF16";
   for (const Operands& operands : Drawn()) {
     SCOPED_TRACE(Named(operands));
@@ -156,18 +156,34 @@ TEST(RowProducts, OfPairsRoundEachTermOnce) {
 
 TEST(RowProducts, OfPairsHaveTheNaNsAndInfinitiesOfTheirTerms) {
   if (!cpu::MultipliesPairs()) GTEST_SKIP() << "needs AVX512_BF16";
+  constexpr std::int64_t kRows = 13, kDepth = 7, kColumns = 18;
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
   std::mt19937 engine(5);
-  Operands operands(13, 7, 18, engine);
-  operands.a[Operands::At(12, 7, 6)] = std::numeric_limits<float>::quiet_NaN();
-  operands.a[Operands::At(3, 7, 2)] = std::numeric_limits<float>::infinity();
-  const std::vector<float> c = WithPairs(operands, false, false);
-  for (std::int64_t i = 0; i < 13; ++i) {
-    for (std::int64_t j = 0; j < 18; ++j) {
-      const float result = c[Operands::At(i, 32, j)];
-      EXPECT_EQ(std::isnan(result), i == 12) << i << ", " << j;
-      EXPECT_EQ(std::isinf(result), i == 3) << i << ", " << j;
+  Operands operands(kRows, kDepth, kColumns, engine);
+  operands.a[Operands::At(12, kDepth, 6)] = nan;
+  operands.a[Operands::At(3, kDepth, 2)] = infinity;
+  operands.b[Operands::At(4, kColumns, 17)] = operands.b_transposed[Operands::At(17, kDepth, 4)] = nan;
+  for (const bool packs_transpose : {false, true}) {
+    for (const bool pairs_rows : {false, true}) {
+      const std::vector<float> c = WithPairs(operands, packs_transpose, pairs_rows);
+      for (std::int64_t i = 0; i < kRows; ++i) {
+        for (std::int64_t j = 0; j < kColumns; ++j) {
+          const float result = c[Operands::At(i, 32, j)];
+          EXPECT_EQ(std::isnan(result), i == 12 || j == 17) << i << ", " << j;
+          EXPECT_EQ(std::isinf(result), i == 3 && j != 17) << i << ", " << j;
+        }
+      }
     }
   }
+}
+
+TEST(RowProducts, OfPairsTakeSubnormalNumbersAsZero) {
+  if (!cpu::MultipliesPairs()) GTEST_SKIP() << "needs AVX512_BF16";
+  std::mt19937 engine(5);
+  Operands operands(1, 2, 1, engine);
+  operands.a = {0x1p-127f, 1.0f};
+  operands.b = operands.b_transposed = {0x1p127f, 3.0f};
+  EXPECT_EQ(WithPairs(operands, false, false)[0], Start(operands)[0] + 3.0f);
 }
 
 }  // namespace

@@ -1,13 +1,18 @@
-// SerialLibrary (kernels/cpu/onednn_common.h) leaves OpenMP, which all of the process shares, as it was.
+// SerialLibrary (kernels/cpu/onednn_common.h) leaves OpenMP, which all of the process shares, as it was. What the
+// library throws in a loop reaches the caller (kernels/cpu/onednn_calls.h).
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "kernels/cpu/kernel.h"
+#include "kernels/cpu/onednn_calls.h"
 #include "kernels/cpu/onednn_common.h"
+#include "kernels/cpu/parallel.h"
 
 namespace mpc::test {
 namespace {
@@ -108,6 +113,17 @@ TEST_P(SerialLibraryAmong, AProductInPartsLeavesThemToTheNext) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, SerialLibraryAmong, testing::Values(1, 2, 5));
+
+TEST(FirstError, IsThrownBehindTheLoop) {
+  cpu::FirstError error;
+  error.Throw();  // there is none yet
+  cpu::ParallelFor(64, std::numeric_limits<std::int64_t>::max(), [&](std::int64_t task) {
+    error.Catch([task] {
+      if (task % 2 != 0) throw std::runtime_error("an odd task");
+    });
+  });
+  EXPECT_THROW(error.Throw(), std::runtime_error);
+}
 
 }  // namespace
 }  // namespace mpc::test

@@ -28,6 +28,8 @@ std::vector<Case> AttentionShapes() {
       {"causal", 2, 2, 33, 33, 8, 8, true},
       {"causal_more_columns", 1, 2, 5, 9, 4, 4, true},
       {"causal_more_rows", 1, 2, 9, 5, 4, 4, true},  // the first four rows may read nothing
+      {"causal_odd_columns_of_a_block", 1, 1, 30, 33, 8, 8, true},
+      {"causal_empty_block", 1, 1, 60, 5, 4, 4, true},
       {"mask", 2, 2, 6, 5, 4, 4, false, Mask({2, 2, 6, 5}, Integers(0, 2))},
       {"mask_by_column", 2, 3, 4, 5, 4, 4, false, Mask({2, 1, 1, 5}, List({1, 1, 0, 1, 0, 0, 1, 1, 1, 1}))},
       {"mask_of_rank_2", 1, 2, 3, 4, 4, 4, false, Mask({3, 4}, List({1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 1, 0}))},
