@@ -14,10 +14,10 @@ namespace mpc::runtime {
 /// of Device::Plan, with the instruction, and of Device::EndPlanning; `program` is then as it was.
 absl::Status ChooseKernels(const Device& device, const PlanOptions& options, Program& program);
 
-/// Gives every kernel the workspace that it wants on this machine. A workspace whose place is too small moves behind the
-/// arena. This is for a Program that was compiled for another processor or by another version.
-/// Everything else stays. Errors: those of Device::Plan, with the instruction. One cause is a kernel that wants its
-/// packed weight in another layout. `program` is then as it was.
+/// Gives every kernel the workspace that it wants on this machine. A workspace whose place is too small moves behind
+/// the arena. This is for a Program that was compiled for another processor or by another version. Everything else
+/// stays. Errors: those of Device::Plan, with the instruction. One cause is a kernel that wants its packed weight in
+/// another layout. `program` is then as it was.
 absl::Status EnlargeWorkspaces(const Device& device, Program& program);
 
 /// Packs weights as the kernels of this machine want them, in every run. The choices of `program` are kept. This is for
