@@ -66,6 +66,17 @@ TEST_P(BatchParts, WidenAPartOfTheBatch) {
   EXPECT_NE((*kernel)->choice(), "") << "tuning may choose";
 }
 
+// An image of 512 MiB when both its sides are widened. There are four parts of one image each.
+TEST(LargeImages, AreWidenedByFewPartsAtATime) {
+  if (!IsF16Widened()) GTEST_SKIP() << "f16 is not widened";
+  constexpr std::int64_t kExtent = 1448;
+  const auto kernel = cpu::CreateKernel(SpecOf(Convolutions(4, kExtent)[0], DType::kF16));
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const std::size_t widened = 2 * kExtent * kExtent * kChannels * sizeof(float);
+  EXPECT_LT((*kernel)->workspace_bytes(), 2 * widened + (1 << 20)) << "two slots, and the weight";
+  EXPECT_GT((*kernel)->workspace_bytes(), widened);
+}
+
 TEST_P(BatchParts, EachChoiceIsMadeAgainByItsName) {
   const KernelSpec spec = SpecOf(GetParam(), DType::kF16);
   for (const std::string& choice : cpu::CandidateChoices(spec)) {
