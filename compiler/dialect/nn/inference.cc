@@ -247,7 +247,8 @@ static llvm::Error checkLabels(StringRef op, RankedTensorType logits, RankedTens
 static llvm::Error checkClasses(StringRef op, RankedTensorType logits, RankedTensorType labels,
                                 DictionaryAttr dictionary) {
   MPC_RETURN_IF_ERROR(checkLabels(op, logits, labels));
-  const AttributeValue *given = toAttributes(dictionary).Find("classes");
+  Attributes attributes = toAttributes(dictionary);
+  const AttributeValue *given = attributes.Find("classes");
   if (!given)
     return llvm::Error::success();
   int64_t classes = std::get<int64_t>(*given), columns = logits.getDimSize(1);
