@@ -60,8 +60,9 @@ std::int64_t MatricesOfPart(const BatchShape& shape) {
 /// a do not lie together.
 std::int64_t RowsOfPart(const BatchShape& shape) {
   constexpr std::int64_t kLeastRows = 64;
+  if (shape.batch == 0 || shape.transpose_a) return shape.m;
   const std::int64_t parts = std::min(PartsOfWork(shape) / shape.batch, shape.m / kLeastRows);
-  return parts < 2 || shape.transpose_a ? shape.m : PartsOf(shape.m, parts);
+  return parts < 2 ? shape.m : PartsOf(shape.m, parts);
 }
 
 Attempt MatricesAttempt(const KernelSpec& spec, const BatchShape& shape, const Candidate& candidate) {
