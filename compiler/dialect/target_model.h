@@ -53,6 +53,9 @@ public:
   /// Whether relu behind a product is a launch that the device's own product saves. Where a result is larger than
   /// bytesPerLaunch, generated kernels save more.
   virtual bool foldsRelu() const = 0;
+  /// Whether the kernel of a product of images wants them channels-last. Where it does not, it takes both formats
+  /// alike.
+  virtual bool prefersChannelsLast(mlir::Operation *op) const = 0;
   /// The low type that the device computes in natively; bf16 where it is not here.
   virtual DType nativeLowType() const = 0;
   /// Whether the kernel of \p op may write result \p result over operand \p operand.

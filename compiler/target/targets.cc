@@ -6,6 +6,7 @@
 #include "compiler/dialect/tensor_values.h"
 #include "compiler/lowering/fusion_instruction.h"
 #include "compiler/lowering/storage_assignment.h"
+#include "kernels/narrow_convolution.h"
 #include "runtime/memory_planner.h"
 #include "runtime/packed_weights.h"
 
@@ -27,7 +28,8 @@ struct Backend {
   std::int64_t lowProductMultiple;
   bool packsAttention;
   bool foldsRelu;
-  bool plansCheaply; ///< an instruction alone, to ask for its workspace
+  bool channelsLastAlways; ///< also for convolutions that are small and narrow
+  bool plansCheaply;       ///< an instruction alone, to ask for its workspace
   bool generatesPtx;
   llvm::Expected<codegen::CodeTarget> (*code)(std::string_view arch);
 };
@@ -35,12 +37,12 @@ struct Backend {
 constexpr Backend kBackends[] = {
     // About 2 us at 20 GB/s.
     {"cpu", 40'000, LoneFusions::WithoutKernelOrWorthIt, /*foldsGelu=*/true, /*lowProductMultiple=*/1,
-     /*packsAttention=*/false, /*foldsRelu=*/false, /*plansCheaply=*/true, /*generatesPtx=*/false,
-     [](std::string_view) { return codegen::hostTarget(); }},
+     /*packsAttention=*/false, /*foldsRelu=*/false, /*channelsLastAlways=*/true, /*plansCheaply=*/true,
+     /*generatesPtx=*/false, [](std::string_view) { return codegen::hostTarget(); }},
     // About 3 us at 2.5 TB/s. cuBLASLt's gelu has neither a stated form nor a stated error. mpc's own products, which
     // have mpc's gelu, are for what libraries do not take. Tensor cores read rows that begin at multiples of 16 bytes.
     {"cuda", 7'500'000, LoneFusions::None, /*foldsGelu=*/false, /*lowProductMultiple=*/8, /*packsAttention=*/true,
-     /*foldsRelu=*/true, /*plansCheaply=*/false, /*generatesPtx=*/true,
+     /*foldsRelu=*/true, /*channelsLastAlways=*/false, /*plansCheaply=*/false, /*generatesPtx=*/true,
      [](std::string_view arch) { return codegen::gpuTarget(llvm::StringRef(arch.data(), arch.size())); }},
 };
 
@@ -54,6 +56,24 @@ bool isLoneInstruction(Operation *op) {
   return isa_and_present<MpcDialect>(op->getDialect()) && !isa<FusionOp>(op) && !isViewOrConstant(op) &&
          !op->use_empty() && llvm::all_of(op->getOperandTypes(), isKnownTensor) &&
          llvm::all_of(op->getResultTypes(), isKnownTensor);
+}
+
+/// Whether \p op is a convolution, or a derivative of one, that CUDA's own kernels take before cuDNN.
+bool isSmallAndNarrow(Operation *op) {
+  Value weight, y;
+  int64_t groups = 1;
+  if (auto forward = dyn_cast<Conv2dOp>(op)) {
+    weight = forward.getWeight(), y = forward.getY(), groups = forward.getGroups();
+  } else if (auto input = dyn_cast<Conv2dGradInputOp>(op)) {
+    weight = input.getWeight(), y = input.getDy(), groups = input.getGroups();
+  } else if (auto kernel = dyn_cast<Conv2dGradWeightOp>(op)) {
+    weight = kernel.getDweight(), y = kernel.getDy(), groups = kernel.getGroups();
+  } else {
+    return false;
+  }
+  ArrayRef<int64_t> extents = cast<RankedTensorType>(weight.getType()).getShape();
+  int64_t pixels = elementCount(y) / std::max<int64_t>(extents[0], 1);
+  return mpc::IsSmallAndNarrow(extents[0] / std::max<int64_t>(groups, 1), extents[1], pixels * elementCount(weight));
 }
 
 /// A device, where it is here or is compiled for, with what is known of its backend.
@@ -70,6 +90,7 @@ public:
   std::int64_t lowProductMultiple() const override { return known.lowProductMultiple; }
   bool packsAttention() const override { return known.packsAttention; }
   bool foldsRelu() const override { return known.foldsRelu; }
+  bool prefersChannelsLast(Operation *op) const override { return known.channelsLastAlways || !isSmallAndNarrow(op); }
   DType nativeLowType() const override { return device ? device->native_low_type() : DType::kBF16; }
 
   bool mayAlias(Operation *op, unsigned result, unsigned operand) const override {

@@ -9,6 +9,7 @@
 //   %r = mpc.relu %c : tensor<2x6x6x6xf32>
 //   %1 = mpc.conv2d %r, %u {data_format = NHWC} : ...
 //   %y = mpc.transpose %1 {permutation = [0, 3, 1, 2]} : ...
+#include "compiler/dialect/target_model.h"
 #include "passes/computations.h"
 #include "passes/function_body.h"
 #include "passes/layout/image_ops.h"
@@ -40,6 +41,11 @@ public:
     Block *body = firstBlock(getOperation());
     if (!body)
       return;
+    FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(getOperation());
+    if (failed(target))
+      return signalPassFailure();
+    if (gainsNothing(*body, **target))
+      return;
     // Program order: the transposes behind every operand have sunk as far as they go before their users are seen.
     for (Operation &op : llvm::make_early_inc_range(*body))
       rewrite(&op);
@@ -52,6 +58,13 @@ public:
   }
 
 private:
+  // Whether kernels of all products of images take both formats alike. Transposes would be launches for nothing.
+  static bool gainsNothing(Block &body, const TargetModel &target) {
+    auto products = llvm::make_filter_range(
+        body, [](Operation &op) { return isa<ImageOpInterface>(op) && isa<MatrixWorkOpInterface>(op); });
+    return !products.empty() && llvm::none_of(products, [&](Operation &op) { return target.prefersChannelsLast(&op); });
+  }
+
   void rewrite(Operation *op) {
     SmallVector<int64_t> axes;
     if (ImageOpInterface images = channelsFirstImages(op))

@@ -9,6 +9,9 @@ def LayoutPass : MpcPass<"mpc-layout", "::mlir::func::FuncOp"> {
   let description = [{
     Convolution, pooling and batch normalisation on rank-4 operands get `data_format = "NHWC"`. Transposes appear at the
     borders, move through element-wise operations and cancel. Weights keep their canonical layout.
+
+    A function stays as it is where no kernel of its convolutions gains from channels-last images. On a GPU these are
+    small ones of few channels, as in LeNet-5.
   }];
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "compiler/lowering/lowering.h"
 #include "kernels/weight_packing.h"
@@ -66,6 +67,26 @@ TEST_F(Targets, DifferInWhatPassesWeigh) {
   EXPECT_TRUE(cuda->packsAttention());
   EXPECT_FALSE(cpu->foldsRelu());
   EXPECT_TRUE(cuda->foldsRelu());
+}
+
+TEST_F(Targets, WantSmallNarrowConvolutionsChannelsLastOnTheCpuAlone) {
+  const auto cpu = ModelOf("\"cpu\""), cuda = ModelOf("\"cuda\"");
+  ASSERT_TRUE(cpu && cuda);
+  mlir::OwningOpRef<mlir::ModuleOp> images = ParseModule(*context_, R"(
+      func.func @f(%x: tensor<2x6x8x8xf16>, %w: tensor<16x6x3x3xf16>, %v: tensor<16x16x3x3xf16>)
+          -> tensor<2x16x4x4xf16> {
+        %y = mpc.conv2d %x, %w : (tensor<2x6x8x8xf16>, tensor<16x6x3x3xf16>) -> tensor<2x16x6x6xf16>
+        %z = mpc.conv2d %y, %v : (tensor<2x16x6x6xf16>, tensor<16x16x3x3xf16>) -> tensor<2x16x4x4xf16>
+        return %z : tensor<2x16x4x4xf16>
+      })");
+  ASSERT_TRUE(images);
+  std::vector<bool> on_cpu, on_cuda;
+  images->walk([&](Conv2dOp op) {
+    on_cpu.push_back(cpu->prefersChannelsLast(op));
+    on_cuda.push_back(cuda->prefersChannelsLast(op));
+  });
+  EXPECT_EQ(on_cpu, (std::vector<bool>{true, true}));
+  EXPECT_EQ(on_cuda, (std::vector<bool>{false, true}));
 }
 
 TEST_F(Targets, SayWhichLowTypeIsNative) {

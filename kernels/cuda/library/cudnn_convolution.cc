@@ -14,6 +14,7 @@
 #include "kernels/cuda/library/cudnn_kernel.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/known_attributes.h"
+#include "kernels/narrow_convolution.h"
 #include "kernels/window.h"
 
 namespace mpc::cuda {
@@ -122,17 +123,11 @@ absl::StatusOr<Form> FormOf(const KernelSpec& spec) {
   return form;
 }
 
-/// True for little work on few channels. cuDNN pads channels to whole tensor-core tiles, mostly for nothing there: the
-/// project's direct convolution is taken. A large one (the first layer of a ResNet) should pay for the padding. Where
-/// the border lies has not been measured; tuning measures both sides of it.
 bool IsSmallAndNarrow(const Form& form) {
-  constexpr std::int64_t kNarrow = 16;
-  constexpr std::int64_t kSmall = std::int64_t{1} << 30;
   const Shape& weight = form.geometry.weight.extents;  // [O, C / groups, kh, kw]
   const Shape& y = form.geometry.y.extents;
   const std::int64_t groups = form.geometry.x.extents[1] / weight[1];
-  const std::int64_t products = y[0] * y[2] * y[3] * NumElements(weight);
-  return std::min(weight[0] / groups, weight[1]) < kNarrow && products < kSmall;
+  return mpc::IsSmallAndNarrow(weight[0] / groups, weight[1], y[0] * y[2] * y[3] * NumElements(weight));
 }
 
 template <typename Attributes>
