@@ -45,9 +45,9 @@ void GpuPosition::storeTo(llvm::Value *base, llvm::Value *v, Extent e) {
   f.store(elements, f.element(base, v->getType()->getScalarType(), indexOf(e)));
 }
 
-void GpuPosition::preload(ArrayRef<Value> elements) {
-  for (Value v : elements)
-    loaded[v] = v.getDefiningOp() ? loadStored(v, Extent::Full) : load(v, Extent::Full);
+void GpuPosition::preload(ArrayRef<Value> values, Extent e) {
+  for (Value v : values)
+    loaded[v] = v.getDefiningOp() ? loadStored(v, e) : load(v, e);
 }
 
 Long GpuPosition::wide(llvm::Value *index) {

@@ -14,6 +14,8 @@ RowSweep::Row RowSweep::rowAt(llvm::Value *first, unsigned number) {
   r.inside = even ? b.getTrue() : f.isBelow(index, rowEnd);
   r.index = even ? index : f.minimum(index, f.index(rows - 1));
   r.at = std::make_unique<RowPosition>(f, r.index, f.index(0), /*lanes=*/0);
+  // A later load would wait behind the barriers of the row before.
+  r.at->preload(s.rowValues, Extent::PerRow);
   r.head = f.index(0);
   r.vectors = f.index(columns / t.vector);
   if (t.shifted) {
@@ -67,6 +69,12 @@ void RowSweep::placeEdge(Row &r) {
   column = f.minimum(column, f.index(columns - 1));
   r.edge = {{column, b.getTrue(), 0}, std::make_unique<RowPosition>(f, r.index, column, /*lanes=*/0)};
   r.edge.at->preload(s.elements);
+  takeRowValues(*r.edge.at, r);
+}
+
+void RowSweep::takeRowValues(RowPosition &at, const Row &r) {
+  for (Value v : s.rowValues)
+    at.take(v, r.at->preloaded(v));
 }
 
 RowSweep::RowPlaces RowSweep::rowPlacesAt(const Row &r, ArrayRef<Place> at, Pass pass) {
@@ -75,6 +83,7 @@ RowSweep::RowPlaces RowSweep::rowPlacesAt(const Row &r, ArrayRef<Place> at, Pass
     RowPosition::Anchors anchors{r.anchor, columnAnchor};
     made.push_back({p, std::make_unique<RowPosition>(f, r.index, p.column, lanes, anchors, t.shifted)});
     RowPosition &position = *made.back().at;
+    takeRowValues(position, r);
     if (!t.staged || pass == Pass::First) {
       position.preload(s.elements);
       continue;
