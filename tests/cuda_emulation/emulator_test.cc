@@ -291,7 +291,7 @@ TEST(Emulator, RefusesShapesThatNoDeviceTakes) {
   EXPECT_THAT(std::string(LaunchWithSeed(1, Nothing, Shape(1, 0)).message()), HasSubstr("0 threads"));
   EXPECT_THAT(std::string(LaunchWithSeed(1, Nothing, {1, 65536, 1, 1, 0}).message()), HasSubstr("1 x 65536 x 1"));
   EXPECT_THAT(std::string(LaunchWithSeed(1, Nothing, {1, 1, 65536, 1, 0}).message()), HasSubstr("1 x 1 x 65536"));
-  EXPECT_THAT(std::string(LaunchWithSeed(1, Nothing, Shape(1, 1, 49153)).message()), HasSubstr("49153 bytes"));
+  EXPECT_THAT(std::string(LaunchWithSeed(1, Nothing, Shape(1, 1, 232449)).message()), HasSubstr("232449 bytes"));
   EXPECT_THAT(std::string(LaunchWithSeed(1, TakeMuchShared, Shape(1, 1)).message()),
               AllOf(HasSubstr("emulator_test.cc"), HasSubstr("49156 bytes")));
   EXPECT_TRUE(LaunchWithSeed(1, Nothing, {0, 1, 1, 1, 0}).ok()) << "launch() starts nothing";
