@@ -84,6 +84,14 @@ llvm::Value *RowPosition::indexOf(Extent e) {
   llvm_unreachable("an extent");
 }
 
+// The minimum changes nothing. LLVM decides comparisons with columns behind the bound by it, and drops it then.
+Unsigned RowPosition::column() {
+  llvm::Value *column = narrow(eachLane(columnIndex)).value();
+  if (bound)
+    column = f.minimum(column, llvm::ConstantInt::get(column->getType(), *bound - 1));
+  return Unsigned(column);
+}
+
 // A vector that does not have the column spares its elements the comparison and the choice.
 Float RowPosition::atColumn(Unsigned wanted, Float there, Float elsewhere) {
   constexpr unsigned worthABranch = 4;

@@ -61,7 +61,9 @@ public:
   llvm::Instruction *anchor(Extent e) override {
     return e == Extent::PerColumn ? anchors.column : e == Extent::PerRow ? anchors.row : GpuPosition::anchor(e);
   }
-  Unsigned column() override { return narrow(eachLane(columnIndex)); }
+  /// Says that all columns of the position are below \p below.
+  void setBound(int64_t below) { bound = below; }
+  Unsigned column() override;
   Float atColumn(Unsigned wanted, Float there, Float elsewhere) override;
   Long linearIndex() override { return wide(eachLane(indexOf(Extent::Full))); }
 
@@ -72,6 +74,7 @@ private:
   llvm::Value *row, *columnIndex;
   Anchors anchors;
   bool shifted;
+  std::optional<int64_t> bound;
 };
 
 /// Neighbours in row-major order, which may lie in two rows.

@@ -84,6 +84,8 @@ RowSweep::RowPlaces RowSweep::rowPlacesAt(const Row &r, ArrayRef<Place> at, Pass
     made.push_back({p, std::make_unique<RowPosition>(f, r.index, p.column, lanes, anchors, t.shifted)});
     RowPosition &position = *made.back().at;
     takeRowValues(position, r);
+    if (p.bound)
+      position.setBound(*p.bound);
     if (!t.staged || pass == Pass::First) {
       position.preload(s.elements);
       continue;
@@ -110,10 +112,15 @@ void RowSweep::eachRowPlace(const Row &r, Pass pass, llvm::function_ref<void(con
 void RowSweep::eachLongRowPlace(const Row &r, Pass pass, llvm::function_ref<void(const RowPlace &)> visit) {
   // Loads from shared memory are soon back.
   unsigned together = t.staged && pass == Pass::Later ? std::min(t.places, 2u) : t.places;
+  const int64_t round = int64_t{together} * t.lanes, most = columns / t.vector / round * round;
   auto visitFrom = [&](llvm::Value *vector, bool whole) {
     Places places;
-    for (unsigned i = 0; i < together; ++i)
-      places.push_back(placeOf(r, b.CreateNUWAdd(vector, f.index(int64_t{i} * t.lanes)), i, whole));
+    for (unsigned i = 0; i < together; ++i) {
+      Place &p = places.emplace_back(placeOf(r, b.CreateNUWAdd(vector, f.index(int64_t{i} * t.lanes)), i, whole));
+      int64_t bound = (whole ? most : most + int64_t{i + 1} * t.lanes) * t.vector + (t.shifted ? t.vector - 1 : 0);
+      if (bound < columns)
+        p.bound = bound;
+    }
     RowPlaces loaded = rowPlacesAt(r, places, pass);
     for (RowPlace &at : loaded) {
       llvm::Value *inside = std::exchange(at.inside, b.getTrue());
@@ -125,7 +132,6 @@ void RowSweep::eachLongRowPlace(const Row &r, Pass pass, llvm::function_ref<void
       });
     }
   };
-  int64_t round = int64_t{together} * t.lanes;
   llvm::Value *whole = b.CreateNUWMul(b.CreateUDiv(r.vectors, f.index(round)), f.index(round));
   f.loop(lane, whole, f.index(round), [&](llvm::Value *vector) { visitFrom(vector, /*whole=*/true); });
   llvm::Value *rest = b.CreateNUWAdd(whole, lane);

@@ -18,7 +18,8 @@ private:
   /// Neighbouring columns that a thread handles.
   struct Place {
     llvm::Value *column, *inside;
-    unsigned number; ///< index among the thread's places
+    unsigned number;                             ///< index among the thread's places
+    std::optional<int64_t> bound = std::nullopt; ///< all its columns are below, where that is less than all
   };
   using Places = llvm::SmallVector<Place, 8>;
   /// The elements of one row in the columns of a Place.
