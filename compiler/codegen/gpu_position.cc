@@ -45,9 +45,9 @@ void GpuPosition::storeTo(llvm::Value *base, llvm::Value *v, Extent e) {
   f.store(elements, f.element(base, v->getType()->getScalarType(), indexOf(e)));
 }
 
-void GpuPosition::preload(ArrayRef<Value> elements) {
-  for (Value v : elements)
-    loaded[v] = v.getDefiningOp() ? loadStored(v, Extent::Full) : load(v, Extent::Full);
+void GpuPosition::preload(ArrayRef<Value> values, Extent e) {
+  for (Value v : values)
+    loaded[v] = v.getDefiningOp() ? loadStored(v, e) : load(v, e);
 }
 
 Long GpuPosition::wide(llvm::Value *index) {
@@ -82,6 +82,14 @@ llvm::Value *RowPosition::indexOf(Extent e) {
     return f.index(0);
   }
   llvm_unreachable("an extent");
+}
+
+// The minimum changes nothing. LLVM decides comparisons with columns behind the bound by it, and drops it then.
+Unsigned RowPosition::column() {
+  llvm::Value *column = narrow(eachLane(columnIndex)).value();
+  if (bound)
+    column = f.minimum(column, llvm::ConstantInt::get(column->getType(), *bound - 1));
+  return Unsigned(column);
 }
 
 // A vector that does not have the column spares its elements the comparison and the choice.

@@ -19,12 +19,12 @@ public:
   /// Loads the elements of type \p t of the tensor at \p base, which lies over the space as \p e says.
   llvm::Value *loadFrom(llvm::Value *base, llvm::Type *t, Extent e);
   void storeTo(llvm::Value *base, llvm::Value *v, Extent e);
-  /// Loads what later positions with these elements use, before anything computes: the loads are under way together.
-  void preload(llvm::ArrayRef<mlir::Value> elements);
-  /// What preload loaded, or what take was given, for \p element.
-  llvm::Value *preloaded(mlir::Value element) const { return loaded.lookup(element); }
-  /// Says that \p known are the elements of \p element at this position.
-  void take(mlir::Value element, llvm::Value *known) { loaded[element] = known; }
+  /// Loads what later positions with these values use, before anything computes: the loads are under way together.
+  void preload(llvm::ArrayRef<mlir::Value> values, Extent e = Extent::Full);
+  /// What preload loaded, or what take was given, for \p value.
+  llvm::Value *preloaded(mlir::Value value) const { return loaded.lookup(value); }
+  /// Says that \p known are the elements of \p value at this position.
+  void take(mlir::Value value, llvm::Value *known) { loaded[value] = known; }
 
   unsigned getLanes() const { return lanes; }
 
@@ -61,7 +61,9 @@ public:
   llvm::Instruction *anchor(Extent e) override {
     return e == Extent::PerColumn ? anchors.column : e == Extent::PerRow ? anchors.row : GpuPosition::anchor(e);
   }
-  Unsigned column() override { return narrow(eachLane(columnIndex)); }
+  /// Says that all columns of the position are below \p below.
+  void setBound(int64_t below) { bound = below; }
+  Unsigned column() override;
   Float atColumn(Unsigned wanted, Float there, Float elsewhere) override;
   Long linearIndex() override { return wide(eachLane(indexOf(Extent::Full))); }
 
@@ -72,6 +74,7 @@ private:
   llvm::Value *row, *columnIndex;
   Anchors anchors;
   bool shifted;
+  std::optional<int64_t> bound;
 };
 
 /// Neighbours in row-major order, which may lie in two rows.

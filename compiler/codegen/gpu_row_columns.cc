@@ -12,7 +12,7 @@ void RowSweep::addToColumns(const Row &r, const RowPlace &at) {
     const Accumulator &a = columnAccumulators[number];
     if (t.resident)
       return add(a, columnSums[at.number][number], at, term, r.inside);
-    llvm::Value *address = partial(number, at.column);
+    llvm::Value *address = runningSum(number, at.column);
     llvm::Value *more = maskedTerm(a, term, r.inside, lanes);
     stores.push_back({combine(a.how, f.load(more->getType(), address), more), address});
   });
@@ -27,14 +27,33 @@ llvm::Value *RowSweep::partial(unsigned number, llvm::Value *column) {
   return f.element(f.workspace(left.columns[number]), columnAccumulators[number].type(), at);
 }
 
+llvm::Value *RowSweep::runningSum(unsigned number, llvm::Value *column) {
+  return t.columnsStaged ? f.element(columnStages[number], columnAccumulators[number].type(), column)
+                         : partial(number, column);
+}
+
 // Each column's thread is the same in every row, so no barrier is needed between its additions.
+void RowSweep::eachOwnColumn(llvm::function_ref<void(llvm::Value *)> visit) {
+  llvm::Value *begin = b.CreateNUWMul(lane, f.index(t.vector));
+  f.loop(begin, f.index(columns), f.index(int64_t{t.lanes} * t.vector), visit);
+}
+
 void RowSweep::clearPartials() {
   if (columnAccumulators.empty())
     return;
-  llvm::Value *begin = b.CreateNUWMul(lane, f.index(t.vector));
-  f.loop(begin, f.index(columns), f.index(int64_t{t.lanes} * t.vector), [&](llvm::Value *column) {
+  eachOwnColumn([&](llvm::Value *column) {
     for (auto [number, a] : llvm::enumerate(columnAccumulators))
-      f.store(spread(identity(a.how), lanes), partial(number, column));
+      f.store(spread(identity(a.how), lanes), runningSum(number, column));
+  });
+}
+
+void RowSweep::leaveStagedColumns() {
+  eachOwnColumn([&](llvm::Value *column) {
+    for (unsigned number = 0; number < columnAccumulators.size(); ++number) {
+      llvm::Type *type = columnAccumulators[number].type();
+      llvm::Type *several = lanes ? llvm::FixedVectorType::get(type, lanes) : type;
+      f.store(f.load(several, runningSum(number, column)), partial(number, column));
+    }
   });
 }
 

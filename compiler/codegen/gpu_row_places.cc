@@ -14,6 +14,8 @@ RowSweep::Row RowSweep::rowAt(llvm::Value *first, unsigned number) {
   r.inside = even ? b.getTrue() : f.isBelow(index, rowEnd);
   r.index = even ? index : f.minimum(index, f.index(rows - 1));
   r.at = std::make_unique<RowPosition>(f, r.index, f.index(0), /*lanes=*/0);
+  // A later load would wait behind the barriers of the row before.
+  r.at->preload(s.rowValues, Extent::PerRow);
   r.head = f.index(0);
   r.vectors = f.index(columns / t.vector);
   if (t.shifted) {
@@ -67,6 +69,12 @@ void RowSweep::placeEdge(Row &r) {
   column = f.minimum(column, f.index(columns - 1));
   r.edge = {{column, b.getTrue(), 0}, std::make_unique<RowPosition>(f, r.index, column, /*lanes=*/0)};
   r.edge.at->preload(s.elements);
+  takeRowValues(*r.edge.at, r);
+}
+
+void RowSweep::takeRowValues(RowPosition &at, const Row &r) {
+  for (Value v : s.rowValues)
+    at.take(v, r.at->preloaded(v));
 }
 
 RowSweep::RowPlaces RowSweep::rowPlacesAt(const Row &r, ArrayRef<Place> at, Pass pass) {
@@ -75,6 +83,9 @@ RowSweep::RowPlaces RowSweep::rowPlacesAt(const Row &r, ArrayRef<Place> at, Pass
     RowPosition::Anchors anchors{r.anchor, columnAnchor};
     made.push_back({p, std::make_unique<RowPosition>(f, r.index, p.column, lanes, anchors, t.shifted)});
     RowPosition &position = *made.back().at;
+    takeRowValues(position, r);
+    if (p.bound)
+      position.setBound(*p.bound);
     if (!t.staged || pass == Pass::First) {
       position.preload(s.elements);
       continue;
@@ -101,10 +112,15 @@ void RowSweep::eachRowPlace(const Row &r, Pass pass, llvm::function_ref<void(con
 void RowSweep::eachLongRowPlace(const Row &r, Pass pass, llvm::function_ref<void(const RowPlace &)> visit) {
   // Loads from shared memory are soon back.
   unsigned together = t.staged && pass == Pass::Later ? std::min(t.places, 2u) : t.places;
+  const int64_t round = int64_t{together} * t.lanes, most = columns / t.vector / round * round;
   auto visitFrom = [&](llvm::Value *vector, bool whole) {
     Places places;
-    for (unsigned i = 0; i < together; ++i)
-      places.push_back(placeOf(r, b.CreateNUWAdd(vector, f.index(int64_t{i} * t.lanes)), i, whole));
+    for (unsigned i = 0; i < together; ++i) {
+      Place &p = places.emplace_back(placeOf(r, b.CreateNUWAdd(vector, f.index(int64_t{i} * t.lanes)), i, whole));
+      int64_t bound = (whole ? most : most + int64_t{i + 1} * t.lanes) * t.vector + (t.shifted ? t.vector - 1 : 0);
+      if (bound < columns)
+        p.bound = bound;
+    }
     RowPlaces loaded = rowPlacesAt(r, places, pass);
     for (RowPlace &at : loaded) {
       llvm::Value *inside = std::exchange(at.inside, b.getTrue());
@@ -116,7 +132,6 @@ void RowSweep::eachLongRowPlace(const Row &r, Pass pass, llvm::function_ref<void
       });
     }
   };
-  int64_t round = int64_t{together} * t.lanes;
   llvm::Value *whole = b.CreateNUWMul(b.CreateUDiv(r.vectors, f.index(round)), f.index(round));
   f.loop(lane, whole, f.index(round), [&](llvm::Value *vector) { visitFrom(vector, /*whole=*/true); });
   llvm::Value *rest = b.CreateNUWAdd(whole, lane);

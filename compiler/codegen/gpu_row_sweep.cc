@@ -17,19 +17,7 @@ RowSweep::RowSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const S
   rowBlock = b.CreateUDiv(f.getBlock(), f.index(t.columnTiles));
   rowBegin = b.CreateNUWMul(rowBlock, f.index(t.rowsPerBlock));
   rowEnd = f.minimum(b.CreateNUWAdd(rowBegin, f.index(t.rowsPerBlock)), f.index(rows));
-  if (t.staged) {
-    // Vectors of the longest row, tensor behind tensor.
-    unsigned bytes = 0;
-    SmallVector<unsigned> offsets;
-    for (Value element : s.elements) {
-      offsets.push_back(bytes);
-      unsigned size = storageType(element)->getPrimitiveSizeInBits().getFixedValue() / 8;
-      bytes = llvm::alignTo(bytes + columns / t.vector * t.vector * size, 16);
-    }
-    llvm::Value *shared = f.reserveShared(bytes);
-    for (unsigned offset : offsets)
-      stages.push_back(b.CreateConstGEP1_64(b.getInt8Ty(), shared, offset));
-  }
+  placeStages();
   sums = zeros(accumulators);
   for (unsigned i = 0; t.resident && i < t.places; ++i)
     columnSums.push_back(zeros(columnAccumulators));
@@ -38,6 +26,28 @@ RowSweep::RowSweep(GpuFusion &region, const Sweep &s, const Sweep &next, const S
     for (const Accumulator &a : columnAccumulators)
       left.columns.push_back(
           region.allocate(t.rowBlocks * columns * a.type()->getPrimitiveSizeInBits().getFixedValue() / 8));
+  }
+}
+
+// Shared memory has whole vectors of the longest row of each element, then the sums of each column.
+void RowSweep::placeStages() {
+  int64_t wholeColumns = columns / t.vector * t.vector;
+  SmallVector<unsigned> offsets;
+  unsigned bytes = 0;
+  auto place = [&](llvm::Type *type) {
+    offsets.push_back(bytes);
+    bytes = llvm::alignTo(bytes + wholeColumns * type->getPrimitiveSizeInBits().getFixedValue() / 8, 16);
+  };
+  for (unsigned i = 0; t.staged && i < s.elements.size(); ++i)
+    place(storageType(s.elements[i]));
+  for (unsigned i = 0; t.columnsStaged && i < columnAccumulators.size(); ++i)
+    place(columnAccumulators[i].type());
+  if (offsets.empty())
+    return;
+  llvm::Value *shared = f.reserveShared(bytes);
+  for (auto [i, offset] : llvm::enumerate(offsets)) {
+    llvm::Value *at = b.CreateConstGEP1_64(b.getInt8Ty(), shared, offset);
+    (t.staged && i < s.elements.size() ? stages : columnStages).push_back(at);
   }
 }
 
@@ -56,6 +66,8 @@ Partials RowSweep::emit() {
     f.loop(rowBegin, rowEnd, f.index(atOnce), [&](llvm::Value *first) { visitRows(first); });
   if (t.resident && !columnAccumulators.empty())
     reduceColumns();
+  if (t.columnsStaged)
+    leaveStagedColumns();
   if (!accumulators.empty())
     reduceAll();
   f.finish();
@@ -118,6 +130,10 @@ void RowSweep::visitRows(llvm::Value *first) {
   for (unsigned i = 0; i < t.ahead; ++i)
     visited.push_back(rowAt(first, i));
   for (Row &r : visited) {
+    // The row before kept values of its own.
+    for (const Sweep::Steps &steps : s.rowPasses)
+      for (const Sweep::Step *step : steps)
+        f.getBody().forgetKept(step->op);
     Pass pass = Pass::First;
     for (const Sweep::Steps &steps : s.rowPasses) {
       beginPass(r);

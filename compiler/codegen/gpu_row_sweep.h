@@ -18,7 +18,8 @@ private:
   /// Neighbouring columns that a thread handles.
   struct Place {
     llvm::Value *column, *inside;
-    unsigned number; ///< index among the thread's places
+    unsigned number;                             ///< index among the thread's places
+    std::optional<int64_t> bound = std::nullopt; ///< all its columns are below, where that is less than all
   };
   using Places = llvm::SmallVector<Place, 8>;
   /// The elements of one row in the columns of a Place.
@@ -48,6 +49,7 @@ private:
   };
   using Sums = llvm::SmallVector<Sum>;
 
+  void placeStages();
   Sums zeros(llvm::ArrayRef<Accumulator> of);
   /// Combines each of \p sums over \p lanes threads, which all get the result.
   llvm::SmallVector<llvm::Value *> acrossTeam(llvm::ArrayRef<Accumulator> of, const Sums &sums, unsigned lanes);
@@ -58,6 +60,7 @@ private:
   Places placesAt(llvm::Value *begin);
   Place placeOf(const Row &r, llvm::Value *vector, unsigned number, bool whole);
   void placeEdge(Row &r);
+  void takeRowValues(RowPosition &at, const Row &r);
   RowPlaces rowPlacesAt(const Row &r, llvm::ArrayRef<Place> at, Pass pass);
   void eachRowPlace(const Row &r, Pass pass, llvm::function_ref<void(const RowPlace &)> visit);
   void eachLongRowPlace(const Row &r, Pass pass, llvm::function_ref<void(const RowPlace &)> visit);
@@ -73,8 +76,12 @@ private:
   void storeOfRow(const Row &r);
 
   bool leavesColumns() const { return !left.columns.empty(); }
+  /// The address of a column's sum in the workspace, and where the sweep adds to it: there or in shared memory.
   llvm::Value *partial(unsigned number, llvm::Value *column);
+  llvm::Value *runningSum(unsigned number, llvm::Value *column);
+  void eachOwnColumn(llvm::function_ref<void(llvm::Value *)> visit);
   void clearPartials();
+  void leaveStagedColumns();
   void reduceColumns();
   void reduceAll();
 
@@ -92,7 +99,8 @@ private:
   llvm::SmallVector<Sums> columnSums;
   Sums sums;
   Places resident; ///< the thread's places where they cover the whole row or tile, the same in all rows
-  llvm::SmallVector<llvm::Value *> stages; ///< shared memory for a row of each of the sweep's elements
+  llvm::SmallVector<llvm::Value *> stages;       ///< shared memory for a row of each of the sweep's elements
+  llvm::SmallVector<llvm::Value *> columnStages; ///< shared memory for the sums of each column accumulator
   llvm::Instruction *columnAnchor = nullptr;
   Partials left;
 };

@@ -30,6 +30,8 @@ public:
     if (isInput || isStored) {
       if (plan.extent(v) == Extent::Full)
         elements.insert(v);
+      else if (plan.extent(v) == Extent::PerRow)
+        rowValues.insert(v);
       return;
     }
     // Results of reductions of columns or of everything are in memory.
@@ -44,7 +46,7 @@ public:
   }
 
   llvm::SetVector<Operation *> operations;
-  llvm::SetVector<Value> elements;
+  llvm::SetVector<Value> elements, rowValues;
 
 private:
   const FusionPlan &plan;
@@ -71,6 +73,7 @@ static void planSweep(Sweep &s, const FusionPlan &plan, ArrayRef<Value> yielded)
   for (auto &[phase, steps] : passes)
     s.rowPasses.push_back(std::move(steps));
   s.elements = needed.elements.takeVector();
+  s.rowValues = needed.rowValues.takeVector();
 }
 
 std::vector<Sweep> sweepsOf(FusionOp fusion, const FusionPlan &plan) {
@@ -197,25 +200,51 @@ static void chooseRowVector(SweepTiling &t, const FusionPlan &plan, const Sweep 
 static void tileLongRows(SweepTiling &t, const FusionPlan &plan, const Sweep &s, const Traffic &bytes,
                          const Multiprocessors &target) {
   // What every block takes besides, and what its reductions use.
-  constexpr unsigned systemBytes = 1024, scratchBytes = 256;
+  constexpr unsigned systemBytes = 1024, scratchBytes = 512;
   t.resident = false;
-  unsigned placeBytes = bytes.elementBytes * t.vector;
-  t.places = std::clamp(bytesUnderWay / placeBytes, 1u, 4u);
+  int64_t wholeColumns = plan.getColumns() / t.vector * t.vector;
+  int64_t free = target.sharedBytes - systemBytes - scratchBytes;
+  int64_t rowBytes = s.rowPasses.empty() ? 0 : wholeColumns * bytes.elementBytes, taken = 0;
+  if (rowBytes != 0 && rowBytes <= free) {
+    t.staged = true;
+    taken += rowBytes;
+  }
+  if (int64_t sums = wholeColumns * bytes.accumulatorWords * 4; sums != 0 && taken + sums <= free) {
+    t.columnsStaged = true;
+    taken += sums;
+  }
+  int64_t fit = target.sharedBytes / (taken + systemBytes + scratchBytes);
+  // While one block waits for its row, another one computes. A block alone is larger.
+  t.lanes = t.threads = fit == 1 ? 1024 : 512;
+  if (taken != 0 && fit > 1)
+    t.blocksEach = 2;
+  t.places = std::clamp(bytesUnderWay / (bytes.elementBytes * t.vector), 1u, 8u);
   if (!s.columnSteps.empty()) {
     // Sums of columns take registers too, which two f32 operands a place leave no room for.
-    if (bytes.elementBytes >= 8)
+    if (!t.columnsStaged && bytes.elementBytes >= 8)
       t.places = std::min(t.places, 2u);
-    return;
+    // Each block leaves sums of all columns, which is worth a few rows.
+    constexpr int64_t leastRows = 4;
+    t.rowsPerBlock = std::max<int64_t>(llvm::divideCeil(plan.rows(), target.number * std::clamp<int64_t>(fit, 1, 2)),
+                                       std::min(plan.rows(), leastRows));
+  } else {
+    // Few rows a block keep all multiprocessors busy to the end. With several, the next one is on its way in time.
+    constexpr int64_t mostRows = 8, blocksEach = 16;
+    t.rowsPerBlock = std::clamp<int64_t>(plan.rows() / (target.number * blocksEach), 1, mostRows);
   }
-  int64_t rowBytes = plan.getColumns() / t.vector * placeBytes + scratchBytes;
-  int64_t fit = target.sharedBytes / (rowBytes + systemBytes);
-  t.staged = !s.rowPasses.empty() && fit > 0;
-  // While one block waits for its row, another one computes.
-  if (t.staged)
-    t.blocksEach = std::min<int64_t>(fit, 2);
-  // Few rows a block keep all multiprocessors busy to the end. With several, the next one is on its way in time.
-  constexpr int64_t mostRows = 8, blocksEach = 16;
-  t.rowsPerBlock = std::clamp<int64_t>(plan.rows() / (target.number * blocksEach), 1, mostRows);
+  t.rowBlocks = llvm::divideCeil(plan.rows(), t.rowsPerBlock);
+}
+
+// Two rows at once hide the memory's latency where a thread has registers for both.
+static void loadAhead(SweepTiling &t, const FusionPlan &plan, const Traffic &bytes) {
+  constexpr unsigned mostBytes = 48, mostSums = 24;
+  const unsigned ofThread = t.vector * t.places;
+  if (bytes.elementBytes * ofThread > mostBytes || bytes.accumulatorWords * ofThread > mostSums ||
+      t.rowsPerBlock < int64_t{4} * t.teams())
+    return;
+  t.ahead = 2;
+  // Whole visits take no masks.
+  t.rowsPerBlock = llvm::alignTo(t.rowsPerBlock, t.ahead * t.teams());
   t.rowBlocks = llvm::divideCeil(plan.rows(), t.rowsPerBlock);
 }
 
@@ -232,18 +261,16 @@ static SweepTiling rowTiling(const FusionPlan &plan, const Sweep &s, const Traff
   uint64_t lanes =
       llvm::PowerOf2Ceil(vectors <= 32 ? vectors : std::max<int64_t>(32, llvm::divideCeil(vectors, places)));
   if (lanes > mostThreads) {
-    t.lanes = t.threads = mostThreads;
     tileLongRows(t, plan, s, bytes, target);
-    if (!columns)
-      return t;
-  } else {
-    t.lanes = lanes;
-    t.places = llvm::divideCeil(vectors, t.lanes);
-    // Small teams share a block. Columns are combined over as many as possible: that leaves fewer parts.
-    t.threads = columns ? std::max(t.lanes, 256u) : t.lanes <= 32 ? 128 : t.lanes;
+    return t;
   }
+  t.lanes = lanes;
+  t.places = llvm::divideCeil(vectors, t.lanes);
+  // Small teams share a block. Columns are combined over as many as possible: that leaves fewer parts.
+  t.threads = columns ? std::max(t.lanes, 256u) : t.lanes <= 32 ? 128 : t.lanes;
   if (columns || !s.allSteps.empty()) {
     shareRows(t, plan.rows(), int64_t{target.number} * (columns ? 512 : 2048) / t.threads);
+    loadAhead(t, plan, bytes);
     return t;
   }
   t.rowsPerBlock = t.teams();

@@ -27,6 +27,8 @@ struct Sweep {
   /// The values that the sweep reads at every element: inputs of the region, and what earlier sweeps stored.
   /// codegen::mayAlias says which outputs may lie over which of these inputs.
   llvm::SmallVector<mlir::Value> elements;
+  /// The same with one value a row.
+  llvm::SmallVector<mlir::Value> rowValues;
 
   /// Whether the sweep visits any element. Reductions along rows alone are no reason to.
   bool visits() const { return !stores.empty() || !columnSteps.empty() || !allSteps.empty(); }
@@ -51,11 +53,13 @@ struct SweepTiling {
   bool shifted = false;
   /// The first pass of a row puts the row into shared memory, where later passes read it. Not where it is resident.
   bool staged = false;
+  /// The sums of columns are in shared memory while the sweep lasts. Not where it is resident.
+  bool columnsStaged = false;
   /// Elements that lie side by side and are read at once. They divide the columns unless flat or shifted.
   unsigned vector = 1;
   unsigned lanes = 1, places = 1;
   unsigned ahead = 1;      ///< rows (flat: vectors) whose loads are under way together
-  unsigned threads = 256;  ///< threads of a block: 64 to 512
+  unsigned threads = 256;  ///< threads of a block: 64 to 512, 1024 where one block fills a multiprocessor
   unsigned blocksEach = 0; ///< blocks that a multiprocessor has registers for at once; 0: for at least one
   int64_t columnTiles = 1; ///< blocks side by side along a row
   /// Blocks one below the other, and the rows that each takes. Flat: all blocks; rowsPerBlock is not used.

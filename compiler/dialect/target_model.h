@@ -15,6 +15,7 @@ namespace mpc {
 /// Which operations become generated kernels though no other joins them.
 enum class LoneFusions {
   None,                   ///< none: each operation has a kernel of its own
+  ExpensiveElements,      ///< large ones that take many instructions an element and reduce nothing
   WithoutKernel,          ///< operations that the device has no kernel for
   WithoutKernelOrWorthIt, ///< those, and operations that generated code is expected to compute faster
 };

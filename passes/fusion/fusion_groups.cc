@@ -66,6 +66,8 @@ std::string FusionGroups::obstacle(Operation *op) {
 bool FusionGroups::isRegionAlone(Operation *op) const {
   if (costs.alsoAlone == LoneFusions::None || !obstacles.lookup(op).empty())
     return false;
+  if (costs.alsoAlone == LoneFusions::ExpensiveElements)
+    return hasExpensiveElements(op);
   return has<Property::GeneratedOnCpu>(op) ||
          (costs.alsoAlone == LoneFusions::WithoutKernelOrWorthIt && isWorthAlone(op));
 }

@@ -149,12 +149,15 @@ public:
       return signalPassFailure();
     }
     FusionCosts costs{(*target)->bytesPerLaunch(), maxOperations, (*target)->loneFusions()};
-    if (maxOperations == 1 && costs.alsoAlone == LoneFusions::WithoutKernelOrWorthIt)
-      costs.alsoAlone = LoneFusions::WithoutKernel;
+    const bool generatesWhatHasNoKernel =
+        costs.alsoAlone == LoneFusions::WithoutKernel || costs.alsoAlone == LoneFusions::WithoutKernelOrWorthIt;
+    // Without fusion only what has no kernel is a region.
+    if (maxOperations == 1)
+      costs.alsoAlone = generatesWhatHasNoKernel ? LoneFusions::WithoutKernel : LoneFusions::None;
     Block *body = onlyBlock(getOperation());
     if (!body)
       return;
-    if (costs.alsoAlone != LoneFusions::None) {
+    if (generatesWhatHasNoKernel) {
       makeRowsContiguous(*body);
       separateOperands(*body);
     }

@@ -27,6 +27,14 @@ bool isWorthAlone(Operation *op) {
   return large && computesOrRounds(op);
 }
 
+bool hasExpensiveElements(Operation *op) {
+  // Below it the kernels differ by less than a microsecond.
+  constexpr int64_t many = 1 << 20;
+  auto fusible = dyn_cast<FusibleOpInterface>(op);
+  return fusible && has<Property::Expensive>(op) && fusible.getReductions().empty() &&
+         cast<RankedTensorType>(op->getResult(0).getType()).getNumElements() >= many;
+}
+
 //===-- Contiguous rows ------------------------------------------------------------------------------------------===//
 
 // Operands and results have one shape. The axis changes places with the last one, and back.

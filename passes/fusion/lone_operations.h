@@ -1,4 +1,4 @@
-// Operations that the CPU computes in a region of their own: docs/fusion.md, "One operation alone".
+// Operations that are computed in a region of their own: docs/fusion.md, "One operation alone".
 #pragma once
 
 #include "compiler/dialect/dialect.h"
@@ -7,6 +7,10 @@ namespace mpc {
 
 /// Whether, on the CPU, a region of this operation alone is expected to beat the operation's own kernel.
 bool isWorthAlone(mlir::Operation *op);
+
+/// Whether, on a GPU, a region of this operation alone is expected to beat the operation's own kernel. It has many
+/// elements, takes many instructions for each and reduces nothing.
+bool hasExpensiveElements(mlir::Operation *op);
 
 /// Puts operations along an axis that is not the last one between transposes, where only generated code computes them.
 /// Generated code takes contiguous rows.

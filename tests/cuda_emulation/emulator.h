@@ -24,7 +24,7 @@ inline constexpr std::size_t kSharedBytes = 48 * 1024;
 inline constexpr std::size_t kMostDynamicSharedBytes = 227 * 1024;
 inline constexpr unsigned kMaxThreads = 1024;
 
-/// Runs every thread of the launch to its end. Errors: a grid, a block or shared memory beyond what sm_80 takes
+/// Runs every thread of the launch to its end. Errors: a grid, a block or shared memory beyond what sm_90 takes
 /// (INVALID_ARGUMENT); threads that wait at different barriers, or for a block or warp whose other threads have left
 /// (INTERNAL, with the thread indices); a shuffle from a lane that does not take part, a write to a shared array's
 /// guard; a kernel that says it awaits earlier launches and whose threads do not, once each (INTERNAL). After an error

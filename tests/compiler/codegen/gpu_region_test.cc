@@ -101,6 +101,21 @@ TEST(GpuFusion, RowsThatAreNotAlignedHaveAnEdge) {
   }
 }
 
+// In bf16 both the row and the sums of its columns are in shared memory; in f32 the sums are in the workspace.
+TEST(GpuFusion, LongRowsSumTheirColumns) {
+  codegen::CodeTarget target = EmulatedTarget();
+  target.multiprocessors = 2;
+  for (const std::int64_t columns : {16392, 16390}) {
+    for (const char* type : {"f32", "bf16"}) {
+      for (const FusionCase& region : ReducingRegions(9, columns, type)) {
+        if (region.name.find("layer_norm_grad") == std::string::npos) continue;
+        SCOPED_TRACE(region.name);
+        ASSERT_NO_FATAL_FAILURE(ExpectTheHostsResultsInEveryOrder(region, target));
+      }
+    }
+  }
+}
+
 // Two rows of bf16 fit the shared memory of a multiprocessor, one of f32 is read again.
 TEST(GpuFusion, LongRowsAreReadOnceWhereSharedMemoryHoldsThem) {
   const auto shared_bytes = [](const std::string& type, std::int64_t columns) {

@@ -3,8 +3,8 @@
 // RUN: mpc-opt %s --mpc-fusion > %t.once && mpc-opt %t.once --mpc-fusion | diff %t.once -
 // RUN: mpc-opt %s --mpc-fusion=max-operations=1 | FileCheck %s --check-prefixes=CHECK,CPU,ONE
 // RUN: mpc-opt %s --mpc-fusion=max-operations=1 > %t.one && mpc-opt %t.one --mpc-fusion=max-operations=1 | diff %t.one -
-// RUN: mpc-opt %s --mpc-attach-target=name=cuda --mpc-fusion | FileCheck %s --check-prefixes=CHECK,CUDA
-// RUN: mpc-opt %s --mpc-attach-target=name=cuda --mpc-fusion=max-operations=1 | FileCheck %s --check-prefixes=CHECK,CUDA
+// RUN: mpc-opt %s --mpc-attach-target=name=cuda --mpc-fusion | FileCheck %s --check-prefixes=CHECK,CUDA,GPU
+// RUN: mpc-opt %s --mpc-attach-target=name=cuda --mpc-fusion=max-operations=1 | FileCheck %s --check-prefixes=CHECK,CUDA,UNFUSED
 
 // Generated code is all that the CPU has for it; the region says where it comes from, as others do.
 // CHECK-LABEL: func @without_kernel
@@ -59,6 +59,23 @@ func.func @other_axis(%x: tensor<2x3x4x5xbf16>, %p: tensor<2x3x4x5xf32>) -> tens
   %0 = mpc.log_softmax %x {axis = 1} in <"net"> : (tensor<2x3x4x5xbf16>) -> tensor<2x3x4x5xf32>
   %1 = mpc.softmax_grad %0, %p {axis = 3} : tensor<2x3x4x5xf32>
   return %1 : tensor<2x3x4x5xf32>
+}
+
+// A GPU's kernel for many elements of many instructions is generated, too, unless nothing is fused.
+// CHECK-LABEL: func @expensive
+// GPU: mpc.fusion
+// GPU-NEXT: ^bb0
+// GPU-NEXT:   mpc.gelu
+// UNFUSED-NOT: = mpc.fusion(
+// UNFUSED: mpc.gelu
+// CUDA-NOT: = mpc.fusion(
+// CUDA: mpc.relu
+func.func @expensive(%x: tensor<1024x1024xbf16>, %w: tensor<1024x16xbf16>) -> (tensor<1024x16xbf16>, tensor<1024x16xbf16>) {
+  %0 = mpc.gelu %x {approximate = tanh} : tensor<1024x1024xbf16>
+  %1 = mpc.matmul %0, %w : (tensor<1024x1024xbf16>, tensor<1024x16xbf16>) -> tensor<1024x16xbf16>
+  %2 = mpc.matmul %0, %w : (tensor<1024x1024xbf16>, tensor<1024x16xbf16>) -> tensor<1024x16xbf16>
+  %3 = mpc.relu %2 : tensor<1024x16xbf16>
+  return %1, %3 : tensor<1024x16xbf16>, tensor<1024x16xbf16>
 }
 
 // What computes in f64 is for the reference alone.
