@@ -42,8 +42,8 @@ constexpr Backend kBackends[] = {
     // About 3 us at 2.5 TB/s. cuBLASLt's gelu has neither a stated form nor a stated error. mpc's own products, which
     // have mpc's gelu, are for what libraries do not take. Tensor cores read rows that begin at multiples of 16 bytes.
     {"cuda", 7'500'000, LoneFusions::ExpensiveElements, /*foldsGelu=*/false, /*lowProductMultiple=*/8,
-     /*packsAttention=*/true,
-     /*foldsRelu=*/true, /*channelsLastAlways=*/false, /*plansCheaply=*/false, /*generatesPtx=*/true,
+     /*packsAttention=*/true, /*foldsRelu=*/true, /*channelsLastAlways=*/false, /*plansCheaply=*/false,
+     /*generatesPtx=*/true,
      [](std::string_view arch) { return codegen::gpuTarget(llvm::StringRef(arch.data(), arch.size())); }},
 };
 

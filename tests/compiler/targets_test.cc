@@ -58,7 +58,7 @@ TEST_F(Targets, DifferInWhatPassesWeigh) {
   ASSERT_TRUE(cpu && cuda);
   EXPECT_LT(cpu->bytesPerLaunch(), cuda->bytesPerLaunch());
   EXPECT_EQ(cpu->loneFusions(), LoneFusions::WithoutKernelOrWorthIt);
-  EXPECT_EQ(cuda->loneFusions(), LoneFusions::None);
+  EXPECT_EQ(cuda->loneFusions(), LoneFusions::ExpensiveElements);
   EXPECT_TRUE(cpu->foldsGelu());
   EXPECT_FALSE(cuda->foldsGelu());
   EXPECT_EQ(cpu->lowProductMultiple(), 1);

@@ -27,6 +27,15 @@ TEST_P(CudaNetworks, BatchNormNet) {
       ImageBatches(1, 32, 4, 5, 26), GetParam(), [] { return std::make_unique<models::BnNet>(); });
 }
 
+// The loss of so many classes has rows that no thread keeps in registers. Their columns' sums are the bias's gradient.
+TEST_P(CudaNetworks, LossOverManyClasses) {
+  constexpr std::int64_t kClasses = 20'000;
+  Workload workload{{}, 5};
+  for (int step = 0; step < 2; ++step) workload.batches.push_back(MakeBatch({12}, 9, step, kClasses));
+  ExpectFollowsTheCpu<nn::Dense, nn::SoftmaxCrossEntropyWithLogits>(
+      workload, GetParam(), [] { return std::make_unique<nn::Dense>(12, kClasses); });
+}
+
 /// Two rows of 12 numbers, and the number behind each.
 data::Row TokenBatch() {
   std::vector<std::int32_t> ids, next;
