@@ -25,9 +25,9 @@ mkdir -p "$bundle"/{bin,lib/compiler,programs,expected,peers,tools,sources/lib}
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 
-# Programs. emit NAME MODEL FLAGS...: for the GPU. emit_and_expect: and 8 steps of the same on this machine's CPU, with
-# two orders of sums, whose losses and state are packed; the CPU's program itself fits one processor and is not. With
-# f16 the first 6 find the loss scale.
+# Programs. emit NAME MODEL FLAGS...: for the GPU. emit_and_expect: and 8 steps of the same on this machine's CPU, whose
+# losses and state are packed, beside those of 8 steps from parameters that a rounding moved (-perturbed). The CPU's
+# program itself fits one processor and is not packed. With f16 the first 6 steps find the loss scale.
 emit() {
   local name="$1" model="$2"
   shift 2
@@ -38,13 +38,14 @@ emit_and_expect() {
   local name="$1" model="$2"
   emit "$@"
   shift 2
-  local threads suffix=""
-  for threads in 1 2; do
-    "$build/bin/mpc-train" "$model" --emit="$scratch/$name.mpcx" --force --seed=1 --threads="$threads" \
-      --amp-verbosity=0 "$@" > /dev/null
-    "$build/bin/mpc-run" "$scratch/$name.mpcx" --data=synthetic --seed=1 --steps=8 --threads="$threads" \
-      --json="$bundle/expected/$name$suffix.json" --dump-state="$bundle/expected/$name$suffix.safetensors" > /dev/null
-    suffix="-reordered"
+  "$build/bin/mpc-train" "$model" --emit="$scratch/$name.mpcx" --seed=1 --amp-verbosity=0 "$@" > /dev/null
+  "$build/bin/mpc-run" "$scratch/$name.mpcx" --seed=1 --dump-state="$scratch/$name.safetensors" > /dev/null
+  python3 tools/gpu/perturb_state.py "$scratch/$name.safetensors" "$scratch/$name-perturbed.safetensors"
+  local suffix
+  for suffix in "" -perturbed; do
+    "$build/bin/mpc-run" "$scratch/$name.mpcx" --load-state="$scratch/$name$suffix.safetensors" --data=synthetic \
+      --seed=1 --steps=8 --json="$bundle/expected/$name$suffix.json" \
+      --dump-state="$bundle/expected/$name$suffix.safetensors" > /dev/null
   done
 }
 emit_and_expect lenet5-O0-f32 lenet5 --batch-size=32 --amp-level=O0

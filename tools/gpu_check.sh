@@ -8,7 +8,7 @@
 #     compare   how fast beside PyTorch, alternating in one run
 #     explain   where the time goes, per instruction
 #     tune      how fast with kernels that are chosen by timing them
-#     sanitize  memcheck and racecheck of the own kernels
+#     sanitize  memcheck and racecheck of the own kernels, and of whole steps
 #     counters  hardware counters of the kernels that take most
 # What only asks whether something is right runs beside others, on the same GPU; what is timed runs alone.
 # Each stage has its own limit (seconds_of, below; STAGE_SECONDS replaces it), and ends within it. Each part has one too,
@@ -29,7 +29,7 @@ seconds_of() {
     compare) echo 240 ;;
     explain) echo 90 ;;
     tune) echo 140 ;;
-    sanitize) echo 120 ;;
+    sanitize) echo 150 ;;
     counters) echo 210 ;;
     *) return 1 ;;
   esac
@@ -223,11 +223,27 @@ speed() {
   done
 }
 
-# One claim runs each own kernel of each case; repeating the others under a sanitizer would only take time.
+# Racecheck does not follow how kernels of cuDNN wait for what is copied asynchronously.
+of_cudnn=(--kernel-name-exclude kns=cudnn --kernel-name-exclude kns=xmma)
+
+# sanitized_steps CHECKER NETWORK: whole steps, where generated kernels are and where kernels are started early.
+sanitized_steps() {
+  part "$1-$2" 130 compute-sanitizer --tool "$1" --error-exitcode 1 --print-limit 8 "${of_cudnn[@]}" bin/mpc-run \
+    "programs/$2-cuda.mpcx" --data=synthetic --steps=2 --graph=off
+}
+
+# One claim runs each own kernel of each case; repeating the others under a sanitizer would only take time. Generated
+# kernels with rows in shared memory are in the loss over many classes.
 sanitize() {
-  local own="Ops/GpuKernel.MatchesReferenceWithinDerivedBounds/*_own"
-  tool memcheck 115 kernel_tests --name=memcheck --sanitizer=memcheck --filter="$own" &
-  tool racecheck 115 kernel_tests --name=racecheck --sanitizer=racecheck --filter="$own" &
+  local own="Ops/GpuKernel.MatchesReferenceWithinDerivedBounds/*_own" checker network
+  for checker in memcheck racecheck; do
+    tool "$checker" 130 kernel_tests --name="$checker" --sanitizer="$checker" --filter="$own" --processes=6 &
+    tool "$checker-long-rows" 130 kernel_tests --name="$checker-long-rows" --sanitizer="$checker" \
+      --program=gpu_networks_test --filter="*LossOverManyClasses*" --processes=1 &
+    for network in lenet5-O2-f16 bnnet-O2-f16 gpt2-tiny-O2-bf16; do
+      sanitized_steps "$checker" "$network" &
+    done
+  done
   wait
 }
 

@@ -23,9 +23,9 @@ except ImportError:
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SCRIPTS))
-runs, kernel_tests, compare_devices, worst_kernels, step_times, thin_state, timeline = (
-    importlib.import_module(name)
-    for name in ("runs", "kernel_tests", "compare_devices", "worst_kernels", "step_times", "thin_state", "timeline"))
+runs, kernel_tests, compare_devices, perturb_state, worst_kernels, step_times, thin_state, timeline = (
+    importlib.import_module(name) for name in ("runs", "kernel_tests", "compare_devices", "perturb_state",
+                                               "worst_kernels", "step_times", "thin_state", "timeline"))
 
 # In place of bin/mpc-run: it writes the results of a load, fails with a choice cache, or ends the whole check as a
 # machine that dies does.
@@ -225,6 +225,21 @@ esac
         self.assertEqual(runs.different_bits(whole, runs.read_state(path)), [])
         self.assertEqual(whole["large"].tolist()[:3], [0, 3, 6])
         self.assertEqual(whole["small"].tolist(), [1, 2])
+
+    def test_perturbed_parameters_lie_one_unit_away_and_nothing_else_moves(self):
+        source, path = self.folder / "source", self.folder / "path"
+        weight = numpy.float32([1, -2, 0, numpy.inf, 3e-41, 5])
+        kept = {"half": ("F16", numpy.float16([1])), "count": ("I32", numpy.int32([7])),
+                "scaler.scale": ("F32", numpy.float32([1024])), "optimizer.weight.velocity": ("F32", weight)}
+        write_tensors(source, {"weight": ("F32", weight), **kept})
+        perturb_state.perturb(source, path)
+        before, after = runs.read_state(source), runs.read_state(path)
+        self.assertEqual(runs.different_bits(before, after), ["weight"])
+        units = after["weight"].view(numpy.int32) - before["weight"].view(numpy.int32)
+        self.assertEqual(numpy.abs(units).tolist(), [1, 1, 0, 0, 1, 1])
+        again = self.folder / "again"
+        perturb_state.perturb(source, again)
+        self.assertEqual(again.read_bytes(), path.read_bytes())
 
     def test_shell_scripts_parse(self):
         for script in [*TOOLS.glob("gpu_*.sh"), *SCRIPTS.glob("*.sh")]:

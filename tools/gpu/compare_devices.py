@@ -3,9 +3,9 @@
 the CPU. The CPU's were written when the archive was packed, from the same initial state and data (expected/): a program
 for the CPU fits one processor only. Of each tensor of the state a share is packed (thin_state.py).
 
-Devices differ by the order of sums and the rounding of accumulators. What an order of sums changes depends on the
-network, so it was measured when the archive was packed: the same steps on the CPU with one thread and with two, which
-split sums otherwise. A GPU may differ by 16 times that, or by the storage type's unit roundoff times the steps times 16
+Devices differ by the order of sums and the rounding of accumulators. What a network makes of a rounding was measured
+when the archive was packed: the same steps on the CPU from parameters that lie one unit in the last place away
+(perturb_state.py). A GPU may differ by 16 times that, or by the storage type's unit roundoff times the steps times 16
 where that is more; 16 is the growth that test parity_test allows between mpc and PyTorch. The steps are few: after
 about 12 a ReLU or a maximum of some network falls the other way, and from there on the two are different trainings.
 """
@@ -62,10 +62,10 @@ def main():
     parser.add_argument("folder", help="for results")
     arguments = parser.parse_args()
 
-    expected, reordered = (json.loads(pathlib.Path(f"expected/{arguments.network}{suffix}.json").read_text())
-                           for suffix in ("", "-reordered"))
-    expected_state, reordered_state = (runs.read_state(f"expected/{arguments.network}{suffix}.safetensors")
-                                       for suffix in ("", "-reordered"))
+    expected, perturbed = (json.loads(pathlib.Path(f"expected/{arguments.network}{suffix}.json").read_text())
+                           for suffix in ("", "-perturbed"))
+    expected_state, perturbed_state = (runs.read_state(f"expected/{arguments.network}{suffix}.safetensors")
+                                       for suffix in ("", "-perturbed"))
     steps = expected["steps"]
     try:
         found, state = runs.run(f"{arguments.network}-cuda", arguments.folder, f"{arguments.network}-gpu",
@@ -75,8 +75,8 @@ def main():
 
     roundoff = next(value for name, value in ROUNDOFF.items() if arguments.network.endswith("-" + name))
     rounding = roundoff * GROWTH * steps
-    loss_bound = max(rounding, GROWTH * worst_loss(expected["losses"], reordered["losses"]))
-    state_bound = max(rounding, GROWTH * worst_tensor(expected_state, reordered_state)[0])
+    loss_bound = max(rounding, GROWTH * worst_loss(expected["losses"], perturbed["losses"]))
+    state_bound = max(rounding, GROWTH * worst_tensor(expected_state, perturbed_state)[0])
     loss = worst_loss(expected["losses"], found["losses"])
     tensor, name = worst_tensor(expected_state, thinned(runs.read_state(state)))
     same_skips = expected["skipped_steps"] == found["skipped_steps"]
