@@ -144,6 +144,9 @@ Attempt AttemptOf(const typename Primitive::primitive_desc& description) {
   return attempt;
 }
 
+/// Whether its implementation is neither oneDNN's reference loop nor defective.
+bool IsFast(const Attempt& attempt);
+
 using MakeAttempt = std::function<Attempt(const Candidate&)>;
 
 /// What a primitive does with its sums before it rounds and stores them, and what our own code does behind it.

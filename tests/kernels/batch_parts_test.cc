@@ -127,7 +127,7 @@ TEST(BatchCut, LeavesFewImagesToPartsOfTheirRows) {
     const KernelSpec spec = SpecOf(op_case, DType::kF32);
     const auto shape = cpu::ConvolutionShape::Create(spec, images, kWeight, images);
     EXPECT_TRUE(shape.ok()) << shape.status();
-    return cpu::RowsOfPart(spec, *shape);
+    return cpu::RowsOfPart(spec, cpu::kForward, *shape);
   };
   EXPECT_EQ(rows(1, "NHWC"), 16);  // 4 million multiply-adds: 4 parts
   EXPECT_EQ(rows(2, "NHWC"), 32);
@@ -151,6 +151,32 @@ TEST(ConvolutionShape, RowsHaveThePaddingOfTheirEdge) {
   EXPECT_EQ(part(0, 2), (Numbers{0, 5, 2, 2, 0}));
   EXPECT_EQ(part(2, 2), (Numbers{2, 7, 2, 0, 0}));
   EXPECT_EQ(part(4, 2), (Numbers{6, 7, 2, 0, 0}));
+}
+
+TEST(ConvolutionShape, RowsOfXHaveTheRowsOfYThatReachThem) {
+  using Numbers = std::vector<std::int64_t>;  // first row of y, rows of x, rows of y, padding
+  const auto part = [](const Attributes& windows, std::int64_t rows, std::int64_t row, std::int64_t count) {
+    KernelSpec spec{.name = "conv2d", .inputs = {}, .outputs = {}, .output_used = {}, .attributes = windows};
+    spec.attributes.Set("data_format", std::string("NHWC"));
+    spec.attributes.Set("pad_mode", std::string("pad"));
+    const std::int64_t window = windows.GetInts("padding")[0] == 0 ? 1 : 5;
+    const auto whole = cpu::ConvolutionShape::Create(spec, {3, 13, 4, 8}, {8, 8, window, 1}, {3, rows, 4, 8});
+    EXPECT_TRUE(whole.ok()) << whole.status();
+    const auto cut = whole->RowsOfX(row, count);
+    return cut ? Numbers{whole->FirstRowOfYFor(row), cut->x[2], cut->y[2], cut->pad_begin[0], cut->pad_end[0]}
+               : Numbers{};
+  };
+  using Ints = std::vector<std::int64_t>;
+  const Attributes wide = {{"padding", Ints{2, 1, 0, 0}}, {"strides", Ints{2, 1}}};
+  EXPECT_EQ(part(wide, 6, 0, 4), (Numbers{0, 4, 3, 2, 3}));
+  EXPECT_EQ(part(wide, 6, 4, 4), (Numbers{1, 4, 4, 4, 3}));
+  EXPECT_EQ(part(wide, 6, 8, 5), (Numbers{3, 5, 3, 4, 0}));
+  const Attributes dilated = {{"padding", Ints{2, 1, 0, 0}}, {"dilations", Ints{3, 1}}};
+  EXPECT_EQ(part(dilated, 4, 6, 4), (Numbers{0, 4, 4, 8, 4})) << "the window is 13 rows high";
+  const Attributes apart = {{"padding", Ints{0, 0, 0, 0}}, {"strides", Ints{3, 1}}};
+  EXPECT_EQ(part(apart, 5, 3, 6), (Numbers{1, 6, 2, 0, 0})) << "two rows behind the last window";
+  EXPECT_EQ(part(apart, 5, 4, 6), Numbers{}) << "the first row of y lies below that of x";
+  EXPECT_EQ(part(apart, 5, 1, 2), Numbers{}) << "no window reaches them";
 }
 
 TEST(BatchCut, AddsUpFewSums) { EXPECT_EQ(CutOf(512, 32, DType::kF32, 2), (Cut{8, 64, 0})); }
