@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/product_parts.h"
 
 namespace mpc::cpu {
@@ -123,8 +124,16 @@ KernelSpec PartOf(const KernelSpec& spec, const BatchOperands& operands, std::in
   return part;
 }
 
-WholeResult SumOfParts(const TensorSpec& sum, std::int64_t parts) {
-  return {sum.num_elements(), DType::kF32, sum.dtype, Activation::kNone, std::min(parts, kMostPartialSums)};
+void AddUpParts(const TensorSpec& sum, StagedOperation& operation) {
+  operation.whole = {sum.num_elements(), DType::kF32, sum.dtype, Activation::kNone,
+                     std::min<std::int64_t>(std::ssize(operation.parts), kMostPartialSums)};
+  const Port first = operation.primitives.front().output;
+  const bool agree = std::ranges::all_of(operation.primitives, [&first](const StagedPrimitive& primitive) {
+    return primitive.output.wanted == first.wanted;
+  });
+  if (!agree || first.stored == first.wanted || !IsBlocked(first.wanted)) return;
+  operation.whole->layouts = {first.wanted, first.stored};
+  for (StagedPrimitive& primitive : operation.primitives) primitive.output.stored = first.wanted;
 }
 
 void PrepareShared(std::size_t images, StagedOperation& operation) {
@@ -157,7 +166,7 @@ StagedOperation InParts(const KernelSpec& spec, const BatchOperands& operands, c
     for (std::size_t k = 0; k < operands.images; ++k) at.input_offsets[k] = image * ImageBytes(spec.inputs[k]);
     if (!operands.sums_the_batch) at.output_offset = image * ImageBytes(spec.outputs[0]);
   }
-  if (operands.sums_the_batch) operation.whole = SumOfParts(spec.outputs[0], cut.parts);
+  if (operands.sums_the_batch) AddUpParts(spec.outputs[0], operation);
   PrepareShared(operands.images, operation);
   return operation;
 }

@@ -49,8 +49,8 @@ std::int64_t RowsOfImage(const BatchOperands& operands, const ConvolutionShape& 
 /// The spec for a part of `images` images. A sum is left in f32.
 KernelSpec PartOf(const KernelSpec& spec, const BatchOperands& operands, std::int64_t images);
 
-/// The result that is a sum of `parts` summands.
-WholeResult SumOfParts(const TensorSpec& sum, std::int64_t parts);
+/// Makes the result the sum of what the parts compute. Where primitives agree on its layout, sums have that.
+void AddUpParts(const TensorSpec& sum, StagedOperation& operation);
 
 /// Prepares operands from `images` on, which are the same for every part, once, where all parts want them alike.
 void PrepareShared(std::size_t images, StagedOperation& operation);

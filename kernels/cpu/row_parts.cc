@@ -86,7 +86,7 @@ Attempt InRows(const KernelSpec& spec, const BatchOperands& operands, const std:
     operation.primitives.push_back(std::move(made.staged()));
     primitives.push_back(part.shape);
   }
-  if (operands.sums_the_batch) operation.whole = SumOfParts(spec.outputs[0], std::ssize(parts));
+  if (operands.sums_the_batch) AddUpParts(spec.outputs[0], operation);
   PrepareShared(operands.images, operation);
   return attempt;
 }
