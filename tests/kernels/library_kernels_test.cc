@@ -4,6 +4,7 @@
 //   MPC_LIBRARY_CASES=840 ctest --test-dir build/default -R cpu_library_kernels
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -47,6 +48,9 @@ int CasesAskedFor() {
   }
   return cases;
 }
+
+/// As many of `cases` that are cut into parts, or times as many as there are more cases than the default.
+int CasesInPartsAskedFor(int cases) { return cases * std::max(1, CasesAskedFor() / kCases); }
 
 /// Each level draws shapes of its own.
 std::uint64_t SeedOfLevel() {
@@ -148,6 +152,14 @@ Convolution DrawConvolution(Draws& draws, std::int64_t least, std::int64_t most)
   }
 }
 
+/// Channels-last and so few that a gradient in parts has parts of their rows.
+Convolution DrawFewImages(Draws& draws) {
+  for (;;) {
+    Convolution shape = DrawConvolution(draws, kPartsFrom, kPartsTo);
+    if (shape.batch <= 2 && shape.attributes.Get(attribute::kDataFormat) == DataFormat::kNHWC) return shape;
+  }
+}
+
 OpCase CaseOf(const std::string& op, const Convolution& shape, bool bias, const std::string& activation) {
   OpCase op_case{.name = op, .op = op, .attributes = shape.attributes, .operands = {}, .results = {}};
   if (op == "conv2d") {
@@ -218,6 +230,10 @@ OpCase DrawCase(Draws& draws) {
 }
 
 OpCase DrawCaseInParts(Draws& draws) {
+  if (draws.OneIn(4)) {
+    const auto op = draws.OneOf<std::string>({"conv2d_grad_input", "conv2d_grad_weight"});
+    return CaseOf(op, DrawFewImages(draws), false, "none");
+  }
   if (draws.OneIn(3)) return DrawConvolutionCase(draws, kPartsFrom, kPartsTo);
   OpCase op_case = MatmulCase(draws, DrawProductInParts(draws), draws.OneIn(4));
   if (op_case.op == "matmul") {
@@ -281,7 +297,8 @@ TEST_F(LibraryKernels, MatchTheReferenceOnDrawnShapes) {
 TEST_F(LibraryKernels, HaveTheSameBitsWithAnyNumberOfThreads) {
   Draws draws(SeedOfLevel() + 1);
   draws.DrawMoreChannels();
-  for (int i = 0; i < kCasesInParts; ++i) {
+  const int drawn = CasesInPartsAskedFor(kCasesInParts);
+  for (int i = 0; i < drawn; ++i) {
     const DType dtype = draws.OneOf<DType>({DType::kF32, DType::kF32, DType::kBF16, DType::kF16});
     OpCase op_case = DrawCaseInParts(draws);
     absl::StrAppend(&op_case.name, "/parts_", i);
@@ -307,12 +324,19 @@ TEST_F(LibraryKernels, HaveTheSameBitsWithAnyNumberOfThreads) {
 TEST_F(LibraryKernels, MatchTheReferenceInParts) {
   Draws draws(SeedOfLevel() + 2);
   draws.DrawMoreChannels();
+  const int few_images = CasesInPartsAskedFor(1);
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     std::vector<OpCase> cases = {MatmulCase(draws, {256, 100, 90}, false), MatmulCase(draws, {40, 260, 230}, false),
                                  MatmulCase(draws, {30, 2600, 30}, false), MatmulCase(draws, {80, 60, 150}, true)};
     const Convolution shape = DrawConvolution(draws, kPartsFrom, kPartsFrom * 3 / 2);
     for (const char* op : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"}) {
       cases.push_back(CaseOf(op, shape, false, "none"));
+    }
+    for (int i = 0; i < few_images; ++i) {
+      const Convolution rows = DrawFewImages(draws);
+      for (const char* op : {"conv2d_grad_input", "conv2d_grad_weight"}) {
+        cases.push_back(CaseOf(op, rows, false, "none"));
+      }
     }
     for (OpCase& op_case : cases) {
       absl::StrAppend(&op_case.name, "/in_parts");
