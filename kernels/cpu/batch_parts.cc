@@ -45,6 +45,16 @@ std::int64_t PartsOfWork(const ConvolutionShape& shape) {
   return std::clamp<std::int64_t>(shape.y_pixels() / kPixelsOfLargeWeight, 1, parts);
 }
 
+/// Pixels of y, in f32, for each further sum of rows. A sum leaves a core's cache, which takes as long as 25 pixels do
+/// in f32, and as long as 50 in bf16.
+constexpr std::int64_t kPixelsOfSum = 512;
+
+/// The most sums that rows are worth.
+std::int64_t SumsOfRows(const KernelSpec& spec, const ConvolutionShape& shape) {
+  const auto faster = static_cast<std::int64_t>(sizeof(float) / ElementSize(spec.inputs[0].dtype));
+  return std::min(kMostPartialSums, 1 + shape.y_pixels() / (kPixelsOfSum * faster));
+}
+
 /// Channels of y in a part at least: each part transposes all of x.
 constexpr std::int64_t kLeastChannels = 128;
 
@@ -101,7 +111,7 @@ std::int64_t RowsOfImage(const BatchOperands& operands, const ConvolutionShape& 
 
 std::int64_t RowsOfPart(const KernelSpec& spec, const BatchOperands& operands, const ConvolutionShape& shape) {
   const std::int64_t rows = RowsOfImage(operands, shape);
-  const std::int64_t most = operands.sums_the_batch ? kMostPartialSums : StagedOperation::kMostParts;
+  const std::int64_t most = operands.sums_the_batch ? SumsOfRows(spec, shape) : StagedOperation::kMostParts;
   const std::int64_t parts = std::min(PartsOfWork(shape), most) / shape.x[0];
   if (parts < 2 || shape.stored_layout != ConvolutionShape::FormatTag::nhwc || WidensImages(spec, operands))
     return rows;
