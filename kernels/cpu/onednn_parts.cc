@@ -188,11 +188,11 @@ class PartsKernel final : public Kernel {
   std::size_t inputs_ = 0;
   WorkspaceLayout workspace_;
   std::vector<PreparedOperand> prepared_;
-  std::optional<ReorderInParts> reorder_;                      ///< of sums
+  std::optional<ReorderInParts> reorder_;                      ///< layout of sums to that of the result
   std::vector<std::vector<std::unique_ptr<Kernel>>> kernels_;  ///< kernels of each slot, one for each primitive
   std::int64_t slots_ = 0;
   std::size_t slot_bytes_ = 0, slots_offset_ = 0, summand_offset_ = 0;
-  std::size_t whole_bytes_ = 0;  ///< of what parts compute
+  std::size_t whole_bytes_ = 0;  ///< bytes of what parts compute
   std::size_t whole_offset_ = 0, sums_offset_ = 0, reorder_offset_ = 0, reordered_offset_ = 0;
 };
 

@@ -135,6 +135,28 @@ TEST(BatchCut, LeavesFewImagesToPartsOfTheirRows) {
   EXPECT_EQ(rows(1, "NCHW"), 64) << "rows of an image do not lie together";
 }
 
+TEST(BatchCut, LeavesFewImagesOfGradientsToPartsOfTheirRows) {
+  const auto rows = [](std::int64_t batch, std::int64_t extent, const cpu::BatchOperands& operands, DType dtype) {
+    const bool is_sum = operands.sums_the_batch;
+    const KernelSpec spec = SpecOf(Convolutions(batch, extent)[is_sum ? 2 : 1], dtype);
+    const Shape images = {batch, extent, extent, kChannels};
+    const auto shape = cpu::ConvolutionShape::Create(spec, images, kWeight, images);
+    EXPECT_TRUE(shape.ok()) << shape.status();
+    const std::int64_t part = cpu::RowsOfPart(spec, operands, *shape);
+    EXPECT_EQ(cpu::CutBatch(spec, operands, *shape).parts, part < extent ? 1 : batch) << "rows are cut by attempts";
+    return part;
+  };
+  EXPECT_EQ(rows(1, 64, cpu::kGradInput, DType::kF32), 16);
+  EXPECT_EQ(rows(2, 64, cpu::kGradInput, DType::kF32), 32);
+  EXPECT_EQ(rows(4, 64, cpu::kGradInput, DType::kF32), 64);
+  EXPECT_EQ(rows(1, 64, cpu::kGradWeight, DType::kF32), 16);
+  EXPECT_EQ(rows(1, 48, cpu::kGradWeight, DType::kF32), 24) << "2.4 million multiply-adds";
+  EXPECT_EQ(rows(1, 192, cpu::kGradWeight, DType::kF32), 24) << "8 sums at most";
+  if (IsF16Widened()) {
+    EXPECT_EQ(rows(1, 64, cpu::kGradInput, DType::kF16), 64);
+  }
+}
+
 TEST(ConvolutionShape, RowsHaveThePaddingOfTheirEdge) {
   KernelSpec spec{.name = "conv2d", .inputs = {}, .outputs = {}, .output_used = {}, .attributes = {}};
   spec.attributes.Set("data_format", std::string("NHWC"));
