@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/kernel.h"
 #include "kernels/cpu/onednn_common.h"
+#include "kernels/cpu/row_parts.h"
 #include "tests/kernels/cpu_kernel_device.h"
 #include "tests/kernels/kernel_checks.h"
 #include "tests/op_cases/families.h"
@@ -199,6 +200,39 @@ TEST(ConvolutionShape, RowsOfXHaveTheRowsOfYThatReachThem) {
   EXPECT_EQ(part(apart, 5, 3, 6), (Numbers{1, 6, 2, 0, 0})) << "two rows behind the last window";
   EXPECT_EQ(part(apart, 5, 4, 6), Numbers{}) << "the first row of y lies below that of x";
   EXPECT_EQ(part(apart, 5, 1, 2), Numbers{}) << "no window reaches them";
+}
+
+/// The parts of the gradient by the input of two images of 64 rows, in parts of 32. Primitives of rows have this
+/// implementation and want the weight so.
+std::size_t PartsInRows(const std::string& implementation, dnnl::memory::format_tag first_weight,
+                        dnnl::memory::format_tag weight) {
+  const KernelSpec spec = SpecOf(Convolutions(2, 64)[1], DType::kF32);
+  const Shape images = {2, 64, 64, kChannels};
+  const auto shape = cpu::ConvolutionShape::Create(spec, images, kWeight, images);
+  EXPECT_TRUE(shape.ok()) << shape.status();
+  std::size_t made = 0;
+  const auto make = [&](const cpu::ConvolutionShape& part) {
+    const dnnl::memory::desc stored = part.Weight(dnnl::memory::data_type::f32);
+    const dnnl::memory::desc wanted(part.weight, dnnl::memory::data_type::f32, ++made == 1 ? first_weight : weight);
+    cpu::Attempt attempt;
+    attempt.implementation = part.x[2] == 64 ? "jit" : implementation;
+    attempt.operation.primitives.push_back({{}, {}, {{}, {2, DType::kF32, stored, wanted, true}}, {}});
+    return attempt;
+  };
+  // Each image has another padding above and below than its rows.
+  cpu::ConvolutionShape padded = *shape;
+  padded.weight[2] = 3;
+  padded.pad_begin[0] = padded.pad_end[0] = 1;
+  const cpu::Attempt attempt = cpu::InRowsOrImages(spec, cpu::kGradInput, padded, 32, make);
+  EXPECT_EQ(attempt.implementation, "jit");
+  return attempt.operation.parts.size();
+}
+
+TEST(RowParts, AreWholeImagesWhereRowsAreSlowOrWantTheWeightDifferently) {
+  using Tag = dnnl::memory::format_tag;
+  EXPECT_EQ(PartsInRows("jit", Tag::OIhw16o16i, Tag::OIhw16o16i), 4u);
+  EXPECT_EQ(PartsInRows("ref", Tag::OIhw16o16i, Tag::OIhw16o16i), 2u);
+  EXPECT_EQ(PartsInRows("jit", Tag::OIhw16i16o, Tag::OIhw16o16i), 2u);
 }
 
 TEST(BatchCut, AddsUpFewSums) { EXPECT_EQ(CutOf(512, 32, DType::kF32, 2), (Cut{8, 64, 0})); }
