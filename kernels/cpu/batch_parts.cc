@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/product_parts.h"
 
 namespace mpc::cpu {
@@ -28,6 +29,12 @@ std::int64_t WidenedBytes(const TensorSpec& images) {
   return images.num_elements() / images.shape[0] * static_cast<std::int64_t>(sizeof(float));
 }
 
+bool WidensImages(const KernelSpec& spec, const BatchOperands& operands) {
+  const auto end = spec.inputs.begin() + static_cast<std::ptrdiff_t>(operands.images);
+  const bool inputs = std::any_of(spec.inputs.begin(), end, [](const auto& images) { return IsWidened(images.dtype); });
+  return inputs || (!operands.sums_the_batch && IsWidened(spec.outputs[0].dtype));
+}
+
 /// Bytes of an image.
 std::size_t ImageBytes(const TensorSpec& images) { return images.bytes() / static_cast<std::size_t>(images.shape[0]); }
 
@@ -36,6 +43,16 @@ std::int64_t PartsOfWork(const ConvolutionShape& shape) {
   const std::int64_t parts = MostParts(shape.multiply_adds());
   if (shape.weight_elements() <= kLargeWeight) return parts;
   return std::clamp<std::int64_t>(shape.y_pixels() / kPixelsOfLargeWeight, 1, parts);
+}
+
+/// Pixels of y, in f32, for each further sum of rows. A sum leaves a core's cache, which takes as long as 25 pixels do
+/// in f32, and as long as 50 in bf16.
+constexpr std::int64_t kPixelsOfSum = 512;
+
+/// The most sums that rows are worth.
+std::int64_t SumsOfRows(const KernelSpec& spec, const ConvolutionShape& shape) {
+  const auto faster = static_cast<std::int64_t>(sizeof(float) / ElementSize(spec.inputs[0].dtype));
+  return std::min(kMostPartialSums, 1 + shape.y_pixels() / (kPixelsOfSum * faster));
 }
 
 /// Channels of y in a part at least: each part transposes all of x.
@@ -54,7 +71,7 @@ std::int64_t DivisorNear(std::int64_t images, std::int64_t batch) {
 BatchCut CutBatch(const KernelSpec& spec, const BatchOperands& operands, const ConvolutionShape& shape) {
   const std::int64_t batch = spec.inputs[0].shape[0];
   if (operands.sums_the_batch && ChannelsOfPart(shape) < shape.out_channels()) return {1, batch, 0, 1};
-  if (operands.cuts_rows && RowsOfPart(spec, shape) < shape.y[2]) return {1, batch, 0, 1};
+  if (RowsOfPart(spec, operands, shape) < RowsOfImage(operands, shape)) return {1, batch, 0, 1};
   std::int64_t widened = operands.sums_the_batch ? 0 : WidenedBytes(spec.outputs[0]);
   for (std::size_t i = 0; i < operands.images; ++i) widened += WidenedBytes(spec.inputs[i]);
   const std::int64_t most = operands.sums_the_batch ? std::min(batch, kMostPartialSums) : batch;
@@ -80,14 +97,30 @@ std::int64_t ChannelsOfPart(const ConvolutionShape& shape) {
   return PartsOf(PartsOf(all, parts), kLeastChannels) * kLeastChannels;
 }
 
-std::int64_t RowsOfPart(const KernelSpec& spec, const ConvolutionShape& shape) {
-  const std::int64_t rows = shape.y[2], parts = PartsOfWork(shape) / shape.x[0];
-  const bool is_widened = IsWidened(spec.inputs[0].dtype) || IsWidened(spec.outputs[0].dtype);
-  // Windows that reach beyond an edge by their whole height would leave a part without pixels.
-  const bool reaches_pixels = shape.pad_begin[0] < shape.window_rows() && shape.pad_end[0] < shape.window_rows();
-  if (shape.stored_layout != ConvolutionShape::FormatTag::nhwc || is_widened || !reaches_pixels || parts < 2)
+std::int64_t RowsOfImage(const BatchOperands& operands, const ConvolutionShape& shape) {
+  switch (operands.rows) {
+    case CutImages::kX:
+      return shape.x[2];
+    case CutImages::kY:
+      return shape.y[2];
+    case CutImages::kNone:
+      break;
+  }
+  return 0;
+}
+
+std::int64_t RowsOfPart(const KernelSpec& spec, const BatchOperands& operands, const ConvolutionShape& shape) {
+  const std::int64_t rows = RowsOfImage(operands, shape);
+  const std::int64_t most = operands.sums_the_batch ? SumsOfRows(spec, shape) : StagedOperation::kMostParts;
+  const std::int64_t parts = std::min(PartsOfWork(shape), most) / shape.x[0];
+  if (parts < 2 || shape.stored_layout != ConvolutionShape::FormatTag::nhwc || WidensImages(spec, operands))
     return rows;
-  return PartsOf(rows, parts);
+  // Windows that reach beyond an edge by their whole height would leave a part without pixels.
+  if (shape.pad_begin[0] >= shape.window_rows() || shape.pad_end[0] >= shape.window_rows()) return rows;
+  if (operands.rows == CutImages::kY) return PartsOf(rows, parts);
+  // A part begins where a window does, also where windows do not overlap.
+  const std::int64_t stride = shape.strides[0];
+  return std::min(rows, PartsOf(PartsOf(rows, parts), stride) * stride);
 }
 
 KernelSpec PartOf(const KernelSpec& spec, const BatchOperands& operands, std::int64_t images) {
@@ -99,6 +132,18 @@ KernelSpec PartOf(const KernelSpec& spec, const BatchOperands& operands, std::in
     part.outputs[0].shape[0] = images;
   }
   return part;
+}
+
+void AddUpParts(const TensorSpec& sum, StagedOperation& operation) {
+  operation.whole = {sum.num_elements(), DType::kF32, sum.dtype, Activation::kNone,
+                     std::min<std::int64_t>(std::ssize(operation.parts), kMostPartialSums)};
+  const Port first = operation.primitives.front().output;
+  const bool agree = std::ranges::all_of(operation.primitives, [&first](const StagedPrimitive& primitive) {
+    return primitive.output.wanted == first.wanted;
+  });
+  if (!agree || first.stored == first.wanted || !IsBlocked(first.wanted)) return;
+  operation.whole->layouts = {first.wanted, first.stored};
+  for (StagedPrimitive& primitive : operation.primitives) primitive.output.stored = first.wanted;
 }
 
 void PrepareShared(std::size_t images, StagedOperation& operation) {
@@ -131,11 +176,7 @@ StagedOperation InParts(const KernelSpec& spec, const BatchOperands& operands, c
     for (std::size_t k = 0; k < operands.images; ++k) at.input_offsets[k] = image * ImageBytes(spec.inputs[k]);
     if (!operands.sums_the_batch) at.output_offset = image * ImageBytes(spec.outputs[0]);
   }
-  if (operands.sums_the_batch) {
-    const TensorSpec& sum = spec.outputs[0];
-    operation.whole = {sum.num_elements(), DType::kF32, sum.dtype, Activation::kNone,
-                       std::min(cut.parts, kMostPartialSums)};
-  }
+  if (operands.sums_the_batch) AddUpParts(spec.outputs[0], operation);
   PrepareShared(operands.images, operation);
   return operation;
 }

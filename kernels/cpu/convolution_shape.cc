@@ -46,6 +46,27 @@ ConvolutionShape ConvolutionShape::Rows(std::int64_t row, std::int64_t count) co
   return part;
 }
 
+std::int64_t ConvolutionShape::FirstRowOfYFor(std::int64_t row) const {
+  const std::int64_t first = row + pad_begin[0] - window_rows() + 1;  // where the window begins at the earliest
+  return first <= 0 ? 0 : (first + strides[0] - 1) / strides[0];
+}
+
+std::optional<ConvolutionShape> ConvolutionShape::RowsOfX(std::int64_t row, std::int64_t count) const {
+  const std::int64_t first = FirstRowOfYFor(row);
+  const std::int64_t last = std::min((row + count - 1 + pad_begin[0]) / strides[0], y[2] - 1);
+  const std::int64_t begin = row + pad_begin[0] - first * strides[0];
+  const std::int64_t end = (last - first) * strides[0] + window_rows() - begin - count;
+  // Fewer rows than a stride behind the last window are as in any convolution.
+  if (last < first || begin < 0 || end <= -strides[0]) return std::nullopt;
+  ConvolutionShape part = *this;
+  part.x[0] = part.y[0] = 1;
+  part.x[2] = count;
+  part.y[2] = last - first + 1;
+  part.pad_begin[0] = begin;
+  part.pad_end[0] = std::max<std::int64_t>(0, end);
+  return part;
+}
+
 std::int64_t ConvolutionShape::weight_elements() const {
   return std::accumulate(weight.begin(), weight.end(), std::int64_t{1}, std::multiplies<>());
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <dnnl.hpp>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "kernels/kernel_spec.h"
@@ -48,6 +49,11 @@ struct ConvolutionShape {
   ConvolutionShape Rows(std::int64_t row, std::int64_t count) const;
   /// The first row of x that it reads.
   std::int64_t FirstRowOf(std::int64_t row) const;
+  /// `count` rows of x from `row` on, with all rows of y whose windows reach them, as a convolution of its own. Nothing
+  /// where there are no such rows of y, or where the first of them lies below the first row of x.
+  std::optional<ConvolutionShape> RowsOfX(std::int64_t row, std::int64_t count) const;
+  /// The first row of y whose window reaches `row` of x.
+  std::int64_t FirstRowOfYFor(std::int64_t row) const;
 
   std::int64_t weight_elements() const;
   std::int64_t y_pixels() const { return y[0] * y[2] * y[3]; }  ///< pixels of all images

@@ -74,11 +74,11 @@ std::vector<dnnl::memory::data_type> OperandTypes(const std::vector<DType>& oper
 
 std::string Candidate::choice() const { return absl::StrCat(std::string(DTypeName(StorageOf(type))), " ", way); }
 
-namespace {
-
 bool IsFast(const Attempt& attempt) {
   return !absl::StrContains(attempt.implementation, "ref") && attempt.defect.empty();
 }
+
+namespace {
 
 /// Whether the library computes `activation` for all numbers. With AVX-512 oneDNN 3 computes gelu's form with erf by
 /// polynomials: infinity becomes NaN, and the greatest numbers become infinity.

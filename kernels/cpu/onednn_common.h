@@ -79,6 +79,11 @@ struct WholeResult {
   /// Partial sums, in f32, that are added in their order. 1: parts store elements of their own. Else neighbouring parts
   /// belong to a partial sum, about equally many to each, and each part computes a summand of every element.
   std::int64_t partial_sums = 1;
+  /// How sums lie, where the result is stored otherwise: it changes once, when they are added.
+  struct Layouts {
+    dnnl::memory::desc summed, stored;
+  };
+  std::optional<Layouts> layouts = {};
 };
 
 /// An operation as primitives for one thread each, called in parts that follow from shapes and types alone.
@@ -143,6 +148,9 @@ Attempt AttemptOf(const typename Primitive::primitive_desc& description) {
   attempt.operation.parts.emplace_back();
   return attempt;
 }
+
+/// Whether its implementation is neither oneDNN's reference loop nor defective.
+bool IsFast(const Attempt& attempt);
 
 using MakeAttempt = std::function<Attempt(const Candidate&)>;
 

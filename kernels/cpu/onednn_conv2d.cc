@@ -13,6 +13,7 @@
 #include "kernels/cpu/batch_parts.h"
 #include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/onednn_api.h"
+#include "kernels/cpu/row_parts.h"
 #include "kernels/known_attributes.h"
 
 namespace mpc::cpu {
@@ -153,40 +154,6 @@ Attempt ForwardAttempt(const KernelSpec& spec, const ConvolutionShape& shape, co
                                    : ForwardConvolution(spec, shape, candidate, bias_type, epilogue);
 }
 
-/// Each image in parts of `rows` rows of y. The first and the last ones have the padding.
-Attempt ForwardInRows(const ConvolutionShape& shape, std::int64_t rows, const KernelSpec& spec,
-                      const std::function<Attempt(const ConvolutionShape& part)>& make) {
-  Attempt attempt;
-  std::vector<ConvolutionShape> primitives;
-  const auto bytes_of_row = [](const memory::dims& images, DType stored) {
-    return static_cast<std::size_t>(images[1] * images[3]) * ElementSize(stored);
-  };
-  const std::size_t x_row = bytes_of_row(shape.x, spec.inputs[0].dtype);
-  const std::size_t y_row = bytes_of_row(shape.y, spec.outputs[0].dtype);
-  for (std::int64_t image = 0; image < shape.x[0]; ++image) {
-    for (std::int64_t row = 0; row < shape.y[2]; row += rows) {
-      const ConvolutionShape part = shape.Rows(row, std::min(rows, shape.y[2] - row));
-      const auto known = std::ranges::find_if(primitives, [&part](const ConvolutionShape& other) {
-        return other.x == part.x && other.y == part.y && other.pad_begin == part.pad_begin &&
-               other.pad_end == part.pad_end;
-      });
-      StagedPart& at = attempt.operation.parts.emplace_back();
-      at.primitive = static_cast<std::size_t>(known - primitives.begin());
-      at.input_offsets.resize(spec.inputs.size());
-      at.input_offsets[0] = x_row * static_cast<std::size_t>(image * shape.x[2] + shape.FirstRowOf(row));
-      at.output_offset = y_row * static_cast<std::size_t>(image * shape.y[2] + row);
-      if (known != primitives.end()) continue;
-      Attempt made = make(part);
-      if (made.implementation != attempt.implementation) absl::StrAppend(&attempt.implementation, made.implementation);
-      if (attempt.defect.empty()) attempt.defect = made.defect;
-      attempt.operation.primitives.push_back(std::move(made.staged()));
-      primitives.push_back(part);
-    }
-  }
-  PrepareShared(1, attempt.operation);
-  return attempt;
-}
-
 absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, const Allowed& allowed) {
   if (spec.inputs.size() < 2 || spec.inputs.size() > 3 || spec.outputs.size() != 1) {
     return absl::InvalidArgumentError("conv2d takes x, weight and an optional bias to y");
@@ -207,11 +174,12 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, const 
   problem.attempt = [&spec, shape, has_bias, activation, parts = allowed.parts](const Candidate& candidate) {
     const DataType bias_type = has_bias ? BiasType(candidate.type, spec.inputs[2].dtype) : DataType::f32;
     return AttemptWithActivation(candidate.type, spec.outputs[0].dtype, activation, [&](const Epilogue& epilogue) {
-      const std::int64_t rows = parts ? RowsOfPart(spec, shape) : shape.y[2];
-      if (rows == shape.y[2]) return ForwardAttempt(spec, shape, candidate, bias_type, epilogue);
-      return ForwardInRows(shape, rows, spec, [&](const ConvolutionShape& part) {
+      const auto make = [&](const ConvolutionShape& part) {
         return ForwardAttempt(spec, part, candidate, bias_type, epilogue);
-      });
+      };
+      const std::int64_t rows = RowsOfPart(spec, kForward, shape);
+      const bool is_cut = parts && rows < shape.y[2];
+      return is_cut ? InRows(spec, kForward, CutRows(shape, kForward.rows, rows), make) : make(shape);
     });
   };
   const auto narrow = NarrowConvolution::Create(spec.attributes, spec.inputs[0].shape, spec.inputs[1].shape);
@@ -223,8 +191,6 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, const 
 }
 
 using Resolve = absl::StatusOr<ConvolutionProblem> (*)(const KernelSpec&, const Allowed& allowed);
-
-constexpr BatchOperands kForward{1, false, true}, kImagesToImages{1, false}, kImagesToSum{2, true};
 
 template <Resolve kResolve, const BatchOperands& kBatch>
 absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec, const KernelOptions& options) {
@@ -277,10 +243,10 @@ std::vector<std::string> ConvolutionChoices(const KernelSpec& spec, const Kernel
 
 void RegisterConv2d(Registry& registry) {
   registry.Add("conv2d", {CreateConvolution<ForwardProblem, kForward>, ConvolutionChoices<ForwardProblem, kForward>});
-  registry.Add("conv2d_grad_input", {CreateConvolution<GradInputProblem, kImagesToImages>,
-                                     ConvolutionChoices<GradInputProblem, kImagesToImages>});
-  registry.Add("conv2d_grad_weight", {CreateConvolution<GradWeightProblem, kImagesToSum>,
-                                      ConvolutionChoices<GradWeightProblem, kImagesToSum>});
+  registry.Add("conv2d_grad_input",
+               {CreateConvolution<GradInputProblem, kGradInput>, ConvolutionChoices<GradInputProblem, kGradInput>});
+  registry.Add("conv2d_grad_weight",
+               {CreateConvolution<GradWeightProblem, kGradWeight>, ConvolutionChoices<GradWeightProblem, kGradWeight>});
 }
 
 }  // namespace mpc::cpu

@@ -9,6 +9,7 @@
 #include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_conv2d.h"
+#include "kernels/cpu/row_parts.h"
 
 namespace mpc::cpu {
 namespace {
@@ -53,9 +54,13 @@ Attempt GradInputProduct(const KernelSpec& spec, const ConvolutionShape& shape, 
 }
 
 Attempt GradInputAttempt(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate,
-                         bool /*in_parts*/) {
-  return candidate.way == kProduct ? GradInputProduct(spec, shape, candidate.type)
-                                   : GradInputConvolution(spec, shape, candidate);
+                         bool in_parts) {
+  const auto make = [&](const ConvolutionShape& part) {
+    return candidate.way == kProduct ? GradInputProduct(spec, part, candidate.type)
+                                     : GradInputConvolution(spec, part, candidate);
+  };
+  const std::int64_t rows = RowsOfPart(spec, kGradInput, shape);
+  return in_parts && rows < shape.x[2] ? InRowsOrImages(spec, kGradInput, shape, rows, make) : make(shape);
 }
 
 /// Sums over the batch and the image are kept in f32 and rounded once, at the end.
@@ -144,6 +149,15 @@ Attempt GradWeightAttempt(const KernelSpec& spec, const ConvolutionShape& shape,
   const DataType type = candidate.type;
   const bool is_product = candidate.way == kProduct;
   const std::int64_t channels = in_parts ? ChannelsOfPart(shape) : shape.out_channels();
+  const std::int64_t rows = RowsOfPart(spec, kGradWeight, shape);
+  if (in_parts && channels == shape.out_channels() && rows < shape.y[2]) {
+    return InRowsOrImages(spec, kGradWeight, shape, rows, [&](const ConvolutionShape& part) {
+      Attempt made =
+          is_product ? GradWeightProductOfChannels(part, part, type) : GradWeightOfChannels(part, part, candidate);
+      TakeAsStored(spec, made.staged());
+      return made;
+    });
+  }
   Attempt attempt = GradWeightInParts(spec, shape, type, channels, [&](const ConvolutionShape& part) {
     return is_product ? GradWeightProductOfChannels(part, shape, type) : GradWeightOfChannels(part, shape, candidate);
   });

@@ -99,14 +99,20 @@ class PartsKernel final : public Kernel {
   bool IsSum() const { return whole_ && whole_->partial_sums > 1; }
   /// What runs at a time: parts, or partial sums.
   std::int64_t tasks() const { return IsSum() ? whole_->partial_sums : parts(); }
-  bool IsInPlace() const { return whole_->computed == whole_->storage; }
-  std::size_t whole_bytes() const { return static_cast<std::size_t>(whole_->elements) * ElementSize(whole_->computed); }
+  bool IsInPlace() const { return whole_->computed == whole_->storage && !whole_->layouts; }
+  std::int64_t summands() const { return static_cast<std::int64_t>(whole_bytes_ / sizeof(float)); }
 
   void PlaceWhole() {
     if (!whole_) return;
-    if (!IsInPlace()) whole_offset_ = workspace_.Reserve(whole_bytes());
+    const std::size_t result_bytes = static_cast<std::size_t>(whole_->elements) * ElementSize(whole_->computed);
+    whole_bytes_ = whole_->layouts ? whole_->layouts->summed.get_size() : result_bytes;
+    if (!IsInPlace()) whole_offset_ = workspace_.Reserve(whole_bytes_);
     // The first partial sum is where the whole is.
-    sums_offset_ = workspace_.Reserve(CacheLines(whole_bytes()) * static_cast<std::size_t>(whole_->partial_sums - 1));
+    sums_offset_ = workspace_.Reserve(CacheLines(whole_bytes_) * static_cast<std::size_t>(whole_->partial_sums - 1));
+    if (!whole_->layouts) return;
+    reorder_.emplace(whole_->layouts->summed, whole_->layouts->stored);
+    reorder_offset_ = workspace_.Reserve(reorder_->scratchpad_bytes());
+    if (whole_->computed != whole_->storage) reordered_offset_ = workspace_.Reserve(result_bytes);
   }
 
   /// A slot has a kernel for each primitive, since kernels hold the addresses of their operands.
@@ -120,7 +126,7 @@ class PartsKernel final : public Kernel {
     };
     add_slot();
     summand_offset_ = slot_bytes_;
-    if (IsSum() && parts() > tasks()) slot_bytes_ += CacheLines(whole_bytes());
+    if (IsSum() && parts() > tasks()) slot_bytes_ += CacheLines(whole_bytes_);
     const std::int64_t fitting = kScratchBytes / std::max<std::int64_t>(1, static_cast<std::int64_t>(slot_bytes_));
     slots_ = std::min({operation.slots, tasks(), std::max(fitting, kLeastSlots)});
     while (std::ssize(kernels_) < slots_) add_slot();
@@ -139,7 +145,7 @@ class PartsKernel final : public Kernel {
     auto* summand = reinterpret_cast<float*>(place + summand_offset_);
     for (std::int64_t i = begin + 1; i < end; ++i) {
       RunPart(parts_[static_cast<std::size_t>(i)], inputs, summand, slot, place);
-      for (std::int64_t k = 0; k < whole_->elements; ++k) sum[k] += summand[k];
+      for (std::int64_t k = 0, count = summands(); k < count; ++k) sum[k] += summand[k];
     }
   }
 
@@ -153,20 +159,25 @@ class PartsKernel final : public Kernel {
 
   float* PartialSum(std::int64_t task, void* result, std::byte* workspace) const {
     if (task == 0) return static_cast<float*>(result);
-    const std::size_t offset = CacheLines(whole_bytes()) * static_cast<std::size_t>(task - 1);
+    const std::size_t offset = CacheLines(whole_bytes_) * static_cast<std::size_t>(task - 1);
     return reinterpret_cast<float*>(workspace + sums_offset_ + offset);
   }
 
-  /// Adds partial sums, activates and rounds.
-  void Finish(void* output, void* result, std::byte* workspace) const {
+  /// Adds partial sums, changes their layout, activates and rounds.
+  void Finish(void* output, void* result, std::byte* workspace) {
     if (IsSum()) {
       auto* sum = static_cast<float*>(result);
-      ParallelBlocks(whole_->elements, kBlock, [&](std::int64_t begin, std::int64_t size) {
+      ParallelBlocks(summands(), kBlock, [&](std::int64_t begin, std::int64_t size) {
         for (std::int64_t task = 1; task < tasks(); ++task) {
           const float* partial = PartialSum(task, result, workspace);
           for (std::int64_t k = begin; k < begin + size; ++k) sum[k] += partial[k];
         }
       });
+    }
+    if (reorder_) {
+      void* reordered = whole_->computed == whole_->storage ? output : workspace + reordered_offset_;
+      reorder_->Execute(result, reordered, workspace + reorder_offset_);
+      result = reordered;
     }
     ActivateAndRound(whole_->activation, {whole_->computed, result}, {whole_->storage, output}, whole_->elements);
   }
@@ -177,10 +188,12 @@ class PartsKernel final : public Kernel {
   std::size_t inputs_ = 0;
   WorkspaceLayout workspace_;
   std::vector<PreparedOperand> prepared_;
+  std::optional<ReorderInParts> reorder_;                      ///< layout of sums to that of the result
   std::vector<std::vector<std::unique_ptr<Kernel>>> kernels_;  ///< kernels of each slot, one for each primitive
   std::int64_t slots_ = 0;
   std::size_t slot_bytes_ = 0, slots_offset_ = 0, summand_offset_ = 0;
-  std::size_t whole_offset_ = 0, sums_offset_ = 0;
+  std::size_t whole_bytes_ = 0;  ///< bytes of what parts compute
+  std::size_t whole_offset_ = 0, sums_offset_ = 0, reorder_offset_ = 0, reordered_offset_ = 0;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/kernel.h"
 #include "kernels/cpu/onednn_common.h"
+#include "kernels/cpu/row_parts.h"
 #include "tests/kernels/cpu_kernel_device.h"
 #include "tests/kernels/kernel_checks.h"
 #include "tests/op_cases/families.h"
@@ -127,12 +128,34 @@ TEST(BatchCut, LeavesFewImagesToPartsOfTheirRows) {
     const KernelSpec spec = SpecOf(op_case, DType::kF32);
     const auto shape = cpu::ConvolutionShape::Create(spec, images, kWeight, images);
     EXPECT_TRUE(shape.ok()) << shape.status();
-    return cpu::RowsOfPart(spec, *shape);
+    return cpu::RowsOfPart(spec, cpu::kForward, *shape);
   };
   EXPECT_EQ(rows(1, "NHWC"), 16);  // 4 million multiply-adds: 4 parts
   EXPECT_EQ(rows(2, "NHWC"), 32);
   EXPECT_EQ(rows(4, "NHWC"), 64);
   EXPECT_EQ(rows(1, "NCHW"), 64) << "rows of an image do not lie together";
+}
+
+TEST(BatchCut, LeavesFewImagesOfGradientsToPartsOfTheirRows) {
+  const auto rows = [](std::int64_t batch, std::int64_t extent, const cpu::BatchOperands& operands, DType dtype) {
+    const bool is_sum = operands.sums_the_batch;
+    const KernelSpec spec = SpecOf(Convolutions(batch, extent)[is_sum ? 2 : 1], dtype);
+    const Shape images = {batch, extent, extent, kChannels};
+    const auto shape = cpu::ConvolutionShape::Create(spec, images, kWeight, images);
+    EXPECT_TRUE(shape.ok()) << shape.status();
+    const std::int64_t part = cpu::RowsOfPart(spec, operands, *shape);
+    EXPECT_EQ(cpu::CutBatch(spec, operands, *shape).parts, part < extent ? 1 : batch) << "rows are cut by attempts";
+    return part;
+  };
+  EXPECT_EQ(rows(1, 64, cpu::kGradInput, DType::kF32), 16);
+  EXPECT_EQ(rows(2, 64, cpu::kGradInput, DType::kF32), 32);
+  EXPECT_EQ(rows(4, 64, cpu::kGradInput, DType::kF32), 64);
+  EXPECT_EQ(rows(1, 64, cpu::kGradWeight, DType::kF32), 16);
+  EXPECT_EQ(rows(1, 48, cpu::kGradWeight, DType::kF32), 24) << "2.4 million multiply-adds";
+  EXPECT_EQ(rows(1, 192, cpu::kGradWeight, DType::kF32), 24) << "8 sums at most";
+  if (IsF16Widened()) {
+    EXPECT_EQ(rows(1, 64, cpu::kGradInput, DType::kF16), 64);
+  }
 }
 
 TEST(ConvolutionShape, RowsHaveThePaddingOfTheirEdge) {
@@ -151,6 +174,65 @@ TEST(ConvolutionShape, RowsHaveThePaddingOfTheirEdge) {
   EXPECT_EQ(part(0, 2), (Numbers{0, 5, 2, 2, 0}));
   EXPECT_EQ(part(2, 2), (Numbers{2, 7, 2, 0, 0}));
   EXPECT_EQ(part(4, 2), (Numbers{6, 7, 2, 0, 0}));
+}
+
+TEST(ConvolutionShape, RowsOfXHaveTheRowsOfYThatReachThem) {
+  using Numbers = std::vector<std::int64_t>;  // first row of y, rows of x, rows of y, padding
+  const auto part = [](const Attributes& windows, std::int64_t rows, std::int64_t row, std::int64_t count) {
+    KernelSpec spec{.name = "conv2d", .inputs = {}, .outputs = {}, .output_used = {}, .attributes = windows};
+    spec.attributes.Set("data_format", std::string("NHWC"));
+    spec.attributes.Set("pad_mode", std::string("pad"));
+    const std::int64_t window = windows.GetInts("padding")[0] == 0 ? 1 : 5;
+    const auto whole = cpu::ConvolutionShape::Create(spec, {3, 13, 4, 8}, {8, 8, window, 1}, {3, rows, 4, 8});
+    EXPECT_TRUE(whole.ok()) << whole.status();
+    const auto cut = whole->RowsOfX(row, count);
+    return cut ? Numbers{whole->FirstRowOfYFor(row), cut->x[2], cut->y[2], cut->pad_begin[0], cut->pad_end[0]}
+               : Numbers{};
+  };
+  using Ints = std::vector<std::int64_t>;
+  const Attributes wide = {{"padding", Ints{2, 1, 0, 0}}, {"strides", Ints{2, 1}}};
+  EXPECT_EQ(part(wide, 6, 0, 4), (Numbers{0, 4, 3, 2, 3}));
+  EXPECT_EQ(part(wide, 6, 4, 4), (Numbers{1, 4, 4, 4, 3}));
+  EXPECT_EQ(part(wide, 6, 8, 5), (Numbers{3, 5, 3, 4, 0}));
+  const Attributes dilated = {{"padding", Ints{2, 1, 0, 0}}, {"dilations", Ints{3, 1}}};
+  EXPECT_EQ(part(dilated, 4, 6, 4), (Numbers{0, 4, 4, 8, 4})) << "the window is 13 rows high";
+  const Attributes apart = {{"padding", Ints{0, 0, 0, 0}}, {"strides", Ints{3, 1}}};
+  EXPECT_EQ(part(apart, 5, 3, 6), (Numbers{1, 6, 2, 0, 0})) << "two rows behind the last window";
+  EXPECT_EQ(part(apart, 5, 4, 6), Numbers{}) << "the first row of y lies below that of x";
+  EXPECT_EQ(part(apart, 5, 1, 2), Numbers{}) << "no window reaches them";
+}
+
+/// The parts of the gradient by the input of two images of 64 rows, in parts of 32. Primitives of rows have this
+/// implementation and want the weight so.
+std::size_t PartsInRows(const std::string& implementation, dnnl::memory::format_tag first_weight,
+                        dnnl::memory::format_tag weight) {
+  const KernelSpec spec = SpecOf(Convolutions(2, 64)[1], DType::kF32);
+  const Shape images = {2, 64, 64, kChannels};
+  const auto shape = cpu::ConvolutionShape::Create(spec, images, kWeight, images);
+  EXPECT_TRUE(shape.ok()) << shape.status();
+  std::size_t made = 0;
+  const auto make = [&](const cpu::ConvolutionShape& part) {
+    const dnnl::memory::desc stored = part.Weight(dnnl::memory::data_type::f32);
+    const dnnl::memory::desc wanted(part.weight, dnnl::memory::data_type::f32, ++made == 1 ? first_weight : weight);
+    cpu::Attempt attempt;
+    attempt.implementation = part.x[2] == 64 ? "jit" : implementation;
+    attempt.operation.primitives.push_back({{}, {}, {{}, {2, DType::kF32, stored, wanted, true}}, {}});
+    return attempt;
+  };
+  // Each image has another padding above and below than its rows.
+  cpu::ConvolutionShape padded = *shape;
+  padded.weight[2] = 3;
+  padded.pad_begin[0] = padded.pad_end[0] = 1;
+  const cpu::Attempt attempt = cpu::InRowsOrImages(spec, cpu::kGradInput, padded, 32, make);
+  EXPECT_EQ(attempt.implementation, "jit");
+  return attempt.operation.parts.size();
+}
+
+TEST(RowParts, AreWholeImagesWhereRowsAreSlowOrWantTheWeightDifferently) {
+  using Tag = dnnl::memory::format_tag;
+  EXPECT_EQ(PartsInRows("jit", Tag::OIhw16o16i, Tag::OIhw16o16i), 4u);
+  EXPECT_EQ(PartsInRows("ref", Tag::OIhw16o16i, Tag::OIhw16o16i), 2u);
+  EXPECT_EQ(PartsInRows("jit", Tag::OIhw16i16o, Tag::OIhw16o16i), 2u);
 }
 
 TEST(BatchCut, AddsUpFewSums) { EXPECT_EQ(CutOf(512, 32, DType::kF32, 2), (Cut{8, 64, 0})); }

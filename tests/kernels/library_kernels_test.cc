@@ -4,6 +4,7 @@
 //   MPC_LIBRARY_CASES=840 ctest --test-dir build/default -R cpu_library_kernels
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -47,6 +48,9 @@ int CasesAskedFor() {
   }
   return cases;
 }
+
+/// As many of `cases` that are cut into parts, or times as many as there are more cases than the default.
+int CasesInPartsAskedFor(int cases) { return cases * std::max(1, CasesAskedFor() / kCases); }
 
 /// Each level draws shapes of its own.
 std::uint64_t SeedOfLevel() {
@@ -99,8 +103,8 @@ struct Convolution {
   Shape Y() const { return Image(out_height, out_width, out_channels); }
 };
 
-/// How windows are placed: strides, dilations and padding.
-void DrawWindows(Draws& draws, Convolution& shape) {
+/// How windows are placed, in images `scale` times as large as most: strides, dilations and padding.
+void DrawWindows(Draws& draws, std::int64_t scale, Convolution& shape) {
   const bool pointwise = draws.OneIn(2);
   shape.kernel_height = pointwise ? 1 : draws.Between(1, 5);
   shape.kernel_width = pointwise ? 1 : draws.Between(1, 5);
@@ -113,6 +117,8 @@ void DrawWindows(Draws& draws, Convolution& shape) {
     shape.height = strides[0] * draws.Between(1, 6);
     shape.width = strides[1] * draws.Between(1, 6);
   }
+  shape.height *= scale;
+  shape.width *= scale;
   if (!pointwise && draws.OneIn(4)) shape.attributes.Set("dilations", Ints{draws.Between(1, 3), draws.Between(1, 3)});
   const std::string mode = draws.OneOf<std::string>({"valid", "same", "pad"});
   shape.attributes.Set("pad_mode", mode);
@@ -124,7 +130,7 @@ void DrawWindows(Draws& draws, Convolution& shape) {
 }
 
 /// Of `least` to `most` multiply-adds.
-Convolution DrawConvolution(Draws& draws, std::int64_t least, std::int64_t most) {
+Convolution DrawConvolution(Draws& draws, std::int64_t least, std::int64_t most, std::int64_t scale = 1) {
   for (;;) {
     Convolution shape{};
     shape.attributes.Set("data_format", std::string(draws.OneIn(3) ? "NCHW" : "NHWC"));
@@ -138,13 +144,24 @@ Convolution DrawConvolution(Draws& draws, std::int64_t least, std::int64_t most)
       shape.out_channels = groups * draws.Between(1, groups > 6 ? 2 : 12);
       shape.attributes.Set("groups", groups);
     }
-    DrawWindows(draws, shape);
+    DrawWindows(draws, scale, shape);
     const auto window =
         ResolveWindow(shape.attributes, {shape.height, shape.width}, {shape.kernel_height, shape.kernel_width});
     if (!window.ok()) continue;  // a window larger than the image
     shape.out_height = window->output[0];
     shape.out_width = window->output[1];
     if (shape.multiply_adds() >= least && shape.multiply_adds() <= most) return shape;
+  }
+}
+
+/// One image or two, channels-last, of so many pixels that gradients have parts of their rows in f32 and bf16.
+Convolution DrawFewImages(Draws& draws) {
+  for (;;) {
+    const Convolution shape = DrawConvolution(draws, kPartsFrom, kPartsTo, /*scale=*/5);
+    const bool has_parts = shape.batch == 1 || (shape.batch == 2 && shape.multiply_adds() >= 2 * kPartsFrom);
+    const bool has_pixels = shape.batch * shape.out_height * shape.out_width >= 1024;
+    const bool is_channels_last = shape.attributes.Get(attribute::kDataFormat) == DataFormat::kNHWC;
+    if (has_parts && has_pixels && is_channels_last) return shape;
   }
 }
 
@@ -218,6 +235,10 @@ OpCase DrawCase(Draws& draws) {
 }
 
 OpCase DrawCaseInParts(Draws& draws) {
+  if (draws.OneIn(4)) {
+    const auto op = draws.OneOf<std::string>({"conv2d_grad_input", "conv2d_grad_weight"});
+    return CaseOf(op, DrawFewImages(draws), false, "none");
+  }
   if (draws.OneIn(3)) return DrawConvolutionCase(draws, kPartsFrom, kPartsTo);
   OpCase op_case = MatmulCase(draws, DrawProductInParts(draws), draws.OneIn(4));
   if (op_case.op == "matmul") {
@@ -281,7 +302,8 @@ TEST_F(LibraryKernels, MatchTheReferenceOnDrawnShapes) {
 TEST_F(LibraryKernels, HaveTheSameBitsWithAnyNumberOfThreads) {
   Draws draws(SeedOfLevel() + 1);
   draws.DrawMoreChannels();
-  for (int i = 0; i < kCasesInParts; ++i) {
+  const int drawn = CasesInPartsAskedFor(kCasesInParts);
+  for (int i = 0; i < drawn; ++i) {
     const DType dtype = draws.OneOf<DType>({DType::kF32, DType::kF32, DType::kBF16, DType::kF16});
     OpCase op_case = DrawCaseInParts(draws);
     absl::StrAppend(&op_case.name, "/parts_", i);
@@ -307,12 +329,19 @@ TEST_F(LibraryKernels, HaveTheSameBitsWithAnyNumberOfThreads) {
 TEST_F(LibraryKernels, MatchTheReferenceInParts) {
   Draws draws(SeedOfLevel() + 2);
   draws.DrawMoreChannels();
+  const int few_images = CasesInPartsAskedFor(2);
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     std::vector<OpCase> cases = {MatmulCase(draws, {256, 100, 90}, false), MatmulCase(draws, {40, 260, 230}, false),
                                  MatmulCase(draws, {30, 2600, 30}, false), MatmulCase(draws, {80, 60, 150}, true)};
     const Convolution shape = DrawConvolution(draws, kPartsFrom, kPartsFrom * 3 / 2);
     for (const char* op : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"}) {
       cases.push_back(CaseOf(op, shape, false, "none"));
+    }
+    for (int i = 0; i < few_images; ++i) {
+      const Convolution rows = DrawFewImages(draws);
+      for (const char* op : {"conv2d_grad_input", "conv2d_grad_weight"}) {
+        cases.push_back(CaseOf(op, rows, false, "none"));
+      }
     }
     for (OpCase& op_case : cases) {
       absl::StrAppend(&op_case.name, "/in_parts");
