@@ -29,7 +29,7 @@ TEST_P(CudaNetworks, BatchNormNet) {
 
 // The loss of so many classes has rows that no thread keeps in registers. Their columns' sums are the bias's gradient.
 TEST_P(CudaNetworks, LossOverManyClasses) {
-  constexpr std::int64_t kClasses = 20'000;
+  static constexpr std::int64_t kClasses = 20'000;
   Workload workload{{}, 5};
   for (int step = 0; step < 2; ++step) workload.batches.push_back(MakeBatch({12}, 9, step, kClasses));
   ExpectFollowsTheCpu<nn::Dense, nn::SoftmaxCrossEntropyWithLogits>(

@@ -5,6 +5,7 @@ with the reason.
 """
 import argparse
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -12,6 +13,9 @@ import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from ranks import mpi_environment  # noqa: E402
 
 SKIPPED = 77
 # What a job may take that mpirun ends: starting it, a second or two until mpirun kills, and a machine with other work. It
@@ -37,14 +41,11 @@ def launcher():
 
 def run(ranks, *program, limit=300):
     """Runs a job: (exit status, standard output, standard error, seconds)."""
-    environment = dict(os.environ)
-    # MPI keeps memory until the process ends.
-    environment["ASAN_OPTIONS"] = ":".join(filter(None, [environment.get("ASAN_OPTIONS"), "detect_leaks=0"]))
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        environment["MPC_TEST_FOLDER"] = folder
-        job = subprocess.run([part.format(ranks=ranks) for part in launcher()] + list(program), env=environment,
-                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit)
+        job = subprocess.run([part.format(ranks=ranks) for part in launcher()] + list(program),
+                             env=mpi_environment(MPC_TEST_FOLDER=folder), stdin=subprocess.DEVNULL,
+                             capture_output=True, text=True, timeout=limit)
     return job.returncode, job.stdout, job.stderr, time.monotonic() - start
 
 

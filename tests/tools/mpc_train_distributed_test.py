@@ -106,8 +106,8 @@ class Distributed(unittest.TestCase):
         for transport in ("shared", "mpi"):
             saved = self.path(f"{transport}.safetensors")
             command = [TRAIN, *ARGUMENTS, "--distributed", f"--transport={transport}", f"--save={saved}"]
-            job = subprocess.run(ranks.mpirun_command(MPIRUN, 2, command), capture_output=True, text=True,
-                                 timeout=LIMIT)
+            job = subprocess.run(ranks.mpirun_command(MPIRUN, 2, command), env=ranks.mpi_environment(),
+                                 capture_output=True, text=True, timeout=LIMIT)
             self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
             self.assertEqual(ranks.tensors(saved), self.alone(2), transport)
 
@@ -124,7 +124,8 @@ class Distributed(unittest.TestCase):
         if address:
             flags += ["-x", f"MASTER_ADDR={address}"]
         job = ranks.mpirun_command(MPIRUN, 2, command)
-        return subprocess.run([*job[:1], *flags, *job[1:]], capture_output=True, text=True, timeout=LIMIT)
+        return subprocess.run([*job[:1], *flags, *job[1:]], env=ranks.mpi_environment(), capture_output=True, text=True,
+                              timeout=LIMIT)
 
     def test_two_host_names_are_two_machines(self):
         address = own_address()

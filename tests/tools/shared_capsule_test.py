@@ -106,11 +106,12 @@ class SharedCapsule(unittest.TestCase):
             return
         capsule = self.path("x")
         command = [BIN / "mpc-train", *LENET5, "--distributed", "--transport=mpi", f"--capsule={capsule}"]
-        job = subprocess.run(ranks.mpirun_command(MPIRUN, 2, command), capture_output=True, text=True, timeout=LIMIT)
+        job = subprocess.run(ranks.mpirun_command(MPIRUN, 2, command), env=ranks.mpi_environment(),
+                             capture_output=True, text=True, timeout=LIMIT)
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
         self.assertIn("every bit is equal: ", self.succeed("mpc-run", f"--replay={capsule}"))
-        job = subprocess.run(ranks.mpirun_command(MPIRUN, 2, [*command, "--reduction=fast"]), capture_output=True,
-                             text=True, timeout=LIMIT)
+        job = subprocess.run(ranks.mpirun_command(MPIRUN, 2, [*command, "--reduction=fast"]),
+                             env=ranks.mpi_environment(), capture_output=True, text=True, timeout=LIMIT)
         self.assertNotEqual(job.returncode, 0)
         self.assertIn("a capsule needs reduction = kOrdered where processes exchange by \"mpi\"", job.stderr)
 
