@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_common.h"
 #include "kernels/cpu/product_parts.h"
@@ -91,9 +90,7 @@ Attempt RowsInParts(const KernelSpec& spec, const BatchShape& shape, std::int64_
     part.batch = 1;
     part.m = std::min(rows, shape.m - row);
     if (row == 0 || part.m < rows) {
-      Attempt made = MatricesAttempt(spec, part, candidate);
-      absl::StrAppend(&attempt.implementation, made.implementation);
-      attempt.operation.primitives.push_back(std::move(made.staged()));
+      attempt.Add(MatricesAttempt(spec, part, candidate));
     }
     for (std::int64_t matrix = 0; matrix < shape.batch; ++matrix) {
       const auto offset = [](const TensorSpec& tensor, std::int64_t elements) {
@@ -123,9 +120,7 @@ Attempt BatchInParts(const KernelSpec& spec, const BatchShape& shape, const Cand
     if (shape.batch - matrix < part.batch) {
       BatchShape rest = shape;
       rest.batch = shape.batch - matrix;
-      Attempt last = MatricesAttempt(spec, rest, candidate);
-      absl::StrAppend(&attempt.implementation, last.implementation);
-      attempt.operation.primitives.push_back(std::move(last.staged()));
+      attempt.Add(MatricesAttempt(spec, rest, candidate));
     }
     attempt.operation.parts.push_back(
         {attempt.operation.primitives.size() - 1,

@@ -74,6 +74,13 @@ std::vector<dnnl::memory::data_type> OperandTypes(const std::vector<DType>& oper
 
 std::string Candidate::choice() const { return absl::StrCat(std::string(DTypeName(StorageOf(type))), " ", way); }
 
+void Attempt::Add(Attempt part) {
+  if (!absl::StrContains(implementation, part.implementation))
+    absl::StrAppend(&implementation, implementation.empty() ? "" : ", ", part.implementation);
+  if (defect.empty()) defect = std::move(part.defect);
+  operation.primitives.push_back(std::move(part.staged()));
+}
+
 bool IsFast(const Attempt& attempt) {
   return !absl::StrContains(attempt.implementation, "ref") && attempt.defect.empty();
 }

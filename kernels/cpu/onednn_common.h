@@ -137,6 +137,8 @@ struct Attempt {
 
   /// The primitive, where there is one for all parts.
   StagedPrimitive& staged() { return operation.primitives.front(); }
+  /// Takes the primitive of a part, with the name of its implementation and its defect.
+  void Add(Attempt part);
 };
 
 /// The attempt for a primitive of `description`, without its operands.

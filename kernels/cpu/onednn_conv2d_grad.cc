@@ -128,10 +128,8 @@ Attempt GradWeightInParts(const KernelSpec& spec, const ConvolutionShape& shape,
       part.y[1] = count;
       if (count < shape.out_channels()) part.weight[0] = count;  // there are no groups
       Attempt made = make(part);
-      if (made.implementation != attempt.implementation) absl::StrAppend(&attempt.implementation, made.implementation);
-      if (attempt.defect.empty()) attempt.defect = made.defect;
       made.staged().output.storage = spec.outputs[0].dtype;
-      attempt.operation.primitives.push_back(std::move(made.staged()));
+      attempt.Add(std::move(made));
     }
     const auto offset = [channel](std::int64_t stride, DType stored) {
       return static_cast<std::size_t>(channel * stride) * ElementSize(stored);

@@ -179,13 +179,12 @@ class MatmulParts {
   void AddPrimitive(const PartLayouts& layouts, std::vector<PartLayouts>& primitives, Attempt& attempt) const {
     Attempt part = candidate_.way == kTransposed ? TransposedAttempt(layouts, candidate_.type, epilogue_)
                                                  : PlainAttempt(shape_, layouts, candidate_, bias_type_, epilogue_);
-    if (attempt.implementation != part.implementation) absl::StrAppend(&attempt.implementation, part.implementation);
     StagedPrimitive& staged = part.staged();
     if (!whole_) {
       staged.output.storage = spec_.outputs[0].dtype;
       staged.activation = epilogue_.behind;
     }
-    attempt.operation.primitives.push_back(std::move(staged));
+    attempt.Add(std::move(part));
     primitives.push_back(layouts);
   }
 

@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 
 namespace mpc::cpu {
 namespace {
@@ -80,10 +79,7 @@ Attempt InRows(const KernelSpec& spec, const BatchOperands& operands, const std:
     operation.parts.push_back(PlacesOf(spec, operands, part));
     operation.parts.back().primitive = static_cast<std::size_t>(known - primitives.begin());
     if (known != primitives.end()) continue;
-    Attempt made = make(part.shape);
-    if (made.implementation != attempt.implementation) absl::StrAppend(&attempt.implementation, made.implementation);
-    if (attempt.defect.empty()) attempt.defect = made.defect;
-    operation.primitives.push_back(std::move(made.staged()));
+    attempt.Add(make(part.shape));
     primitives.push_back(part.shape);
   }
   if (operands.sums_the_batch) AddUpParts(spec.outputs[0], operation);
