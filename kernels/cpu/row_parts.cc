@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-
 namespace mpc::cpu {
 namespace {
 
