@@ -11,6 +11,7 @@
 #include "tools/mpc-bench/rank_group.h"
 #include "tools/mpc-bench/resident_memory.h"
 #include "tools/mpc-bench/step_reductions.h"
+#include "tools/support/launch_times.h"
 #include "tools/support/percentiles.h"
 #include "tools/support/stopwatch.h"
 
@@ -46,48 +47,38 @@ absl::StatusOr<double> LossOfLastStep(const runtime::Executable& step) {
 /// Runs steps on the batches in turn: each step of the run takes the batch of its number.
 absl::StatusOr<TimedSteps> TimeSteps(runtime::Executable& step, const std::vector<Bytes>& batches,
                                      const StepLimit& limit) {
-  const auto first = static_cast<std::int64_t>(step.steps_started());
+  const std::uint64_t first = step.steps_started();
   const std::int64_t most = step.steps_per_launch();
-  const bool runs_ahead = step.steps_kept() >= 2 * static_cast<std::uint64_t>(most);
   TimedSteps timed;
-  timed.seconds.reserve(static_cast<std::size_t>(limit.most));
-  std::int64_t waiting = 0;  ///< steps of the launch whose end has not been seen
+  LaunchTimes times(step);
   const Clock::time_point begin = Clock::now();
-  Clock::time_point last_end = begin;
-  const auto see_end = [&](std::uint64_t last_step) -> absl::Status {
-    if (waiting == 0) return absl::OkStatus();
-    if (absl::Status status = step.OutputOfStep(last_step, 0).status(); !status.ok()) return status;
-    const Clock::time_point end = Clock::now();
-    const double each = std::chrono::duration<double>(end - last_end).count() / static_cast<double>(waiting);
-    timed.seconds.insert(timed.seconds.end(), static_cast<std::size_t>(waiting), each);
-    last_end = end;
-    return absl::OkStatus();
-  };
   for (std::int64_t done = 0; done < limit.most;) {
     if (done >= limit.least && SecondsSince(begin) > limit.seconds) break;
     const std::int64_t count = std::min(most, limit.most - done);
     std::vector<runtime::StepInputs> inputs;
     for (std::int64_t i = 0; i < count; ++i) {
-      inputs.emplace_back(batches[static_cast<std::size_t>(first + done + i) % batches.size()]);
+      inputs.emplace_back(batches[(first + static_cast<std::uint64_t>(done + i)) % batches.size()]);
     }
     const std::uint64_t before = step.steps_started();
-    if (!runs_ahead) last_end = Clock::now();
+    times.Begin();
     if (absl::Status status = count == 1 ? step.Run(inputs[0]) : step.RunSteps(inputs); !status.ok()) return status;
-    if (runs_ahead) {
-      if (absl::Status status = see_end(before - 1); !status.ok()) return status;
+    const std::uint64_t ended = times.runs_ahead() ? before : step.steps_started();
+    if (ended > first) {
+      if (absl::Status status = step.OutputOfStep(ended - 1, 0).status(); !status.ok()) return status;
     }
-    waiting = count;
-    if (!runs_ahead) {
-      if (absl::Status status = see_end(step.steps_started() - 1); !status.ok()) return status;
+    times.Add(count);
+    if (!times.runs_ahead()) {
       const absl::StatusOr<double> loss = LossOfLastStep(step);
       if (!loss.ok()) return loss.status();
       timed.losses.push_back(*loss);
     }
     done += count;
   }
-  if (runs_ahead) {
-    if (absl::Status status = see_end(step.steps_started() - 1); !status.ok()) return status;
+  if (times.runs_ahead()) {
+    if (absl::Status status = step.OutputOfStep(step.steps_started() - 1, 0).status(); !status.ok()) return status;
   }
+  times.Finish();
+  timed.seconds = times.TakeStepSeconds();
   return timed;
 }
 

@@ -18,6 +18,7 @@
 #include "tools/mpc-run/batches.h"
 #include "tools/mpc-run/loss_reader.h"
 #include "tools/support/digit_data.h"
+#include "tools/support/launch_times.h"
 #include "tools/support/stopwatch.h"
 
 namespace mpc::tools {
@@ -209,14 +210,16 @@ absl::StatusOr<TrainResult> Session::Train(std::ostream& progress) {
   LossReader losses(*train_, options_.print_every, progress);
   TrainResult result;
   result.timed_steps = options_.steps - options_.warmup;
+  // Steps whose instructions are timed are waited for.
+  LaunchTimes times = options_.times_path.empty() ? LaunchTimes(*train_) : LaunchTimes(/*runs_ahead=*/false);
   Clock::time_point timed_begin = Clock::now();
   for (std::uint64_t started = first; started < end;) {
     if (started == first_timed && started > first) {
       if (absl::Status status = train_->Wait(); !status.ok()) return status;
       timed_begin = Clock::now();
     }
-    const Clock::time_point begin = Clock::now();
     const bool timed = started >= first_timed;
+    if (timed) times.Begin();
     const std::uint64_t limit = timed ? end : first_timed;
     const std::uint64_t count = std::min<std::uint64_t>(limit - started, train_->steps_per_launch());
     std::vector<data::Row> rows;
@@ -233,9 +236,11 @@ absl::StatusOr<TrainResult> Session::Train(std::ostream& progress) {
     if (status.ok()) status = losses.ReadUntil(started);
     if (!status.ok()) return status;
     started = started_then;
-    if (timed) result.step_seconds.push_back(SecondsSince(begin) / static_cast<double>(count));
+    if (timed) times.Add(static_cast<std::int64_t>(count));
   }
   absl::Status status = train_->Wait();
+  times.Finish();
+  result.step_seconds = times.TakeStepSeconds();
   result.seconds = SecondsSince(timed_begin);
   if (status.ok()) status = losses.ReadUntil(end);
   if (!status.ok()) return status;
