@@ -215,4 +215,12 @@ InFlightDiagnostic resultError(OpResult result) {
   return result.getOwner()->emitOpError() << "result " << result.getResultNumber() << " is " << result.getType();
 }
 
+FailureOr<YieldOp> yieldOf(Operation *op) {
+  Operation &last = op->getRegion(0).front().back();
+  if (auto yield = dyn_cast<YieldOp>(last))
+    return yield;
+  op->emitOpError() << "must end with '" << YieldOp::getOperationName() << "', got '" << last.getName() << "'";
+  return failure();
+}
+
 } // namespace mpc

@@ -109,6 +109,10 @@ InferredTypes inferReduction(mlir::RankedTensorType x, mlir::DictionaryAttr dict
 /// The error "result <number> is <type>", which its user goes on with.
 mlir::InFlightDiagnostic resultError(mlir::OpResult result);
 
+/// The yield at the end of the block of \p op. An error where another operation ends it: the trait that says so is
+/// verified behind the operation.
+mlir::FailureOr<YieldOp> yieldOf(mlir::Operation *op);
+
 } // namespace mpc
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a name that is defined cannot stand in parentheses.

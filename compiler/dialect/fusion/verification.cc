@@ -19,7 +19,10 @@ static LogicalResult verifyArguments(FusionOp fusion) {
 }
 
 static LogicalResult verifyYield(FusionOp fusion) {
-  auto yield = cast<YieldOp>(fusion.getBody().front().getTerminator());
+  FailureOr<YieldOp> end = yieldOf(fusion);
+  if (failed(end))
+    return failure();
+  YieldOp yield = *end;
   if (yield.getValues().size() != fusion.getNumResults())
     return fusion.emitOpError() << "has " << fusion.getNumResults() << " results, its body yields "
                                 << yield.getValues().size() << "; the counts must agree";

@@ -182,7 +182,10 @@ LogicalResult AllReduceWaitOp::verify() {
 LogicalResult GuardedUpdateOp::verify() {
   if (cast<RankedTensorType>(getCondition().getType()).getRank() != 0)
     return emitOpError() << "condition must be a scalar, got " << getCondition().getType();
-  auto yield = cast<YieldOp>(getBody().front().getTerminator());
+  FailureOr<YieldOp> end = yieldOf(*this);
+  if (failed(end))
+    return failure();
+  YieldOp yield = *end;
   if (yield.getValues().size() != getNumResults() || getOld().size() != getNumResults())
     return emitOpError() << "has " << getNumResults() << " results, " << yield.getValues().size()
                          << " yielded values and " << getOld().size() << " old values; the counts must agree";

@@ -154,3 +154,14 @@ func.func @nothing(%x: tensor<4xf32>) {
   } : (tensor<4xf32>) -> ()
   return
 }
+
+// -----
+
+func.func @no_yield(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'mpc.fusion' op must end with 'mpc.yield', got 'mpc.relu'}}
+  %y = "mpc.fusion"(%x) ({
+  ^bb0(%a: tensor<4xf32>):
+    %r = "mpc.relu"(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}

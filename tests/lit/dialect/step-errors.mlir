@@ -397,3 +397,13 @@ func.func @yield(%x: tensor<f32>) {
   // expected-error @+1 {{'mpc.yield' op expects parent op to be one of 'mpc.fusion, mpc.guarded_update'}}
   mpc.yield %x : tensor<f32>
 }
+
+// -----
+
+func.func @guarded_update(%finite: tensor<i1>, %step: tensor<i32>) {
+  // expected-error @+1 {{'mpc.guarded_update' op must end with 'mpc.yield', got 'mpc.constant'}}
+  %new = "mpc.guarded_update"(%finite, %step) ({
+    %one = "mpc.constant"() {value = dense<1> : tensor<i32>} : () -> tensor<i32>
+  }) : (tensor<i1>, tensor<i32>) -> tensor<i32>
+  return
+}
