@@ -366,6 +366,30 @@ Convolution Pointwise(std::int64_t batch, std::int64_t channels, std::int64_t ou
   return shape;
 }
 
+/// 3x3 windows over one image, channels last, with as many channels of y as of x.
+Convolution SingleImage(std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t stride,
+                        const std::string& pad_mode) {
+  Convolution shape = Pointwise(1, channels, channels, {height, width}, {stride, stride});
+  shape.kernel_height = shape.kernel_width = 3;
+  shape.attributes.Set("pad_mode", pad_mode);
+  if (pad_mode == "valid") {
+    shape.out_height = (height - 3) / stride + 1;
+    shape.out_width = (width - 3) / stride + 1;
+  }
+  return shape;
+}
+
+// In order: windows reach beyond the parts next to theirs; no window reaches the last rows, so that the image is whole.
+TEST_F(LibraryKernels, CutSingleImagesIntoManyRowsOrNone) {
+  for (const Convolution& shape : {SingleImage(16, 256, 32, 1, "same"), SingleImage(11, 300, 64, 3, "valid")}) {
+    for (const char* op : {"conv2d_grad_input", "conv2d_grad_weight"}) {
+      for (const DType dtype : {DType::kF32, DType::kBF16}) {
+        ExpectEveryChoiceMatches(CaseOf(op, shape, false, "none"), dtype);
+      }
+    }
+  }
+}
+
 TEST_F(LibraryKernels, GatherStridedPixelsWithAnyNumberOfChannels) {
   for (const std::int64_t channels : {1, 4, 5, 8, 10, 11, 17, 24}) {
     for (const Convolution& shape :
