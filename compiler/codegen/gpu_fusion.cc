@@ -6,9 +6,10 @@
 
 namespace mpc::codegen {
 
-// An H200's where the architecture is not known.
+// An H200's where the architecture is not known. Code for sm_80 runs on every card of 8.x, of which 8.6 and 8.9 have
+// the least shared memory.
 static Multiprocessors multiprocessorsOf(const CodeTarget &target) {
-  Multiprocessors known = target.cpu == "sm_80" ? Multiprocessors{108, 164 << 10} : Multiprocessors{132, 228 << 10};
+  Multiprocessors known = target.cpu == "sm_80" ? Multiprocessors{108, 100 << 10} : Multiprocessors{132, 228 << 10};
   if (target.multiprocessors != 0)
     known.number = target.multiprocessors;
   return known;

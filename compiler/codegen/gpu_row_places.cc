@@ -118,7 +118,7 @@ void RowSweep::eachLongRowPlace(const Row &r, Pass pass, llvm::function_ref<void
     for (unsigned i = 0; i < together; ++i) {
       Place &p = places.emplace_back(placeOf(r, b.CreateNUWAdd(vector, f.index(int64_t{i} * t.lanes)), i, whole));
       int64_t bound = (whole ? most : most + int64_t{i + 1} * t.lanes) * t.vector + (t.shifted ? t.vector - 1 : 0);
-      if (bound < columns)
+      if (bound > 0 && bound < columns)
         p.bound = bound;
     }
     RowPlaces loaded = rowPlacesAt(r, places, pass);

@@ -95,7 +95,8 @@ private:
   const unsigned lanes;
   const llvm::SmallVector<Accumulator> columnAccumulators, accumulators;
   llvm::Value *lane, *team, *tileBegin, *rowBlock, *rowBegin, *rowEnd;
-  /// One variable a column accumulator for each place. Where rows are not resident, the sums are in the workspace.
+  /// One variable a column accumulator for each place. Where rows are not resident, the sums are in shared memory or in
+  /// the workspace.
   llvm::SmallVector<Sums> columnSums;
   Sums sums;
   Places resident; ///< the thread's places where they cover the whole row or tile, the same in all rows

@@ -31,8 +31,15 @@ bool hasExpensiveElements(Operation *op) {
   // Below it the kernels differ by less than a microsecond.
   constexpr int64_t many = 1 << 20;
   auto fusible = dyn_cast<FusibleOpInterface>(op);
-  return fusible && has<Property::Expensive>(op) && fusible.getReductions().empty() &&
-         cast<RankedTensorType>(op->getResult(0).getType()).getNumElements() >= many;
+  if (!fusible || !has<Property::Expensive>(op) || !fusible.getReductions().empty())
+    return false;
+  auto space = cast<RankedTensorType>(op->getResult(0).getType());
+  // The derivative of a cross-entropy reads values of each row.
+  auto isOfEachElement = [space](Type type) {
+    auto operand = cast<RankedTensorType>(type);
+    return operand.getRank() == 0 || operand.getShape() == space.getShape();
+  };
+  return space.getNumElements() >= many && llvm::all_of(op->getOperandTypes(), isOfEachElement);
 }
 
 //===-- Contiguous rows ------------------------------------------------------------------------------------------===//

@@ -9,7 +9,7 @@ namespace mpc {
 bool isWorthAlone(mlir::Operation *op);
 
 /// Whether, on a GPU, a region of this operation alone is expected to beat the operation's own kernel. It has many
-/// elements, takes many instructions for each and reduces nothing.
+/// elements, takes many instructions for each, and neither reduces nor reads values of rows.
 bool hasExpensiveElements(mlir::Operation *op);
 
 /// Puts operations along an axis that is not the last one between transposes, where only generated code computes them.

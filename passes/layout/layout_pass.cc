@@ -58,11 +58,20 @@ public:
   }
 
 private:
-  // Whether kernels of all products of images take both formats alike. Transposes would be launches for nothing.
+  // Whether all that works on channels-first images are products and pooling, whose kernels take both formats alike.
+  // Transposes would be launches for nothing. Batch normalisation and the like join regions where channels are last.
   static bool gainsNothing(Block &body, const TargetModel &target) {
-    auto products = llvm::make_filter_range(
-        body, [](Operation &op) { return isa<ImageOpInterface>(op) && isa<MatrixWorkOpInterface>(op); });
-    return !products.empty() && llvm::none_of(products, [&](Operation &op) { return target.prefersChannelsLast(&op); });
+    bool hasProducts = false;
+    for (Operation &op : body) {
+      if (!channelsFirstImages(&op))
+        continue;
+      bool isProduct = isa<MatrixWorkOpInterface>(op);
+      if (isProduct ? target.prefersChannelsLast(&op)
+                    : !isa<MaxPool2dOp, MaxPool2dGradOp, AvgPool2dOp, AvgPool2dGradOp>(op))
+        return false;
+      hasProducts |= isProduct;
+    }
+    return hasProducts;
   }
 
   void rewrite(Operation *op) {

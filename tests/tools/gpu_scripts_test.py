@@ -109,6 +109,10 @@ class GpuScripts(unittest.TestCase):
     def test_values_that_are_not_finite_on_one_device_only_are_an_infinite_difference(self):
         self.assertEqual(compare_devices.worst_loss([1.0, None], [1.0, 2.0]), float("inf"))
         self.assertEqual(compare_devices.worst_loss([1.0, None], [1.0, None]), 0)
+        one, other = numpy.float32([1, 2]), numpy.float32([1, 2.5])
+        found = {"a": numpy.float32([1, numpy.nan]), "b": other}
+        self.assertEqual(compare_devices.worst_tensor({"a": one, "b": one}, found), (float("inf"), "a"))
+        self.assertEqual(compare_devices.worst_tensor({"a": one, "b": one}, {"a": one, "b": other}), (0.25, "b"))
 
     def test_a_log_tells_what_became_of_each_test(self):
         log = ["[==========] Running 5 tests from 1 test suite.", "[ RUN      ] S.a", "[       OK ] S.a (1 ms)",

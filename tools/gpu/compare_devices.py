@@ -12,6 +12,7 @@ about 12 a ReLU or a maximum of some network falls the other way, and from there
 
 import argparse
 import json
+import math
 import pathlib
 import sys
 
@@ -46,7 +47,9 @@ def worst_tensor(expected, found):
             return float("inf"), name
         scale = max(float(numpy.abs(value).max(initial=0)), SMALLEST)
         difference = float(numpy.abs(value - found[name]).max(initial=0)) / scale
-        if not difference <= worst:  # so that NaN counts
+        if not math.isfinite(difference):
+            return float("inf"), name
+        if difference > worst:
             worst, worst_name = difference, name
     return worst, worst_name
 
@@ -77,6 +80,8 @@ def main():
     rounding = roundoff * GROWTH * steps
     loss_bound = max(rounding, GROWTH * worst_loss(expected["losses"], perturbed["losses"]))
     state_bound = max(rounding, GROWTH * worst_tensor(expected_state, perturbed_state)[0])
+    if not (math.isfinite(loss_bound) and math.isfinite(state_bound)):
+        sys.exit("one of the CPU's two runs is finite and the other is not: nothing can be compared with them")
     loss = worst_loss(expected["losses"], found["losses"])
     tensor, name = worst_tensor(expected_state, thinned(runs.read_state(state)))
     same_skips = expected["skipped_steps"] == found["skipped_steps"]

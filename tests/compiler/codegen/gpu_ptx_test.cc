@@ -1,6 +1,7 @@
 // The PTX of regions: complete, without contraction, and taken by ptxas without spills.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <regex>
 #include <string>
@@ -102,6 +103,28 @@ TEST(GpuPtxShapes, SpacesOfMoreThanABillionElements) {
   codegen::AssemblyTimes times;
   llvm::Expected<std::string> ptx = codegen::toPtx(module, target, times);
   EXPECT_TRUE(static_cast<bool>(ptx)) << llvm::toString(ptx.takeError());
+}
+
+// Code for sm_80 runs on cards that have 99 KiB of shared memory a block; sm_90 has 227 KiB.
+TEST(GpuPtxShapes, LongRowsTakeTheSharedMemoryThatEveryCardHas) {
+  for (const auto& [architecture, most] : {std::pair{"sm_80", 99u << 10}, {"sm_90", 227u << 10}}) {
+    const codegen::CodeTarget target = llvm::cantFail(codegen::gpuTarget(architecture));
+    unsigned largest = 0;
+    for (const std::int64_t columns : {20'000, 30'592, 50'257}) {
+      for (const char* type : {"f32", "bf16"}) {
+        for (const FusionCase& region : ReducingRegions(4096, columns, type)) {
+          llvm::LLVMContext context;
+          llvm::Module module("regions", context);
+          const ParsedFusion parsed(region);
+          if (!parsed.fusion) continue;
+          const codegen::FusionCode code = llvm::cantFail(codegen::emitFusion(parsed.fusion, "region", target, module));
+          for (const codegen::Stage& stage : code.stages) largest = std::max(largest, stage.shared_bytes);
+        }
+      }
+    }
+    EXPECT_LE(largest, most) << architecture;
+    EXPECT_GT(largest, most / 2) << architecture << ": some region keeps a row or sums there";
+  }
 }
 
 TEST(GpuPtxResources, AreReadFromTheLogOfPtxas) {
