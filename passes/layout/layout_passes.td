@@ -10,8 +10,8 @@ def LayoutPass : MpcPass<"mpc-layout", "::mlir::func::FuncOp"> {
     Convolution, pooling and batch normalisation on rank-4 operands get `data_format = "NHWC"`. Transposes appear at the
     borders, move through element-wise operations and cancel. Weights keep their canonical layout.
 
-    A function with convolutions stays as it is where none of their kernels gains from channels-last images, and pooling
-    is all else that works on images. On a GPU these are small convolutions of few channels, as in LeNet-5.
+    A function stays as it is where its image operations are pooling and convolutions, none of whose kernels gains from
+    channels-last images. On a GPU these are small convolutions of few channels, as in LeNet-5.
   }];
 }
 
