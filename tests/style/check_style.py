@@ -14,6 +14,7 @@ import sentences
 
 FOLDERS = ["compiler", "passes", "runtime", "kernels", "frontend", "models", "tools", "tests"]
 SOURCES = {".h", ".cc"}
+TOP_FILES = {"CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE", "README.md"}
 LENGTH_LIMIT = 500
 CLANG_FORMAT_MAJOR = 14
 SKIPPED = 77
@@ -53,7 +54,13 @@ def clang_format(root):
 
 
 def layers(root):
-    """runtime/ and kernels/ know nothing of the compiler; the front end's headers are free of MLIR."""
+    """The top folder holds what it names; runtime/ and kernels/ know nothing of the compiler; the front end's headers are
+    free of MLIR."""
+    list_kept = ["git", "-C", root, "ls-files"]
+    kept = subprocess.run(list_kept, capture_output=True, text=True).stdout if shutil.which("git") else ""
+    for name in kept.splitlines():
+        if "/" not in name and not name.startswith(".") and name not in TOP_FILES:
+            yield name, f"a file of the top folder that is none of {', '.join(sorted(TOP_FILES))}"
     include = re.compile(r'^\s*#\s*include\s*[<"](llvm|mlir|compiler|passes|frontend|models)/')
     for path in files(root, SOURCES, ["runtime", "kernels"]):
         for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -141,11 +148,26 @@ def length(root):
             yield path, f"{lines} lines; the limit is {LENGTH_LIMIT}"
 
 
+def anchors_of(page):
+    """The fragments that lead to headings of a page, as GitHub makes them."""
+    found, is_code = [], False
+    for line in page.read_text().splitlines():
+        if line.startswith("```"):
+            is_code = not is_code
+        heading = re.match(r"#+ +(.*)", line)
+        if heading is None or is_code:
+            continue
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).lower()
+        slug = re.sub(r"[^\w\- ]", "", text).strip().replace(" ", "-")
+        found.append(f"{slug}-{found.count(slug)}" if slug in found else slug)
+    return set(found)
+
+
 def docs(root):
     """Documentation names no place of one machine, no link that leads nowhere, no test that does not exist."""
     tests = "\n".join(path.read_text() for path in files(root, SOURCES, ["tests"]))
     place = re.compile(r"(?<![\w.$}/-])/(home|work|root|tmp|Users|mnt|opt)/")
-    link = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
+    link = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
     for path in [*sorted(root.glob("*.md")), *files(root, {".md"}, ["docs", "data", *FOLDERS])]:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             if place.search(line):
@@ -153,9 +175,14 @@ def docs(root):
             for name in re.findall(r"`((?:AMP_|Amp)\d+\w*)", line):
                 if name not in tests:
                     yield f"{path}:{number}", f"a test that does not exist: {name}"
-            for target, _ in link.findall(line):
-                if "://" not in target and not (path.parent / target).exists():
+            for target, fragment in link.findall(line):
+                page = path.parent / target if target else path
+                if "://" in target:
+                    continue
+                if not page.exists():
                     yield f"{path}:{number}", f"a link that leads nowhere: {target}"
+                elif fragment and page.suffix == ".md" and fragment not in anchors_of(page):
+                    yield f"{path}:{number}", f"a link to a heading that is not there: {target}#{fragment}"
 
 
 def plain_sentences(root):

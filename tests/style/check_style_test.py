@@ -1,6 +1,8 @@
 """Planted violations: python3 check_style_test.py. The rules find each, and no more."""
 import importlib.util
 import pathlib
+import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -60,6 +62,26 @@ class Arrows(Tree):
         self.assertIn("is old", self.violations("arrows")[0])
         self.write("docs/architecture.md", "# Architecture\n")
         self.assertIn("has no line", self.violations("arrows")[0])
+
+
+class Docs(Tree):
+    def test_a_link_leads_to_a_heading(self):
+        self.write("docs/page.md", "# Page\n\n## A `word`, [linked](page.md)\n\n## Twice\n\n## Twice\n\n```sh\n# Code\n```\n")
+        self.write("docs/other.md", "[a](page.md#a-word-linked) [b](page.md#twice-1) [c](#here) [d](page.md#code)\n")
+        self.assertEqual([text.split(": ")[-1] for text in self.violations("docs")], ["#here", "page.md#code"])
+
+
+class TopFolder(Tree):
+    @unittest.skipUnless(shutil.which("git"), "git is not installed")
+    def test_a_file_that_git_keeps_is_known(self):
+        self.write("README.md", "# Read\n")
+        self.write("left.capsule", "")
+        self.write("ignored.capsule", "")
+        subprocess.run(["git", "init", "-q", self.root], check=True)
+        subprocess.run(["git", "-C", self.root, "add", "README.md", "left.capsule"], check=True)
+        found = self.violations("layers")
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith("left.capsule: "), found)
 
 
 class Operations(Tree):
