@@ -27,9 +27,14 @@ include_directories("${PROJECT_SOURCE_DIR}")
 enable_testing()
 add_executable(sum_test sum.cc sum_test.cc)
 add_test(NAME sum_test COMMAND sum_test)
+# A script is no target, and needs the tools.
+add_test(NAME sum_script COMMAND sh -c "$<TARGET_FILE:sum_test>")
+foreach(tool mpc-bisect mpc-opt mpc-run mpc-train)
+  add_custom_target(${tool} COMMAND "${CMAKE_COMMAND}" -E touch "${PROJECT_BINARY_DIR}/${tool}")
+endforeach()
 """
 LIST = """# A comment.
-tests: sum_test
+tests: sum_test sum_script
 file: sum.cc
 - int sum = <| a + b
   => a - b |>;
