@@ -74,12 +74,15 @@ int ProcessorQuota(const std::string& root) {
   return least;
 }
 
-int UsableProcessors(const std::string& root) {
-  int processors = static_cast<int>(AllowedProcessors().size());
-  if (processors == 0) processors = static_cast<int>(std::thread::hardware_concurrency());
+int WithinQuota(int processors, const std::string& root) {
   const int quota = ProcessorQuota(root);
   if (quota > 0) processors = std::min(processors, quota / static_cast<int>(kThousand));
   return std::max(processors, 1);
+}
+
+int UsableProcessors(const std::string& root) {
+  const int processors = static_cast<int>(AllowedProcessors().size());
+  return WithinQuota(processors > 0 ? processors : static_cast<int>(std::thread::hardware_concurrency()), root);
 }
 
 }  // namespace mpc

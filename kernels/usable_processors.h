@@ -14,8 +14,10 @@ std::vector<int> AllowedProcessors();
 /// /proc and /sys.
 int ProcessorQuota(const std::string& root = "");
 
-/// The number of threads that find processors at the same time. It is the number of allowed processors, but not above
-/// the whole ones of the quota, and at least 1.
+/// `processors`, but not above the whole ones of the quota, and at least 1.
+int WithinQuota(int processors, const std::string& root = "");
+
+/// The number of threads that find processors at the same time: the allowed processors within the quota.
 int UsableProcessors(const std::string& root = "");
 
 }  // namespace mpc

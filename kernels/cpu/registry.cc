@@ -79,9 +79,7 @@ std::atomic<int> g_threads{0};
 /// UsableProcessors(). Where OpenMP binds its threads (OMP_PROC_BIND, OMP_PLACES), it has bound this one to a
 /// processor: its others count, too.
 int UsableAndBoundProcessors() {
-  if (omp_get_proc_bind() == omp_proc_bind_false) return UsableProcessors();
-  const int quota = ProcessorQuota() / 1000;
-  return std::max(1, quota > 0 ? std::min(quota, omp_get_num_procs()) : omp_get_num_procs());
+  return omp_get_proc_bind() == omp_proc_bind_false ? UsableProcessors() : WithinQuota(omp_get_num_procs());
 }
 
 /// OMP_NUM_THREADS, of whose list the first number counts. Without it, or where it has no number, what is usable.
