@@ -86,7 +86,8 @@ TEST(GpuFusion, ReductionsAreTheHostsButForTheOrderOfSums) { ForEachRegion(Reduc
 TEST(GpuFusion, RowsThatAreNotAlignedHaveAnEdge) {
   codegen::CodeTarget target = EmulatedTarget();
   target.multiprocessors = 1;
-  for (const Shape& shape : {Shape{8, 1001}, Shape{6, 1001}, Shape{33, 1000}, Shape{8, 257}, Shape{32, 16385}}) {
+  for (const Shape& shape : {Shape{8, 1001}, Shape{6, 1001}, Shape{33, 1000}, Shape{8, 257}, Shape{32, 16385},
+                             Shape{20, 129}, Shape{17, 129}}) {
     for (const char* type : kTypes) {
       for (const FusionCase& region : ReducingRegions(shape.rows, shape.columns, type)) {
         const bool is_long = shape.columns > 16384;
@@ -101,11 +102,12 @@ TEST(GpuFusion, RowsThatAreNotAlignedHaveAnEdge) {
   }
 }
 
-// In bf16 both the row and the sums of its columns are in shared memory; in f32 the sums are in the workspace.
+// In bf16 both the row and the sums of its columns are in shared memory; in f32 of long rows the sums are in the
+// workspace. An odd row has no vectors. Of the shortest rows two blocks fit a multiprocessor.
 TEST(GpuFusion, LongRowsSumTheirColumns) {
   codegen::CodeTarget target = EmulatedTarget();
   target.multiprocessors = 2;
-  for (const std::int64_t columns : {16392, 16390}) {
+  for (const std::int64_t columns : {16392, 16390, 16385, 8208}) {
     for (const char* type : {"f32", "bf16"}) {
       for (const FusionCase& region : ReducingRegions(9, columns, type)) {
         if (region.name.find("layer_norm_grad") == std::string::npos) continue;
@@ -161,6 +163,11 @@ TEST(GpuFusion, ResultsMayLieWhereOperandsDid) {
         check(region);
       }
     }
+  }
+  // Rows and the sums of their columns are in shared memory.
+  for (const FusionCase& region : ReducingRegions(9, 16392, "bf16")) {
+    SCOPED_TRACE(region.name);
+    check(region);
   }
 }
 
