@@ -77,6 +77,10 @@ class List(unittest.TestCase):
         self.expect_error("tests: t\nfile: sum.cc\n- return sum;", "has no change")
         self.expect_error("tests: t\nfile: sum.cc\n- <| a + b => a + b |>;", "changes nothing")
 
+    def test_refuses_what_is_no_expression(self):
+        for change in ("<| + b => |>", "int sum = a <| + => - |> b", "sum <| < => <= |> 0"):
+            self.expect_error(f"tests: t\nfile: sum.cc\n- {change}", "neither an expression nor a statement")
+
     def test_refuses_faults_that_overlap(self):
         self.expect_error("tests: t\nfile: sum.cc\n- <| a + b => a |>;\n- int sum = a + <| b => a |>;", "overlap")
 
