@@ -16,7 +16,7 @@ struct Scratch {
   std::int64_t floats;
 
   Scratch(const AttentionShape& shape, float* base) {
-    const std::int64_t rows = AttentionShape::kRows;
+    constexpr std::int64_t rows = kScoreRows<Number>;
     Buffers buffers(base);
     keys = buffers.Take<Number>(shape.padded_columns() * LengthOf<Number>(shape.width));
     values = buffers.Take<Number>(shape.padded_value_width() * LengthOf<Number>(shape.columns));
@@ -54,7 +54,7 @@ float Normalize(float* scores, std::int64_t count) {
   return shift + scalar::Log(sum);
 }
 
-/// Products of operands of `Number`: f32, to which others are widened, or pairs of bf16.
+/// Products of operands of `Number`: f32, to which others are widened, or pairs of bf16, multiplied on tiles or not.
 template <typename Number>
 struct Attention {
   AttentionForm form;
@@ -65,10 +65,11 @@ struct Attention {
   void operator()(const KernelOperands& operands) const {
     const Source key{key_type, operands.inputs[form.key.index]};
     const Source value{value_type, operands.inputs[form.value.index]};
-    const std::int64_t blocks = shape.row_blocks();
+    const std::int64_t blocks = shape.row_blocks<Number>();
     const std::int64_t tasks = shape.heads() * blocks, floats = Scratch<Number>(shape, nullptr).floats;
     ForEachPart(tasks, PartsOf(tasks), shape.work(), [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
       const Scratch<Number> scratch(shape, static_cast<float*>(operands.workspace) + part * floats);
+      [[maybe_unused]] const ProductScope<Number> scope;
       std::int64_t packed = -1;
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t head = task / blocks;
@@ -79,14 +80,14 @@ struct Attention {
                      scratch.values);
           packed = head;
         }
-        RunBlock(operands, scratch, head, task % blocks * AttentionShape::kRows);
+        RunBlock(operands, scratch, head, task % blocks * kScoreRows<Number>);
       }
     });
   }
 
   void RunBlock(const KernelOperands& operands, const Scratch<Number>& scratch, std::int64_t head,
                 std::int64_t first) const {
-    const std::int64_t rows = std::min(AttentionShape::kRows, shape.rows - first);
+    const std::int64_t rows = std::min(kScoreRows<Number>, shape.rows - first);
     const std::int64_t columns = shape.ReadableColumns(first + rows - 1);
     const std::int64_t stride = shape.padded_columns();
     const std::int64_t row_base = head * shape.rows + first;
@@ -115,7 +116,7 @@ struct Attention {
 };
 
 template <typename Number>
-absl::StatusOr<std::unique_ptr<Kernel>> MakeAttention(const KernelSpec& spec, const AttentionForm& form) {
+std::unique_ptr<Kernel> MakeAttention(const KernelSpec& spec, const AttentionForm& form) {
   const AttentionShape shape{form.geometry};
   const Attention<Number> run{form,
                               shape,
@@ -125,23 +126,32 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeAttention(const KernelSpec& spec, co
                               spec.outputs[0].dtype,
                               spec.uses(0),
                               spec.outputs.size() > 1 && spec.uses(1)};
-  const std::int64_t parts = PartsOf(shape.heads() * shape.row_blocks());
-  return MakeKernel(run, static_cast<std::size_t>(parts * Scratch<Number>(shape, nullptr).floats) * sizeof(float));
+  const std::int64_t parts = PartsOf(shape.heads() * shape.row_blocks<Number>());
+  const auto bytes = static_cast<std::size_t>(parts * Scratch<Number>(shape, nullptr).floats) * sizeof(float);
+  return std::make_unique<FunctionKernel<Attention<Number>>>(run, bytes);
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec) {
+std::vector<std::string> WaysOf(const KernelSpec& spec, const AttentionForm& form) {
+  const auto type = [&spec](const auto& operand) { return spec.inputs[operand.index].dtype; };
+  return WaysOfAttention(form.geometry, {type(form.query), type(form.key), type(form.value)});
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec, const KernelOptions& options) {
   const AttentionForm form = AttentionForm::Create(spec);
-  const bool in_pairs = AreMultipliedInPairs(
-      form.geometry,
-      {spec.inputs[form.query.index].dtype, spec.inputs[form.key.index].dtype, spec.inputs[form.value.index].dtype});
-  return in_pairs ? MakeAttention<Bf16Pair>(spec, form) : MakeAttention<float>(spec, form);
+  const auto make = [&]<typename Number>() { return MakeAttention<Number>(spec, form); };
+  return MakeInWay(spec, WaysOf(spec, form), options.choice, make);
+}
+
+std::vector<std::string> AttentionChoices(const KernelSpec& spec, const KernelOptions&) {
+  return WaysOf(spec, AttentionForm::Create(spec));
 }
 
 }  // namespace
 
 void RegisterAttention(Registry& registry) {
-  registry.Add("attention", CreateAttention);
-  registry.Add("packed_attention", CreateAttention);
+  constexpr Implementations kImplementations{CreateAttention, AttentionChoices};
+  registry.Add("attention", kImplementations);
+  registry.Add("packed_attention", kImplementations);
 }
 
 }  // namespace mpc::cpu

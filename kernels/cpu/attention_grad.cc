@@ -19,12 +19,14 @@ struct Scratch {
   std::int64_t floats;
 
   Scratch(const AttentionShape& shape, float* base) {
-    constexpr std::int64_t kRows = AttentionShape::kRows;
+    constexpr std::int64_t kRows = kScoreRows<Number>;
     const std::int64_t width = shape.padded_width();
     const std::int64_t value_width = shape.padded_value_width();
     const std::int64_t columns = shape.padded_columns();
     // Numbers are rounded where they are, and read in either direction.
     const std::int64_t pairs = std::is_same_v<Number, float> ? 0 : kRows * LengthOf<Number>(columns);
+    // The transpose of pairs has as many rows as there are columns.
+    const std::int64_t key_rows = std::is_same_v<Number, TilePair> ? PaddedToTile(shape.columns) : shape.columns;
     Buffers buffers(base);
     keys_by_column = buffers.Take<Number>(columns * LengthOf<Number>(shape.width));
     keys_by_row = buffers.Take<Number>(width * LengthOf<Number>(shape.columns));
@@ -35,17 +37,17 @@ struct Scratch {
     dy_panels = buffers.Take<Number>(LengthOf<Number>(kRows) * value_width);
     p_pairs = buffers.Take<Number>(pairs);
     ds_pairs = buffers.Take<Number>(pairs);
-    transposed = buffers.Take<Number>(pairs);
+    transposed = buffers.Take<Number>(std::is_same_v<Number, TilePair> ? key_rows * kTilePairs : pairs);
     p = buffers.Take<float>(kRows * columns);
     ds = buffers.Take<float>(kRows * columns);
     dquery = buffers.Take<float>(kRows * width);
-    dkey = buffers.Take<float>(shape.columns * width);
-    dvalue = buffers.Take<float>(shape.columns * value_width);
+    dkey = buffers.Take<float>(key_rows * width);
+    dvalue = buffers.Take<float>(key_rows * value_width);
     floats = buffers.floats();
   }
 };
 
-/// Products of operands of `Number`: f32, to which others are widened, or pairs of bf16.
+/// Products of operands of `Number`: f32, to which others are widened, or pairs of bf16, multiplied on tiles or not.
 template <typename Number>
 struct AttentionGrad {
   AttentionForm form;
@@ -63,6 +65,7 @@ struct AttentionGrad {
     const std::int64_t parts = std::min(shape.heads(), AttentionShape::kParts);
     ForEachPart(shape.heads(), parts, shape.work() * 3, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
       const Scratch<Number> scratch(shape, static_cast<float*>(operands.workspace) + part * floats);
+      [[maybe_unused]] const ProductScope<Number> scope;
       for (std::int64_t head = begin; head < end; ++head) {
         PackTransposedPanels(key, keys.At(head, 0), keys.row_stride, shape.width, shape.columns,
                              scratch.keys_by_column);
@@ -71,7 +74,7 @@ struct AttentionGrad {
                              scratch.values_by_column);
         std::fill_n(scratch.dkey, shape.columns * shape.padded_width(), 0.0f);
         std::fill_n(scratch.dvalue, shape.columns * shape.padded_value_width(), 0.0f);
-        for (std::int64_t first = 0; first < shape.rows; first += AttentionShape::kRows) {
+        for (std::int64_t first = 0; first < shape.rows; first += kScoreRows<Number>) {
           RunBlock(operands, scratch, head, first);
         }
         if (used[1]) {
@@ -106,7 +109,7 @@ struct AttentionGrad {
 
   void RunBlock(const KernelOperands& operands, const Scratch<Number>& scratch, std::int64_t head,
                 std::int64_t first) const {
-    const std::int64_t rows = std::min(AttentionShape::kRows, shape.rows - first);
+    const std::int64_t rows = std::min(kScoreRows<Number>, shape.rows - first);
     const std::int64_t columns = shape.ReadableColumns(first + rows - 1);
     const std::int64_t stride = shape.padded_columns();
     const std::int64_t row_base = head * shape.rows + first;
@@ -154,7 +157,7 @@ struct AttentionGrad {
 };
 
 template <typename Number>
-absl::StatusOr<std::unique_ptr<Kernel>> MakeAttentionGrad(const KernelSpec& spec, const AttentionForm& form) {
+std::unique_ptr<Kernel> MakeAttentionGrad(const KernelSpec& spec, const AttentionForm& form) {
   const AttentionShape shape{form.geometry};
   const std::size_t results[] = {form.dquery.index, form.dkey.index, form.dvalue.index};
   AttentionGrad<Number> run{form,
@@ -170,22 +173,32 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeAttentionGrad(const KernelSpec& spec
     run.used[i] = spec.uses(results[i]);
   }
   const std::int64_t parts = std::min(shape.heads(), AttentionShape::kParts);
-  return MakeKernel(run, static_cast<std::size_t>(parts * Scratch<Number>(shape, nullptr).floats) * sizeof(float));
+  const auto bytes = static_cast<std::size_t>(parts * Scratch<Number>(shape, nullptr).floats) * sizeof(float);
+  return std::make_unique<FunctionKernel<AttentionGrad<Number>>>(run, bytes);
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec) {
+std::vector<std::string> WaysOf(const KernelSpec& spec, const AttentionForm& form) {
+  const auto type = [&spec](const auto& operand) { return spec.inputs[operand.index].dtype; };
+  return WaysOfAttention(form.geometry,
+                         {spec.inputs[form.dy].dtype, type(form.query), type(form.key), type(form.value)});
+}
+
+absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec, const KernelOptions& options) {
   const AttentionForm form = AttentionForm::Create(spec);
-  const bool in_pairs =
-      AreMultipliedInPairs(form.geometry, {spec.inputs[form.dy].dtype, spec.inputs[form.query.index].dtype,
-                                           spec.inputs[form.key.index].dtype, spec.inputs[form.value.index].dtype});
-  return in_pairs ? MakeAttentionGrad<Bf16Pair>(spec, form) : MakeAttentionGrad<float>(spec, form);
+  const auto make = [&]<typename Number>() { return MakeAttentionGrad<Number>(spec, form); };
+  return MakeInWay(spec, WaysOf(spec, form), options.choice, make);
+}
+
+std::vector<std::string> AttentionGradChoices(const KernelSpec& spec, const KernelOptions&) {
+  return WaysOf(spec, AttentionForm::Create(spec));
 }
 
 }  // namespace
 
 void RegisterAttentionGrad(Registry& registry) {
-  registry.Add("attention_grad", CreateAttentionGrad);
-  registry.Add("packed_attention_grad", CreateAttentionGrad);
+  constexpr Implementations kImplementations{CreateAttentionGrad, AttentionGradChoices};
+  registry.Add("attention_grad", kImplementations);
+  registry.Add("packed_attention_grad", kImplementations);
 }
 
 }  // namespace mpc::cpu

@@ -7,28 +7,41 @@
 #include <cstring>
 #include <initializer_list>
 #include <limits>
+#include <memory>
+#include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kernels/attention_geometry.h"
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/kernel.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/cpu/registry.h"
 #include "kernels/cpu/row_products.h"
 #include "kernels/scalar/vector_math.h"
 
 namespace mpc::cpu {
 
+/// Rows of scores that a task keeps: two tiles, or what fills registers.
+template <typename Number>
+inline constexpr std::int64_t kScoreRows = std::is_same_v<Number, TilePair> ? kTileDepth : 24;
+
 /// The geometry, with the padding and the cut into tasks that the loops use.
 struct AttentionShape : AttentionGeometry {
-  /// Rows of scores that a task keeps.
-  static constexpr std::int64_t kRows = 24;
   /// Tasks that may run at once: each has its own part of the workspace, whatever the number of threads.
   static constexpr std::int64_t kParts = 32;
 
   std::int64_t padded_columns() const { return PaddedToPanel(columns); }
   std::int64_t padded_width() const { return PaddedToPanel(width); }
   std::int64_t padded_value_width() const { return PaddedToPanel(value_width); }
-  std::int64_t row_blocks() const { return (rows + kRows - 1) / kRows; }
+  template <typename Number>
+  std::int64_t row_blocks() const {
+    return (rows + kScoreRows<Number> - 1) / kScoreRows<Number>;
+  }
   std::int64_t work() const { return heads() * rows * columns * (width + value_width); }
 
   /// Scales the products of one row. Positions that may not be read become -inf. `scores` holds `count` columns, of
@@ -62,12 +75,40 @@ inline void RoundThrough(DType dtype, float* values, std::int64_t count) {
   }
 }
 
-/// Whether products of operands of these types are computed in pairs. A block of rows reads an even number of columns,
-/// or all of them. Otherwise the last pair would have a column that none of its rows may read.
-inline bool AreMultipliedInPairs(const AttentionGeometry& geometry, std::initializer_list<DType> types) {
-  static_assert(AttentionShape::kRows % 2 == 0);
+/// Whether every block of `block_rows` rows reads a multiple of `block_rows` columns, or all of them. Otherwise the
+/// last pair or tile would have columns that no row of the block may read.
+inline bool ReadsWholeBlocks(const AttentionGeometry& geometry, std::int64_t block_rows) {
+  return !geometry.causal || (geometry.columns - geometry.rows) % block_rows == 0;
+}
+
+/// How products of attention are computed, by their names in choice tables: operands widened to f32, pairs of bf16, or
+/// tiles of them.
+inline constexpr char kInF32[] = "f32 rows", kInPairs[] = "bf16 pairs", kOnTiles[] = "bf16 tiles";
+
+/// The ways that operands of these types can take. That of the rules is the first.
+inline std::vector<std::string> WaysOfAttention(const AttentionGeometry& geometry, std::initializer_list<DType> types) {
+  static_assert(kScoreRows<Bf16Pair> % 2 == 0);
   const bool are_bf16 = std::ranges::all_of(types, [](DType dtype) { return dtype == DType::kBF16; });
-  return are_bf16 && MultipliesPairs() && !(geometry.causal && (geometry.columns - geometry.rows) % 2 != 0);
+  std::vector<std::string> ways;
+  if (are_bf16 && MultipliesPairs() && ReadsWholeBlocks(geometry, 2)) ways.emplace_back(kInPairs);
+  if (ways.empty()) ways.emplace_back(kInF32);
+  if (are_bf16 && MultipliesTiles() && ReadsWholeBlocks(geometry, kTileDepth)) ways.emplace_back(kOnTiles);
+  return ways;
+}
+
+/// The kernel that make.operator()<Number>() makes, for `choice` among `ways`; empty: for the first.
+/// FAILED_PRECONDITION where there is none of that name.
+template <typename Make>
+absl::StatusOr<std::unique_ptr<Kernel>> MakeInWay(const KernelSpec& spec, const std::vector<std::string>& ways,
+                                                  const std::string& choice, const Make& make) {
+  const std::string& way = choice.empty() ? ways.front() : choice;
+  if (!std::ranges::count(ways, way)) {
+    return absl::FailedPreconditionError(absl::StrCat("mpc.", spec.name, " has no \"", choice,
+                                                      "\" for these operands on this processor; it has ",
+                                                      absl::StrJoin(ways, ", ")));
+  }
+  if (way == kInF32) return WithChoice(make.template operator()<float>(), way);
+  return WithChoice(way == kInPairs ? make.template operator()<Bf16Pair>() : make.template operator()<TilePair>(), way);
 }
 
 /// Buffers of a workspace, one behind the other; without a workspace, their sizes alone.
@@ -99,14 +140,14 @@ inline LeftMatrix<float> LoadRows(Source x, const HeadRows& rows, std::int64_t h
   }
   return {buffer, width, 1};
 }
-inline LeftMatrix<Bf16Pair> LoadRows(Source x, const HeadRows& rows, std::int64_t head, std::int64_t first,
-                                     std::int64_t count, std::int64_t width, Bf16Pair* buffer) {
+template <typename Pair>
+LeftMatrix<Pair> LoadRows(Source x, const HeadRows& rows, std::int64_t head, std::int64_t first, std::int64_t count,
+                          std::int64_t width, Pair* buffer) {
   const auto* const elements = static_cast<const std::uint16_t*>(x.data);
-  if (width % 2 == 0 && rows.row_stride % 2 == 0) {
-    return {reinterpret_cast<const Bf16Pair*>(elements + rows.At(head, first)), rows.row_stride / 2, 1};
-  }
-  const std::int64_t length = LengthOf<Bf16Pair>(width);
-  std::fill_n(buffer, count * length, Bf16Pair{});
+  const bool are_pairs = std::is_same_v<Pair, Bf16Pair> && width % 2 == 0 && rows.row_stride % 2 == 0;
+  if (are_pairs) return {reinterpret_cast<const Pair*>(elements + rows.At(head, first)), rows.row_stride / 2, 1};
+  const std::int64_t length = LengthOf<Pair>(width);
+  std::fill_n(buffer, count * length, Pair{});
   for (std::int64_t r = 0; r < count; ++r) {
     std::memcpy(buffer + r * length, elements + rows.At(head, first + r), static_cast<std::size_t>(width) * 2);
   }
@@ -120,19 +161,19 @@ inline LeftMatrix<float> RoundRows(DType dtype, std::int64_t count, std::int64_t
   for (std::int64_t r = 0; r < count; ++r) RoundThrough(dtype, rows + r * stride, columns);
   return {rows, stride, 1};
 }
-inline LeftMatrix<Bf16Pair> RoundRows(DType dtype, std::int64_t count, std::int64_t columns, float* rows,
-                                      std::int64_t stride, Bf16Pair* buffer) {
-  const std::int64_t length = LengthOf<Bf16Pair>(columns);
+template <typename Pair>
+LeftMatrix<Pair> RoundRows(DType dtype, std::int64_t count, std::int64_t columns, float* rows, std::int64_t stride,
+                           Pair* buffer) {
+  const std::int64_t length = LengthOf<Pair>(columns);
   for (std::int64_t r = 0; r < count; ++r) {
-    Bf16Pair* const row = buffer + r * length;
+    auto* const row = reinterpret_cast<std::uint16_t*>(buffer + r * length);
     StoreFloats(dtype, rows + r * stride, row, 0, columns);
-    if (columns % 2 != 0) row[length - 1].second = 0;
+    std::fill(row + columns, row + 2 * length, std::uint16_t{0});
   }
   return {buffer, length, 1};
 }
 
-/// The transpose of `count` rows of `columns` elements as a left operand. Pairs of rows lie in `buffer`, which has
-/// `columns` for each.
+/// The transpose of `count` rows of `columns` elements as a left operand. That of pairs lies in `buffer`.
 inline LeftMatrix<float> Transpose(const LeftMatrix<float>& rows, std::int64_t /*count*/, std::int64_t /*columns*/,
                                    float* /*buffer*/) {
   return {rows.data, rows.depth_stride, rows.row_stride};
@@ -142,12 +183,18 @@ inline LeftMatrix<Bf16Pair> Transpose(const LeftMatrix<Bf16Pair>& rows, std::int
   PairRows(reinterpret_cast<const std::uint16_t*>(rows.data), count, 2 * rows.row_stride, columns, buffer, columns);
   return {buffer, 1, columns};
 }
+inline LeftMatrix<TilePair> Transpose(const LeftMatrix<TilePair>& rows, std::int64_t count, std::int64_t columns,
+                                      TilePair* buffer) {
+  TransposeRows(reinterpret_cast<const std::uint16_t*>(rows.data), count, 2 * rows.row_stride, columns, buffer);
+  return {buffer, LengthOf<TilePair>(count), 1};
+}
 
 /// Packs `count` rows of `columns` elements that a product has read as its left operand, as right operand of another.
 inline void PackRows(const LeftMatrix<float>& rows, std::int64_t count, std::int64_t columns, float* panels) {
   PackPanels({DType::kF32, rows.data}, 0, rows.row_stride, count, columns, panels);
 }
-inline void PackRows(const LeftMatrix<Bf16Pair>& rows, std::int64_t count, std::int64_t columns, Bf16Pair* panels) {
+template <typename Pair>
+void PackRows(const LeftMatrix<Pair>& rows, std::int64_t count, std::int64_t columns, Pair* panels) {
   PackPanels({DType::kBF16, rows.data}, 0, 2 * rows.row_stride, count, columns, panels);
 }
 
@@ -164,6 +211,11 @@ inline void StoreRows(DType dtype, const float* from, const HeadRows& rows, std:
 inline std::int64_t PartsOf(std::int64_t tasks) {
   return std::clamp<std::int64_t>(tasks / 4, std::min<std::int64_t>(tasks, 2), AttentionShape::kParts);
 }
+
+/// What a task holds while it computes products of `Number`.
+struct NoScope {};
+template <typename Number>
+using ProductScope = std::conditional_t<std::is_same_v<Number, TilePair>, TileScope, NoScope>;
 
 /// Calls body(part, begin, end) for contiguous ranges of `tasks` tasks. The ranges depend on their number alone.
 template <typename Body>

@@ -19,15 +19,10 @@ const dnnl::engine& OnednnEngine() {
   return engine;
 }
 
-namespace {
-
-/// Whether the library uses all instructions of `level`.
 bool UsesInstructionsOf(dnnl::cpu_isa level) {
   const auto wanted = static_cast<unsigned>(level);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
 }
-
-}  // namespace
 
 bool IsNative(DType dtype) {
   static const bool has_bf16 = UsesInstructionsOf(dnnl::cpu_isa::avx512_core_bf16);

@@ -21,6 +21,9 @@ namespace mpc::cpu {
 /// The one engine of the process.
 const dnnl::engine& OnednnEngine();
 
+/// Whether oneDNN uses all instructions of `level`: the processor has them, and ONEDNN_MAX_CPU_ISA allows them.
+bool UsesInstructionsOf(dnnl::cpu_isa level);
+
 /// Whether oneDNN multiplies `dtype` with the processor's own instructions, not by emulation: f32; bf16 with
 /// AVX512_BF16 or AMX; f16 with AVX512_FP16, from oneDNN 3 on.
 bool IsNative(DType dtype);

@@ -4,26 +4,18 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "kernels/cpu/matmul_shape.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_common.h"
 #include "kernels/cpu/product_parts.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cpu/tile_matmul.h"
 #include "kernels/known_attributes.h"
 
 namespace mpc::cpu {
 namespace {
 
 using dnnl::memory;
-
-/// y[m, n] = op(a)[m, k] op(b)[k, n] + bias[n], or + bias[m, n]. In the latter case the product is added to the bias.
-struct MatmulShape {
-  std::int64_t m, k, n;
-  bool transpose_a, transpose_b;
-  bool has_bias;  ///< [n]
-  bool adds;      ///< to a bias [m, n]
-};
 
 /// A part of the product's rows, columns and terms. Layouts are those that it has within the whole operands.
 class PartLayouts {
@@ -47,43 +39,6 @@ class PartLayouts {
   MatmulShape shape_;
   std::int64_t m_, k_, n_;
 };
-
-/// Whether the operands and the result are tensors that a product can have, whatever their extents.
-bool HasRanksOfProduct(const KernelSpec& spec) {
-  return spec.inputs.size() >= 2 && spec.inputs.size() <= 3 && spec.outputs.size() == 1 &&
-         spec.inputs[0].shape.size() == 2 && spec.inputs[1].shape.size() == 2;
-}
-
-/// Whether the extents of b, of the bias and of y are those of `shape`.
-bool HasExtents(const KernelSpec& spec, const MatmulShape& shape) {
-  const Shape& b = spec.inputs[1].shape;
-  if (shape.m < 1 || shape.k < 1 || shape.n < 1 || b[shape.transpose_b ? 1 : 0] != shape.k) return false;
-  const Shape y{shape.m, shape.n};
-  if (shape.has_bias && spec.inputs[2].shape != Shape{shape.n}) return false;
-  return spec.outputs[0].shape == y && (!shape.adds || spec.inputs[2].shape == y);
-}
-
-absl::StatusOr<MatmulShape> ShapeOf(const KernelSpec& spec) {
-  const auto invalid = [&] {
-    std::string given;
-    for (const TensorSpec& input : spec.inputs) absl::StrAppend(&given, given.empty() ? "" : ", ", input.ToString());
-    return absl::InvalidArgumentError(absl::StrCat(
-        "matmul takes a [M, K], b [K, N] and an optional bias [N] or [M, N] to y [M, N], every extent at least 1; got ",
-        given, " to ", spec.outputs.empty() ? "nothing" : spec.outputs[0].ToString()));
-  };
-  if (!HasRanksOfProduct(spec)) return invalid();
-  const Shape& a = spec.inputs[0].shape;
-  MatmulShape shape;
-  shape.transpose_a = spec.attributes.GetBool("transpose_a");
-  shape.transpose_b = spec.attributes.GetBool("transpose_b");
-  shape.adds = spec.inputs.size() == 3 && spec.inputs[2].shape.size() == 2;
-  shape.has_bias = spec.inputs.size() == 3 && !shape.adds;
-  shape.m = a[shape.transpose_a ? 1 : 0];
-  shape.k = a[shape.transpose_a ? 0 : 1];
-  shape.n = spec.inputs[1].shape[shape.transpose_b ? 0 : 1];
-  if (!HasExtents(spec, shape)) return invalid();
-  return shape;
-}
 
 constexpr char kPlain[] = "plain";
 constexpr char kTransposed[] = "transposed";
@@ -237,7 +192,7 @@ struct Problem {
 };
 
 absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
-  absl::StatusOr<MatmulShape> resolved = ShapeOf(spec);
+  absl::StatusOr<MatmulShape> resolved = MatmulShape::Create(spec);
   if (!resolved.ok()) return resolved.status();
   const Activation activation = spec.attributes.Get(attribute::kActivation);
 
@@ -263,12 +218,16 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, const KernelOptions& options) {
   const absl::StatusOr<Problem> problem = ProblemOf(spec);
   if (!problem.ok()) return problem.status();
+  if (options.choice == kTileMatmul && MayMultiplyOnTiles(spec)) return MakeTileMatmul(spec);
   return KernelOf(FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice));
 }
 
 std::vector<std::string> MatmulChoices(const KernelSpec& spec, const KernelOptions&) {
   const absl::StatusOr<Problem> problem = ProblemOf(spec);
-  return problem.ok() ? FastCandidates(problem->candidates, problem->attempt) : std::vector<std::string>();
+  if (!problem.ok()) return {};
+  std::vector<std::string> choices = FastCandidates(problem->candidates, problem->attempt);
+  if (MayMultiplyOnTiles(spec)) choices.emplace_back(kTileMatmul);
+  return choices;
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Products of small matrices inside a task, for operations that keep their intermediates in the cache. The right
 // operand is packed into *panels* of 16 columns, so that the inner loop reads it in order. Every element of the result
 // is one chain of additions in f32 along the depth, whatever the blocking. Operands are f32, with a fused multiply-add
-// for each term, or pairs of bf16, of which one instruction adds both products.
+// for each term, or pairs of bf16, of which one instruction adds both products. On tiles a chain adds the sums of 32
+// terms each.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +10,14 @@
 #include <type_traits>
 
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/tiles.h"
 
 namespace mpc::cpu {
 
 inline constexpr std::int64_t kPanel = 16;
 
 /// Columns of the panels that hold `columns`.
-inline std::int64_t PaddedToPanel(std::int64_t columns) { return (columns + kPanel - 1) / kPanel * kPanel; }
+constexpr std::int64_t PaddedToPanel(std::int64_t columns) { return (columns + kPanel - 1) / kPanel * kPanel; }
 
 /// Two numbers that follow each other along the depth of a product. An operand of an odd depth ends with a pair whose
 /// second number is 0.
@@ -23,12 +25,25 @@ struct Bf16Pair {
   std::uint16_t first, second;
 };
 
+/// A pair of an operand whose products are computed on tiles. Zeros follow its depth up to a whole tile.
+struct TilePair : Bf16Pair {};
+
+/// The terms of a product of two tiles. A depth that operands share in part is a multiple of it.
+inline constexpr std::int64_t kTileDepth = 2 * kTilePairs;
+
+/// `extent` up to a whole tile.
+constexpr std::int64_t PaddedToTile(std::int64_t extent) {
+  static_assert(kTileRows == kPanel);
+  return PaddedToPanel(extent);
+}
+
 /// Whether this processor has products of pairs, and oneDNN may use them, too (ONEDNN_MAX_CPU_ISA).
 bool MultipliesPairs();
 
 /// How many numbers or pairs an operand has along a depth.
 template <typename Number>
 constexpr std::int64_t LengthOf(std::int64_t depth) {
+  if (std::is_same_v<Number, TilePair>) return (depth + kTileDepth - 1) / kTileDepth * kTilePairs;
   return std::is_same_v<Number, Bf16Pair> ? (depth + 1) / 2 : depth;
 }
 
@@ -71,16 +86,25 @@ inline void PackTransposedPanels(Source x, std::int64_t base, std::int64_t strid
   }
 }
 
-/// The same for a matrix of bf16: PaddedToPanel(columns) * LengthOf<Bf16Pair>(depth) pairs.
+/// The same for a matrix of bf16: PaddedToPanel(columns) * LengthOf<Pair>(depth) pairs, of Bf16Pair or TilePair.
+template <typename Pair>
 void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
-                Bf16Pair* panels);
+                Pair* panels);
 void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                           Bf16Pair* panels);
+/// Where MultipliesTiles().
+void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
+                          TilePair* panels);
 
 /// Joins rows 2r and 2r + 1 of [count, columns], which are `stride` apart, to row r of `pairs`, whose rows are
 /// `pair_stride` apart. An odd last row is joined to zeros.
 void PairRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns, Bf16Pair* pairs,
               std::int64_t pair_stride);
+
+/// Stores the transpose of [count, columns], whose rows are `stride` apart, as a left operand on tiles: `columns` rows
+/// of LengthOf<TilePair>(count) pairs. Where MultipliesTiles().
+void TransposeRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
+                   TilePair* pairs);
 
 /// A left operand: number or pair (i, k) is data[i * row_stride + k * depth_stride].
 template <typename Number>
@@ -96,6 +120,11 @@ void AddProduct(const LeftMatrix<float>& a, std::int64_t rows, std::int64_t dept
 /// Where MultipliesPairs(). Numbers that are subnormal in f32 count as 0. Where `depth` is odd and less than
 /// `panel_depth`, the row of b behind it is multiplied by 0.
 void AddProduct(const LeftMatrix<Bf16Pair>& a, std::int64_t rows, std::int64_t depth, const Bf16Pair* panels,
+                std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride);
+/// Where MultipliesTiles(), in a TileScope. Rows of a and c are padded to whole tiles, and so is the depth. What is in
+/// padded rows of a reaches the same rows of c alone. The depth stride of a is 1. Where `depth` is no multiple of
+/// kTileDepth it is `panel_depth`. Subnormal numbers count as 0.
+void AddProduct(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t depth, const TilePair* panels,
                 std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride);
 
 }  // namespace mpc::cpu

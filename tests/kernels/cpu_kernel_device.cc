@@ -23,14 +23,11 @@ class CpuKernel : public KernelDevice::Kernel {
 
 class CpuKernelDevice : public KernelDevice {
  public:
-  explicit CpuKernelDevice(std::string choice = "") : choice_(std::move(choice)) {}
+  explicit CpuKernelDevice(MakeCpuKernel make) : make_(std::move(make)) {}
 
   absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelSpec& spec) const override {
-    absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(spec, {.choice = choice_});
+    absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = make_(spec);
     if (!kernel.ok()) return kernel.status();
-    if (!choice_.empty() && (*kernel)->choice() != choice_) {
-      return absl::InternalError(absl::StrCat("asked for \"", choice_, "\", got \"", (*kernel)->choice(), "\""));
-    }
     return std::make_unique<CpuKernel>(*std::move(kernel));
   }
   absl::StatusOr<std::unique_ptr<Kernel>> CreateGroup(absl::Span<const KernelSpec> specs) const override {
@@ -43,18 +40,29 @@ class CpuKernelDevice : public KernelDevice {
   }
 
  private:
-  std::string choice_;
+  MakeCpuKernel make_;
 };
 
 }  // namespace
 
 const KernelDevice& CpuKernels() {
-  static const auto* const device = new CpuKernelDevice;
+  static const auto* const device = new CpuKernelDevice([](const KernelSpec& spec) { return cpu::CreateKernel(spec); });
   return *device;
 }
 
 std::unique_ptr<KernelDevice> CpuKernelsChosen(std::string choice) {
-  return std::make_unique<CpuKernelDevice>(std::move(choice));
+  return CpuKernelsMadeBy(
+      [choice = std::move(choice)](const KernelSpec& spec) -> absl::StatusOr<std::unique_ptr<cpu::Kernel>> {
+        absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(spec, {.choice = choice});
+        if (kernel.ok() && (*kernel)->choice() != choice) {
+          return absl::InternalError(absl::StrCat("asked for \"", choice, "\", got \"", (*kernel)->choice(), "\""));
+        }
+        return kernel;
+      });
+}
+
+std::unique_ptr<KernelDevice> CpuKernelsMadeBy(MakeCpuKernel make) {
+  return std::make_unique<CpuKernelDevice>(std::move(make));
 }
 
 }  // namespace mpc::test

@@ -1,11 +1,8 @@
 #include "tools/mpc-bench/vector_loops.h"
 
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include <array>
-
+#include "kernels/cpu/tiles.h"
 #include "runtime/cpu/cpu_features.h"
 
 namespace mpc::tools {
@@ -64,25 +61,8 @@ __attribute__((target("avx512f,avx512bf16"))) float Bf16Loop(std::int64_t rounds
 constexpr int kTileSums = 6;
 constexpr double kTileFlops = 2.0 * 16 * 16 * 32;
 
-// The registers' layout, as the processor loads it.
-struct TileConfiguration {
-  std::uint8_t palette = 1;
-  std::array<std::uint8_t, 15> reserved{};
-  std::array<std::uint16_t, 16> row_bytes{64, 64, 64, 64, 64, 64, 64, 64};
-  std::array<std::uint8_t, 16> rows{16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileConfiguration) == 64);
-
-// Linux gives a process tiles when it asks for them.
-bool MayUseTiles() {
-  constexpr long kRequestPermission = 0x1023, kTileData = 18;
-  return __builtin_cpu_supports("amx-bf16") != 0 && ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
 __attribute__((target("amx-tile,amx-bf16"))) float TileLoop(std::int64_t rounds) {
-  // Not on the stack: to the compiler the instruction reads its first bytes alone.
-  static constexpr TileConfiguration kConfiguration;
-  _tile_loadconfig(&kConfiguration);
+  const cpu::TileScope scope;
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -99,7 +79,6 @@ __attribute__((target("amx-tile,amx-bf16"))) float TileLoop(std::int64_t rounds)
     _tile_dpbf16ps(4, 6, 7);
     _tile_dpbf16ps(5, 6, 7);
   }
-  _tile_release();
   return 0;
 }
 
@@ -119,8 +98,7 @@ void StreamCopy(const std::byte* from, std::byte* to, std::size_t bytes) { Strea
 
 MultiplyAddLoop FindMultiplyAddLoop(DType dtype) {
   constexpr double kF32Lanes = 16;
-  static const bool has_tiles = MayUseTiles();
-  if (dtype == DType::kBF16 && has_tiles) return {TileLoop, kTileFlops * kTileSums, "amx_bf16"};
+  if (dtype == DType::kBF16 && cpu::HasTiles()) return {TileLoop, kTileFlops * kTileSums, "amx_bf16"};
   if (dtype == DType::kBF16 && runtime::HasAvx512Bf16()) {
     // Two products and two additions in each lane.
     return {Bf16Loop, 4 * kF32Lanes * kSums, "avx512_bf16"};
