@@ -22,6 +22,17 @@ func.func @gradient(%dw: tensor<4xf16>, %loss: tensor<f32>, %scale: tensor<f32>,
   return %new#0, %new#1 : tensor<4xf32>, tensor<4xf32>
 }
 
+// The loss scale stands in front of gradients. It is read in f32 alone.
+// CHECK-LABEL: func @low_scale
+// CHECK: %[[SCALE:.*]] = mpc.cast %{{.*}} : (tensor<f16>) -> tensor<f32>
+// CHECK: mpc.all_finite %[[SCALE]], %{{.*}} : (tensor<f32>, tensor<4xf16>)
+func.func @low_scale(%scale: tensor<f16>, %dw: tensor<4xf16>) -> (tensor<i1>, tensor<i32>) {
+  %wide_scale = mpc.cast %scale : (tensor<f16>) -> tensor<f32>
+  %wide = mpc.cast %dw : (tensor<4xf16>) -> tensor<4xf32>
+  %finite, %bad = mpc.all_finite %wide_scale, %wide : (tensor<f32>, tensor<4xf32>) -> (tensor<i1>, tensor<i32>)
+  return %finite, %bad : tensor<i1>, tensor<i32>
+}
+
 // trunc(ext(x)) is x; ext(trunc(x)) keeps its rounding, and so does every cast of the user.
 // CHECK-LABEL: func @folds
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<4xf16>, %[[Y:[a-z0-9]+]]: tensor<4xf32>
@@ -69,6 +80,19 @@ func.func @moves(%x: tensor<2x4xf16>, %y: tensor<2x4xf32>) -> (tensor<4x2xf32>, 
   %r = mpc.relu %y : tensor<2x4xf32>
   %rn = mpc.cast %r : (tensor<2x4xf32>) -> tensor<2x4xf16>
   return %te, %n, %rn : tensor<4x2xf32>, tensor<4x2xf16>, tensor<2x4xf16>
+}
+
+// A widening passes padding with zeros. Another number would be rounded to the low type.
+// CHECK-LABEL: func @pads
+// CHECK: mpc.pad %{{.*}} -> tensor<5xf16>
+// CHECK: mpc.cast %{{.*}} : (tensor<3xf16>) -> tensor<3xf32>
+// CHECK: mpc.pad %{{.*}} -> tensor<5xf32>
+func.func @pads(%x: tensor<3xf16>, %y: tensor<3xf16>) -> (tensor<5xf32>, tensor<5xf32>) {
+  %wide_x = mpc.cast %x : (tensor<3xf16>) -> tensor<3xf32>
+  %zeros = mpc.pad %wide_x {low = [1], high = [1], value = 0.0 : f32} : (tensor<3xf32>) -> tensor<5xf32>
+  %wide_y = mpc.cast %y : (tensor<3xf16>) -> tensor<3xf32>
+  %tenths = mpc.pad %wide_y {low = [1], high = [1], value = 0.1 : f32} : (tensor<3xf32>) -> tensor<5xf32>
+  return %zeros, %tenths : tensor<5xf32>, tensor<5xf32>
 }
 
 // A widening passes operations that give the same values in low: relu, pooling, joining. Fewer bytes move. It does not
