@@ -162,21 +162,25 @@ LogicalResult SharedState::checkState() const {
   StepSignature signature(edit.function);
   for (OpOperand &use : edit.returnOp->getOpOperands()) {
     std::optional<unsigned> argument = signature.argumentOf(use.getOperandNumber());
+    if (!argument || use.get() == edit.function.getArgument(*argument))
+      continue;
+    // Null: it is an argument, an input or another state.
     Operation *definition = use.get().getDefiningOp();
-    if (!argument || !definition || isa<BatchNormRunningUpdateOp>(definition) || isGenerator(definition))
+    if (definition && (isa<BatchNormRunningUpdateOp>(definition) || isGenerator(definition)))
       continue;
     bool followsUpdate = false;
     (void)edit.flow.behind(use.get(), followsUpdate);
-    if (followsUpdate || edit.flow.isOptimizer(definition))
+    if (followsUpdate || (definition && edit.flow.isOptimizer(definition)))
       continue;
+    Operation *place = definition ? definition : edit.returnOp;
     StringRef name = nameOf(edit.function.getArgument(*argument));
     if (Differences().mayDiffer(use.get()))
-      return definition->emitError() << "'" << name << "' would move by the rows of one of "
+      return place->emitError() << "'" << name << "' would move by the rows of one of "
                                      << steps.getProcesses().size()
                                      << " processes alone; state that the update does not compute may not depend on "
                                         "rows";
     if (steps.accumulates())
-      return definition->emitError() << "'" << name << "' moves in every micro-batch, and none of "
+      return place->emitError() << "'" << name << "' moves in every micro-batch, and none of "
                                      << steps.getProcesses().size() << " processes runs all " << steps.batchesOfUpdate()
                                      << " of an update; let it follow from what the update computes";
   }

@@ -22,21 +22,30 @@ StateSelects::StateSelects(StepEdit &edit, UpdatePredicates &predicates) : edit(
   }
 }
 
+// The state that the guards in front of `updated` hold.
+static Value heldByGuards(Value updated) {
+  while (auto guard = updated.getDefiningOp<GuardedUpdateOp>())
+    updated = guard.getOld()[cast<OpResult>(updated).getResultNumber()];
+  return updated;
+}
+
 void StateSelects::addSelects() {
   edit.builder.setInsertionPoint(edit.returnOp);
   StepSignature signature(edit.function);
   for (OpOperand &use : edit.returnOp->getOpOperands()) {
     std::optional<unsigned> argument = signature.argumentOf(use.getOperandNumber());
     Value old = argument ? edit.function.getArgument(*argument) : Value();
-    Operation *definition = use.get().getDefiningOp();
-    if (!old || old == use.get() || !definition || isa<GuardedUpdateOp>(definition) ||
-        old.getType() != use.get().getType())
+    if (!old || old.getType() != use.get().getType())
       continue;
+    // An update of this very state holds it. That of what was assigned to it, or of another state, does not.
+    Value held = heldByGuards(use.get());
     const UpdateKey &key = keys[use.getOperandNumber()];
+    if (held == old || (held != use.get() && held == predicates.fallback(old, key)))
+      continue;
     Value predicate = predicates.predicateOf(key);
     if (!predicate)
       continue;
-    Value held = predicates.fallback(old, key);
+    held = predicates.fallback(old, key);
     edit.builder.setInsertionPoint(edit.returnOp);
     use.set(SelectOp::create(edit.builder, edit.loc, old.getType(), predicate, use.get(), held));
   }

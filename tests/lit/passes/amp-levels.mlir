@@ -80,6 +80,19 @@ func.func @norm_to_output(%w: tensor<4x4xf32>, %s: tensor<4xf32>, %x: tensor<2x4
   return %y : tensor<2x4xf32>
 }
 
+// A norm reads what is stored, so that one in front of it may store low.
+// O2-LABEL: func @norms
+// O2: %[[FIRST:.*]] = mpc.batch_norm_infer {{.*}}, norm_kept_f32, folded>{{.*}} -> tensor<2x4xf16>
+// O2-NEXT: mpc.batch_norm_infer %[[FIRST]], {{.*}} -> tensor<2x4xf32>
+func.func @norms(%w: tensor<4x4xf32>, %s: tensor<4xf32>, %x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %h = mpc.matmul %x, %w in #network : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %n = mpc.batch_norm_infer %h, %s, %s, %s, %s in #network
+      : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  %y = mpc.batch_norm_infer %n, %s, %s, %s, %s in #network
+      : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}
+
 // Reductions and softmax are inside the network: low storage, f32 arithmetic. Integers are never touched.
 // O2-LABEL: func @deny
 // O2: mpc.softmax {{.*}} : tensor<2x4xf16>

@@ -1,5 +1,6 @@
 // RUN: mpc-opt %s --mpc-chunk-head=chunks=2 2>/dev/null | FileCheck %s
 // RUN: mpc-opt %s --mpc-chunk-head=chunks=2 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// RUN: mpc-opt %s --mpc-chunk-head=chunks=5 2>&1 >/dev/null | FileCheck %s --check-prefix=EACH
 // RUN: mpc-opt %s --mpc-chunk-head=chunks=1 > %t.whole && mpc-opt %s | diff %t.whole -
 // RUN: mpc-opt %s --mpc-chunk-head=chunks=2 > %t.once && mpc-opt %t.once --mpc-chunk-head=chunks=2 | diff %t.once -
 // RUN: mpc-opt %s --mpc-chunk-head=chunks=2 --mpc-fusion 2>/dev/null | FileCheck %s --check-prefix=FUSED
@@ -8,6 +9,7 @@
 #loss = #mpc.scope<"loss">
 
 // REMARK: remark: chunk-head: gpt: 5 rows of logits are made in 2 chunks: 192 of 320 bytes live at a time
+// EACH: remark: chunk-head: gpt: 5 rows of logits are made in 5 chunks: 64 of 320 bytes live at a time
 // Tied weights, f32: the larger chunk first. The divisor of the mean is the whole batch's.
 // CHECK-LABEL: func @tied
 // CHECK-SAME: mpc.head_chunks = array<i64: 2, 320>

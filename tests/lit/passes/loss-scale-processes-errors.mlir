@@ -74,3 +74,20 @@ func.func @exchanges(
   %dw = mpc.backward %loss wrt(%w) seed(%one) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   return %dw : tensor<4xf32>
 }
+
+// -----
+
+func.func private @f(tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+
+func.func @keeps_its_rows(
+    %w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+    %seen: tensor<4xf32> {mpc.state = #mpc.state<statistic, "seen">},
+    %x: tensor<4xf32> {mpc.state = #mpc.state<input, "x">})
+    -> (tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
+        tensor<4xf32> {mpc.state = #mpc.state<statistic, "seen">}) attributes {mpc.step} {
+  %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %loss, %dw = mpc.value_and_grad @f(%w, %x) seed(%one) {wrt = array<i64: 0>}
+      : (tensor<4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>)
+  // expected-error @below {{'seen' would move by the rows of one of 2 processes alone; state that the update does not compute may not depend on rows}}
+  return %w, %x : tensor<4xf32>, tensor<4xf32>
+}
