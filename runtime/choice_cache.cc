@@ -1,5 +1,7 @@
 #include "runtime/choice_cache.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -14,6 +16,8 @@
 namespace mpc::runtime {
 namespace {
 
+/// Of every version.
+constexpr std::string_view kKind = "mpc kernel choices ";
 constexpr std::string_view kHeader = "mpc kernel choices 2 ";
 
 std::string ChecksumOf(const std::string& body) {
@@ -43,6 +47,19 @@ std::map<std::string, MeasuredChoice> ReadChoices(const std::string& path) {
   return choices;
 }
 
+/// FAILED_PRECONDITION where the file at `path` is another one than a cache, whole or damaged.
+absl::Status CheckIsCache(const std::string& path) {
+  const absl::StatusOr<std::vector<std::uint8_t>> content = ReadFileContent(path);
+  if (!content.ok() || content->empty()) return absl::OkStatus();
+  const std::size_t known = std::min(content->size(), kKind.size());
+  if (std::equal(content->begin(), content->begin() + static_cast<std::ptrdiff_t>(known), kKind.begin())) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " holds something else than choices of kernels, which begin with \"", std::string(kKind),
+                   "\"; it is left as it is: name another file, or remove it"));
+}
+
 }  // namespace
 
 ChoiceCache::ChoiceCache(std::string path) : path_(std::move(path)) {
@@ -65,6 +82,7 @@ absl::Status ChoiceCache::WriteEvery(std::chrono::seconds interval) {
 
 absl::Status ChoiceCache::Write() {
   if (path_.empty() || !changed_) return absl::OkStatus();
+  if (absl::Status status = CheckIsCache(path_); !status.ok()) return status;
   choices_.merge(ReadChoices(path_));
   std::string body;
   for (const auto& [key, choice] : choices_) absl::StrAppend(&body, key, "\t", choice.choice, "\t", choice.times, "\n");

@@ -28,7 +28,8 @@ class ChoiceCache {
   MeasuredChoice Find(const std::string& key) const;
   void Set(const std::string& key, MeasuredChoice choice);
   /// Writes all choices, together with those that other processes have written meanwhile. Writes nothing where nothing
-  /// was set since the last time. Errors: the path and the reason.
+  /// was set since the last time. Errors: the path and the reason; FAILED_PRECONDITION where the file is of another
+  /// kind.
   absl::Status Write();
   /// Calls Write unless this object wrote, or was made, less than `interval` ago. For callers that set choices one by
   /// one.

@@ -16,9 +16,6 @@
 namespace mpc::runtime {
 namespace {
 
-/// More than any address space in use, and small enough that sums of two sizes do not overflow.
-constexpr std::size_t kMaxBytes = std::size_t{1} << 48;
-
 constexpr const char* kCodeFormats[] = {"cubin", "elf", "object", "ptx"};
 
 /// Bytes of `spec`, or nothing if an extent is negative, the type unknown or the size absurd.
@@ -32,7 +29,7 @@ std::optional<std::size_t> CheckedBytes(const TensorSpec& spec) {
       empty = true;
       continue;
     }
-    if (static_cast<std::uint64_t>(extent) > kMaxBytes / bytes) return std::nullopt;
+    if (static_cast<std::uint64_t>(extent) > kMostProgramBytes / bytes) return std::nullopt;
     bytes *= static_cast<std::size_t>(extent);
   }
   return empty ? 0 : bytes;
@@ -47,7 +44,7 @@ class ProgramChecker {
         runs_(program.sequences.size(), 1) {}
 
   absl::Status Check() {
-    if (program_.arena_bytes > kMaxBytes) {
+    if (program_.arena_bytes > kMostProgramBytes) {
       Report("the arena of ", program_.arena_bytes, " bytes is larger than any address space");
     }
     CheckConstants();
@@ -91,7 +88,7 @@ class ProgramChecker {
       if (fill.bytes == 0 || fill.bytes % AlignedBuffer::kAlignment != 0) {
         Report("fill ", i, " has ", fill.bytes, " bytes, which is no positive multiple of 64");
       }
-      if (fill.bytes > kMaxBytes - std::min(constant_ends_.back(), kMaxBytes)) {
+      if (fill.bytes > kMostProgramBytes - std::min(constant_ends_.back(), kMostProgramBytes)) {
         return Report("fill ", i, " of ", fill.bytes, " bytes makes the constants larger than any address space");
       }
       constant_ends_.push_back(constant_ends_.back() + fill.bytes);

@@ -1,12 +1,17 @@
 // Validation of a Program before it is bound: a malformed one is an error, never undefined behaviour.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "runtime/program.h"
 
 namespace mpc::runtime {
+
+/// Bytes of a value, of the arena and of the constants at most. No address space in use has more, and sums of two do
+/// not overflow.
+inline constexpr std::size_t kMostProgramBytes = std::size_t{1} << 48;
 
 /// Checks what the parts of a Program promise each other:
 ///

@@ -9,6 +9,7 @@
 #include "compiler/lowering/fusion_instruction.h"
 #include "compiler/lowering/program_data.h"
 #include "runtime/aligned_buffer.h"
+#include "runtime/program_check.h"
 
 using namespace mlir;
 
@@ -167,6 +168,22 @@ absl::Status checkTypes(func::FuncOp function) {
   return absl::OkStatus();
 }
 
+/// Errors: memory that no address space has.
+absl::Status checkSizes(func::FuncOp function, const runtime::Program &program) {
+  auto check = [&](const char *what, size_t bytes) {
+    if (bytes <= runtime::kMostProgramBytes)
+      return absl::OkStatus();
+    return absl::ResourceExhaustedError(absl::StrCat("@", function.getSymName().str(), " needs ", bytes, " bytes for ",
+                                                     what, "; a Program has at most 2^48 bytes (256 TiB) for it"));
+  };
+  for (const runtime::Value &value : program.values)
+    if (absl::Status status = check("one value", value.spec.bytes()); !status.ok())
+      return status;
+  if (absl::Status status = check("constants", program.constant_bytes()); !status.ok())
+    return status;
+  return check("temporaries", program.arena_bytes);
+}
+
 } // namespace
 
 absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp function, const runtime::Device &target,
@@ -186,6 +203,8 @@ absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp function, const run
   absl::StatusOr<runtime::Program> result = run.run();
   if (!result.ok())
     return result;
+  if (absl::Status status = checkSizes(function, *result); !status.ok())
+    return status;
   if (remarks)
     remarks->insert(remarks->end(), run.remarks().begin(), run.remarks().end());
   if (absl::Status written = target.EndPlanning(options); !written.ok())

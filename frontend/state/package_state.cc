@@ -1,7 +1,10 @@
 #include "frontend/state/package_state.h"
 
 #include <cstring>
+#include <map>
 #include <memory>
+#include <new>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +13,7 @@
 #include "frontend/state/checkpoint_metadata.h"
 #include "frontend/state/safetensors.h"
 #include "runtime/executable.h"
+#include "runtime/physical_memory.h"
 
 namespace mpc {
 namespace {
@@ -52,30 +56,64 @@ absl::Status Draw(const runtime::InitialDraw& draw, std::uint64_t seed, const ru
   return absl::OkStatus();
 }
 
+bool IsSeed(Role role, const TensorSpec& spec) { return role == Role::kRng && spec == TensorSpec{DType::kI64, {}}; }
+
+/// An entry for each state of the programs. Errors: RESOURCE_EXHAUSTED where the machine has less memory.
+absl::StatusOr<runtime::StateStore> MakeEntries(const runtime::Package& package) {
+  std::map<std::string, const runtime::StateBinding*> bindings;
+  std::size_t bytes = 0;
+  for (const runtime::Program& program : package.programs) {
+    for (const runtime::StateBinding& binding : program.state) {
+      if (bindings.try_emplace(binding.name, &binding).second) bytes += binding.spec.bytes();
+    }
+  }
+  const auto exhausted = [bytes] {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the programs have ", bytes, " bytes of state; the system does not have them"));
+  };
+  if (bytes > runtime::PhysicalMemory()) return exhausted();
+  runtime::StateStore state;
+  try {
+    for (const runtime::Program& program : package.programs) {
+      for (const runtime::StateBinding& binding : program.state) {
+        if (state.Find(binding.name) != nullptr) continue;
+        const auto entry = std::make_shared<StateEntry>(binding.name, binding.role, binding.spec);
+        if (absl::Status status = state.Add(entry); !status.ok()) return status;
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    return exhausted();
+  }
+  return state;
+}
+
 }  // namespace
 
 absl::StatusOr<runtime::StateStore> MakeInitialState(const runtime::Package& package,
                                                      std::optional<std::uint64_t> seed) {
-  runtime::StateStore state;
-  for (const runtime::Program& program : package.programs) {
-    for (const runtime::StateBinding& binding : program.state) {
-      if (state.Find(binding.name) != nullptr) continue;
-      const auto entry = std::make_shared<StateEntry>(binding.name, binding.role, binding.spec);
-      if (absl::Status status = state.Add(entry); !status.ok()) return status;
-    }
-  }
+  absl::StatusOr<runtime::StateStore> entries = MakeEntries(package);
+  if (!entries.ok()) return entries.status();
+  runtime::StateStore state = *std::move(entries);
   for (const runtime::InitialValue& initial : package.initial_values) {
     const std::shared_ptr<StateEntry> entry = state.Find(initial.name);
     if (entry == nullptr) continue;
-    const bool is_seed = seed.has_value() && initial.role == Role::kRng && initial.spec == TensorSpec{DType::kI64, {}};
-    const absl::Status status = is_seed ? entry->Write({reinterpret_cast<const std::uint8_t*>(&*seed), sizeof(*seed)})
-                                        : WriteInitialValue(initial, *entry);
-    if (!status.ok()) return status;
+    if (absl::Status status = WriteInitialValue(initial, *entry); !status.ok()) return status;
   }
   for (const runtime::InitialDraw& draw : package.draws) {
     if (absl::Status status = Draw(draw, seed.value_or(draw.seed), state); !status.ok()) return status;
   }
+  if (!seed.has_value()) return state;
+  if (absl::Status status = SetSeedOfState(*seed, state); !status.ok()) return status;
   return state;
+}
+
+absl::Status SetSeedOfState(std::uint64_t seed, runtime::StateStore& state) {
+  for (const std::shared_ptr<StateEntry>& entry : state.entries()) {
+    if (!IsSeed(entry->role(), entry->spec())) continue;
+    const absl::Status status = entry->Write({reinterpret_cast<const std::uint8_t*>(&seed), sizeof(seed)});
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<std::string>> ClassNames(const runtime::Package& package) {

@@ -16,9 +16,13 @@ namespace mpc {
 /// Makes every entry that a Program of `package` binds, with its initial value. Derived entries have no value; the
 /// first step rebuilds them. Random values are drawn on the CPU. A `seed` takes the place of the package's: for initial
 /// values and in the generator's state (role "rng"). Equal seeds give the bits that training begins with where the
-/// package was made. Errors: those of drawing.
+/// package was made. Errors: those of drawing; RESOURCE_EXHAUSTED where the machine has less memory than the state
+/// needs.
 absl::StatusOr<runtime::StateStore> MakeInitialState(const runtime::Package& package,
                                                      std::optional<std::uint64_t> seed = std::nullopt);
+
+/// Makes `seed` that of the generator's state, whatever was loaded. How many steps it has made stays.
+absl::Status SetSeedOfState(std::uint64_t seed, runtime::StateStore& state);
 
 /// What the labels stand for that the package's Programs were trained with: Dataset::class_names. Empty where the data
 /// set did not say. Errors (INVALID_ARGUMENT): the entry of the metadata is no list of texts.

@@ -175,14 +175,13 @@ LogicalResult SharedState::checkState() const {
     Operation *place = definition ? definition : edit.returnOp;
     StringRef name = nameOf(edit.function.getArgument(*argument));
     if (Differences().mayDiffer(use.get()))
-      return place->emitError() << "'" << name << "' would move by the rows of one of "
-                                     << steps.getProcesses().size()
-                                     << " processes alone; state that the update does not compute may not depend on "
-                                        "rows";
+      return place->emitError() << "'" << name << "' would move by the rows of one of " << steps.getProcesses().size()
+                                << " processes alone; state that the update does not compute may not depend on "
+                                   "rows";
     if (steps.accumulates())
       return place->emitError() << "'" << name << "' moves in every micro-batch, and none of "
-                                     << steps.getProcesses().size() << " processes runs all " << steps.batchesOfUpdate()
-                                     << " of an update; let it follow from what the update computes";
+                                << steps.getProcesses().size() << " processes runs all " << steps.batchesOfUpdate()
+                                << " of an update; let it follow from what the update computes";
   }
   return success();
 }

@@ -1,7 +1,5 @@
 #include "runtime/cpu/cpu_executable.h"
 
-#include <unistd.h>
-
 #include <cassert>
 #include <chrono>
 #include <cstring>
@@ -12,15 +10,12 @@
 #include "kernels/kernel_key.h"
 #include "runtime/constants.h"
 #include "runtime/generated_call.h"
+#include "runtime/physical_memory.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
 
 namespace mpc::runtime {
 namespace {
-
-std::size_t PhysicalMemory() {
-  return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
 
 void Copy(const std::vector<CopyRange>& copies) {
   for (const CopyRange& copy : copies) std::memcpy(copy.to, copy.from, copy.bytes);
@@ -48,7 +43,6 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_pt
         "program \"", plan.name, "\" needs ", plan.arena_bytes, " bytes for temporaries and ", plan.constant_bytes(),
         " bytes for constants beside ", plan.state_bytes(), " bytes of state; the system does not have them"));
   };
-  // The system would promise more than it has and end the process when the memory is cleared.
   if (plan.arena_bytes + plan.constant_bytes() > PhysicalMemory()) return exhausted();
   std::unique_ptr<CpuExecutable> executable;
   try {
@@ -189,10 +183,15 @@ void CpuExecutable::Finish() {
 
 absl::Status CpuExecutable::Run(StepInputs inputs) { return RunObserved(inputs, nullptr); }
 
+absl::Status CpuExecutable::Abandon(absl::Status status) {
+  for (StateEntry* entry : written_) entry->MarkWritten();
+  return status;
+}
+
 absl::Status CpuExecutable::RunObserved(StepInputs inputs, const ResultObserver& observe) {
   if (absl::Status status = Begin(inputs); !status.ok()) return status;
   for (const Call& call : calls_.sequences.front().calls) {
-    if (absl::Status status = RunCallOfStep(call, observe); !status.ok()) return status;
+    if (absl::Status status = RunCallOfStep(call, observe); !status.ok()) return Abandon(std::move(status));
   }
   Finish();
   return absl::OkStatus();
@@ -206,7 +205,7 @@ absl::StatusOr<std::vector<InstructionTime>> CpuExecutable::RunTimed(StepInputs 
   std::vector<InstructionTime> times;
   for (const Call& call : calls_.sequences.front().calls) {
     const double begin = since_start();
-    if (absl::Status status = RunCallOfStep(call); !status.ok()) return status;
+    if (absl::Status status = RunCallOfStep(call); !status.ok()) return Abandon(std::move(status));
     times.push_back({call.instruction, begin, since_start() - begin});
   }
   Finish();

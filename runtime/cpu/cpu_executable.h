@@ -65,6 +65,8 @@ class CpuExecutable : public Executable, public ObservableStep {
   /// Begin and Finish do what comes before and after the instructions of a step.
   absl::Status Begin(StepInputs inputs);
   void Finish();
+  /// Notes that a step which failed with `status` has written some of its state, and returns that.
+  absl::Status Abandon(absl::Status status);
 
   std::shared_ptr<const Program> program_;
   std::vector<std::shared_ptr<StateEntry>> entries_;

@@ -1,7 +1,9 @@
 // The CPU's collective kernels over the threads of a group, and what a Program needs of its group.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "kernels/cpu/kernel.h"
 #include "runtime/program_binding.h"
@@ -196,6 +198,28 @@ TEST(CheckProcesses, NamesTheNumberThatAProgramNeeds) {
     EXPECT_EQ(ErrorOf(ProgramOf({4}), &communicator),
               "program \"train_step\" was compiled for 4 processes; this process is one of 2");
   });
+}
+
+// What was made from the state before must be made again.
+TEST(CpuSteps, ThatFailBetweenTwoInstructionsHaveWrittenTheirState) {
+  runtime::ProgramBuilder builder("train_step");
+  const TensorSpec scalar{DType::kI32, {}}, vector{DType::kF32, {2}};
+  const runtime::ValueId count = builder.State("count", scalar, true), x = builder.Input("x", vector);
+  builder.Call("increment", {count}, {count});
+  builder.Call("all_reduce", {x}, {builder.Temporary(vector)}, {{"processes", std::int64_t{2}}});
+  const auto group = std::make_shared<ThreadGroup>(2);
+  group->Join(1).reset();
+  runtime::StateStore state;
+  const auto entry = std::make_shared<runtime::StateEntry>("count", Role::kParameter, scalar);
+  ASSERT_TRUE(entry->Write(runtime::BytesOf(std::vector<std::int32_t>{5})).ok());
+  ASSERT_TRUE(state.Add(entry).ok());
+  const auto step = (*runtime::GetDevice("cpu"))->Load(builder.Build(), state, {.communicator = group->Join(0)});
+  ASSERT_TRUE(step.ok()) << step.status();
+  const std::uint64_t version = entry->version();
+  const std::vector<float> rows = {1, 2};
+  EXPECT_EQ((*step)->Run({runtime::BytesOf(rows)}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(entry->version(), version);
+  EXPECT_EQ(*static_cast<const std::int32_t*>(entry->data()), 6);
 }
 
 }  // namespace

@@ -171,6 +171,17 @@ TEST_F(ChoiceCacheFile, ThatIsAFolderIsAnErrorThatNamesIt) {
   EXPECT_TRUE(std::filesystem::is_empty(path_));
 }
 
+TEST_F(ChoiceCacheFile, ThatIsOfAnotherKindIsLeftAsItIs) {
+  for (const std::string notes : {"my notes", "my notes of a long day, and of another one"}) {
+    std::ofstream(path_, std::ios::trunc) << notes;
+    ChoiceCache cache(path_);
+    cache.Set("matmul", {"own", ""});
+    EXPECT_THAT(std::string(cache.Write().message()),
+                ::testing::AllOf(::testing::HasSubstr(path_), ::testing::HasSubstr("\"mpc kernel choices \"")));
+    EXPECT_EQ(Content(), notes);
+  }
+}
+
 TEST_F(ChoiceCacheFile, WithoutAPathLivesInMemoryAlone) {
   ChoiceCache cache("");
   cache.Set("matmul", {"own", ""});

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "mpc/mpc.h"
@@ -221,6 +222,32 @@ TEST_F(BadPackage, ADeviceThatIsNotHere) {
   });
   ExpectFailure({}, {Path(), "cuda", "sm_12"});
   ExpectFailure({"--device=cpu"}, {Path(), "compiled for device \"cuda\" (sm_12)", "not for \"cpu\""});
+}
+
+runtime::Program& Predict(runtime::Package& package) {
+  return *std::ranges::find_if(package.programs, [](const auto& program) { return program.name == "predict"; });
+}
+
+TEST_F(BadPackage, PredictionsThatAreNotByRows) {
+  Rewrite([](runtime::Package& package) {
+    runtime::Program& predict = Predict(package);
+    predict.values.push_back({{DType::kF32, {}}, runtime::Storage::kTemporary, -1, 0});
+    predict.outputs[0].value = static_cast<runtime::ValueId>(predict.values.size() - 1);
+  });
+  ExpectFailure({"--predict"}, {Path(), "\"predict\" gives tensor<f32> for 32 rows", "for each row"});
+  Rewrite([](runtime::Package& package) { Predict(package).outputs.clear(); });
+  ExpectFailure({"--predict"}, {Path(), "\"predict\" gives nothing", "for each row"});
+}
+
+TEST_F(BadPackage, MoreStateThanThereIsMemory) {
+  Rewrite([](runtime::Package& package) {
+    const TensorSpec huge{DType::kF32, {std::int64_t{1} << 45}};
+    for (runtime::Program& program : package.programs) {
+      program.state.push_back({"huge", Role::kParameter, huge, false});
+    }
+    package.initial_values.push_back({"huge", Role::kParameter, huge, {0, 0, 0, 0}});
+  });
+  ExpectFailure({}, {"bytes of state", "the system does not have them"});
 }
 
 TEST_F(BadPackage, MissingProcessorFeatures) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/state/safetensors.h"
 #include "kernels/cpu/kernel.h"
@@ -59,6 +61,23 @@ TEST_F(MpcRun, StateGoesOutAndInAgain) {
       RunPackage({package, "--steps=8", "--load-state=" + File("other"), "--dump-state=" + File("loaded")}).exit_code,
       0);
   EXPECT_NE(ReadFile(File("drawn")), ReadFile(File("loaded")));
+}
+
+TEST_F(MpcRun, AGivenSeedGoesBeforeThatOfLoadedState) {
+  const std::string package = Emit({"gpt2-tiny", "--tokens=16", "--batch-size=2", "--dropout=0.2"});
+  const auto seed_of = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), package);
+    flags.push_back("--dump-state=" + File("dumped"));
+    const ToolResult result = RunPackage(flags);
+    EXPECT_EQ(result.exit_code, 0) << result.error;
+    const Safetensors state = LoadSafetensors(File("dumped")).value();
+    const Tensor* seed = state.Find("rng.seed");
+    return seed == nullptr ? -1 : static_cast<int>(seed->ToFloats()[0]);
+  };
+  ASSERT_EQ(seed_of({"--seed=3"}), 3);
+  std::filesystem::copy_file(File("dumped"), File("three"));
+  EXPECT_EQ(seed_of({"--load-state=" + File("three")}), 3);
+  EXPECT_EQ(seed_of({"--load-state=" + File("three"), "--seed=7"}), 7);
 }
 
 TEST_F(MpcRun, PredictsEveryTestRow) {

@@ -95,6 +95,10 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunOptions& options
       std::cerr << "remark: " << options.load_state_path
                 << " also holds what no Program uses: " << absl::StrJoin(*unknown, ", ") << "\n";
     }
+    // A seed that is given goes before that of the file.
+    if (seed.has_value()) {
+      if (absl::Status status = SetSeedOfState(*seed, session->state_); !status.ok()) return status;
+    }
   }
   if (options.steps > 0 || options.load_only) {
     runtime::LoadOptions load = LoadOptionsOf(options);
@@ -110,6 +114,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const RunOptions& options
     absl::StatusOr<std::unique_ptr<runtime::Executable>> predict = session->Load(kPredict, LoadOptionsOf(options));
     if (!predict.ok()) return predict.status();
     session->predict_ = *std::move(predict);
+    if (absl::Status status = session->CheckPredictions(); !status.ok()) return status;
   }
   session->load_seconds_ = SecondsSince(begin);
   return session;
@@ -164,6 +169,22 @@ absl::StatusOr<std::unique_ptr<runtime::Executable>> Session::Load(std::string_v
   absl::StatusOr<std::unique_ptr<runtime::Executable>> executable = device_->Load(std::move(chosen), state_, load);
   if (!executable.ok()) return at_file(executable.status());
   return executable;
+}
+
+absl::Status Session::CheckPredictions() const {
+  const runtime::Program& program = predict_->program();
+  const auto refuse = [&](const std::string& what) {
+    return absl::InvalidArgumentError(absl::StrCat(options_.path, ": \"", kPredict, "\" ", what,
+                                                   "; it must take a batch and give a value or several for each row"));
+  };
+  if (program.inputs.empty() || InputSpecs(program)[0].shape.empty()) return refuse("takes no rows");
+  if (program.outputs.empty()) return refuse("gives nothing");
+  const TensorSpec& spec = program.values[program.outputs[0].value].spec;
+  const std::int64_t rows = InputSpecs(program)[0].shape[0];
+  if (spec.shape.empty() || rows < 1 || spec.shape[0] % rows != 0) {
+    return refuse(absl::StrCat("gives ", spec.ToString(), " for ", rows, " rows"));
+  }
+  return absl::OkStatus();
 }
 
 std::uint64_t Session::seed() const {

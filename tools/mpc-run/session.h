@@ -70,6 +70,8 @@ class Session {
                                                             const runtime::LoadOptions& load) const;
   /// Starts a step for each of `rows`. With RunOptions::times_path a timed step is run to its end and measured.
   absl::Status Start(const std::vector<data::Row>& rows, bool timed, TrainResult* result);
+  /// INVALID_ARGUMENT, naming the file, where the predictions are not by rows.
+  absl::Status CheckPredictions() const;
   std::uint64_t seed() const;
   /// Number of classes of labels and tokens: the last extent of the predictions. Empty if the file has no predictions.
   std::optional<std::int64_t> classes() const;

@@ -53,3 +53,20 @@ func.func @stored(%x: tensor<4xf32>) -> tensor<4xf8E5M2> {
   %y = mpc.cast %x : (tensor<4xf32>) -> tensor<4xf8E5M2>
   return %y : tensor<4xf8E5M2>
 }
+
+// -----
+
+// Each value is one that a tensor may be.
+// expected-error @+1 {{@memory needs 281474976710660 bytes for one value; a Program has at most 2^48 bytes (256 TiB) for it}}
+func.func @memory(%x: tensor<70368744177665xf32>) -> tensor<70368744177665xf32> {
+  %y = mpc.relu %x : tensor<70368744177665xf32>
+  return %y : tensor<70368744177665xf32>
+}
+
+// -----
+
+// expected-error @+1 {{@temporaries needs 562949953421312 bytes for temporaries; a Program has at most 2^48 bytes (256 TiB) for it}}
+func.func @temporaries(%x: tensor<70368744177664xf32>) -> tensor<70368744177664xf32> {
+  %y = mpc.relu %x : tensor<70368744177664xf32>
+  return %y : tensor<70368744177664xf32>
+}
