@@ -54,7 +54,7 @@ std::unique_ptr<KernelDevice> CpuKernelsChosen(std::string choice) {
   return CpuKernelsMadeBy(
       [choice = std::move(choice)](const KernelSpec& spec) -> absl::StatusOr<std::unique_ptr<cpu::Kernel>> {
         absl::StatusOr<std::unique_ptr<cpu::Kernel>> kernel = cpu::CreateKernel(spec, {.choice = choice});
-        if (kernel.ok() && (*kernel)->choice() != choice) {
+        if (kernel.ok() && !choice.empty() && (*kernel)->choice() != choice) {
           return absl::InternalError(absl::StrCat("asked for \"", choice, "\", got \"", (*kernel)->choice(), "\""));
         }
         return kernel;

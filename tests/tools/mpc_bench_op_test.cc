@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/tools/refusal.h"
 #include "tests/tools/tool_runner.h"
 
 namespace mpc::tools {
@@ -69,6 +70,28 @@ TEST(MpcBenchOp, WritesRatesAndFractionsOfTheLimitAsJson) {
   const nlohmann::json& update = json["rows"][2];
   EXPECT_DOUBLE_EQ(update["bytes_per_second"].get<double>() * update["seconds"]["median"].get<double>(),
                    5.0 * 4 * (1 << 24));
+}
+
+TEST(MpcBenchOp, MeasuresEachKernelThatTuningChoosesAmong) {
+  const TemporaryFolder folder;
+  const auto rows_of = [&](const std::string& op, const std::string& shape) {
+    const ToolResult result = RunTool(MPC_BENCH, {"--op=" + op, "--shape=" + shape, "--choices", "--threads=1",
+                                                  "--seconds=0", "--buffers=1", "--json=" + folder.File("ops.json")});
+    EXPECT_EQ(result.exit_code, 0) << result.error;
+    std::vector<std::string> rows;
+    const nlohmann::json json = ReadJson(folder.File("ops.json"));
+    for (const nlohmann::json& row : json["rows"]) {
+      const std::string op_of_row = row["op"];
+      rows.push_back(row["choice"].is_null() ? op_of_row : op_of_row + ": " + row["choice"].get<std::string>());
+      EXPECT_THAT(result.output, HasSubstr("\n" + rows.back() + " "));
+    }
+    return rows;
+  };
+  EXPECT_THAT(rows_of("matmul", "32x64x48"), testing::IsSupersetOf({"matmul: f32 plain", "matmul: f32 blocked"}));
+  // The weight is packed for each.
+  EXPECT_THAT(rows_of("conv2d", "2x6x6x32x16x3"), testing::IsSupersetOf({"conv2d: f32 nhwc", "conv2d: f32 blocked"}));
+  EXPECT_THAT(rows_of("relu", "32x64"), testing::ElementsAre("relu"));
+  ExpectRefused(RunTool(MPC_BENCH, {"lenet5", "--choices"}), kBadUsage, {"--choices", "--op=NAME"});
 }
 
 }  // namespace

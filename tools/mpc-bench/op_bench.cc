@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "mpc/nn.h"
@@ -86,10 +88,27 @@ class Limits {
   std::vector<double> gemms_;
 };
 
-absl::StatusOr<OpResult> MeasureGraph(const OpOptions& options, const OpGraph& graph, Limits& limits) {
-  OpResult result = {.name = graph.name, .shape = options.shape.empty() ? graph.default_shape : options.shape};
+absl::StatusOr<OpProgram> MakeProgram(const OpOptions& options, const OpGraph& graph,
+                                      const std::string& kernel_choice) {
   const BufferChoice choice = {.sets = options.buffers, .footprint = Limits::Footprint(), .most = AvailableBytes() / 2};
-  absl::StatusOr<OpProgram> program = OpProgram::Make(graph, result.shape, options.dtype, options.fusion, choice);
+  const Shape& shape = options.shape.empty() ? graph.default_shape : options.shape;
+  return OpProgram::Make(graph, shape, options.dtype, options.fusion, choice, kernel_choice);
+}
+
+/// The kernels that are measured, by name. Only "": that of the rules.
+absl::StatusOr<std::vector<std::string>> ChoicesToMeasure(const OpOptions& options, const OpGraph& graph) {
+  if (!options.each_choice) return std::vector<std::string>{""};
+  const absl::StatusOr<OpProgram> program = MakeProgram(options, graph, "");
+  if (!program.ok()) return program.status();
+  return program->kernel_choices().empty() ? std::vector<std::string>{""} : program->kernel_choices();
+}
+
+absl::StatusOr<OpResult> MeasureGraph(const OpOptions& options, const OpGraph& graph, const std::string& kernel_choice,
+                                      Limits& limits) {
+  OpResult result = {.name = graph.name,
+                     .kernel_choice = kernel_choice,
+                     .shape = options.shape.empty() ? graph.default_shape : options.shape};
+  absl::StatusOr<OpProgram> program = MakeProgram(options, graph, kernel_choice);
   if (!program.ok()) return program.status();
   result.bytes = static_cast<double>(program->bytes());
   if (graph.flops) {
@@ -134,14 +153,18 @@ absl::StatusOr<OpTable> MeasureOps(const OpOptions& options) {
   OpTable table;
   for (const std::string& name : options.names) {
     const OpGraph& graph = FindOpGraph(name);
-    absl::StatusOr<OpResult> result = MeasureGraph(options, graph, limits);
-    if (!result.ok()) {
+    const auto named = [&](const absl::Status& status) {
       const Shape& shape = options.shape.empty() ? graph.default_shape : options.shape;
-      return absl::Status(result.status().code(),
-                          absl::StrCat(name, " of ", graph.sizes, " = ", ShapeToString(shape), " in ",
-                                       std::string(DTypeName(options.dtype)), ": ", result.status().message()));
+      return absl::Status(status.code(), absl::StrCat(name, " of ", graph.sizes, " = ", ShapeToString(shape), " in ",
+                                                      std::string(DTypeName(options.dtype)), ": ", status.message()));
+    };
+    const absl::StatusOr<std::vector<std::string>> choices = ChoicesToMeasure(options, graph);
+    if (!choices.ok()) return named(choices.status());
+    for (const std::string& choice : *choices) {
+      absl::StatusOr<OpResult> result = MeasureGraph(options, graph, choice, limits);
+      if (!result.ok()) return named(result.status());
+      table.results.push_back(*std::move(result));
     }
-    table.results.push_back(*std::move(result));
   }
   table.limits = limits.Found();
   return table;

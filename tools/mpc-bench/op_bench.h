@@ -23,6 +23,7 @@ struct MachineLimits {
 
 struct OpResult {
   std::string name;
+  std::string kernel_choice;  ///< name of the kernel that is measured among several; empty: that of the rules
   Shape shape;
   Percentiles seconds;        ///< time of one run of the graph
   double bytes = 0;           ///< bytes that the graph must read and write

@@ -4,10 +4,17 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/driver/compiler.h"
 #include "frontend/graph/element_conversion.h"
+#include "kernels/cpu/kernel.h"
+#include "kernels/kernel_key.h"
+#include "runtime/choose_kernels.h"
+#include "runtime/generated_call.h"
+#include "runtime/packed_weights.h"
+#include "runtime/program_binding.h"
 
 namespace mpc::tools {
 namespace {
@@ -55,6 +62,28 @@ absl::StatusOr<std::unique_ptr<runtime::Executable>> Bind(const std::shared_ptr<
   return (*device)->Load(program, store);
 }
 
+/// The keys of instructions that have several kernels, and the names of these.
+using KernelChoices = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+absl::StatusOr<KernelChoices> ChoicesOf(const runtime::Program& program) {
+  KernelChoices found;
+  const runtime::Instruction* pack = nullptr;
+  for (runtime::Instruction instruction : program.step().instructions) {
+    if (runtime::PacksWeight(instruction)) continue;
+    for (const runtime::Instruction& each : program.step().instructions) {
+      pack = runtime::PacksWeightOf(each, instruction) ? &each : nullptr;
+      if (pack != nullptr) break;
+    }
+    if (pack != nullptr) runtime::UnpackWeight(*pack, instruction);
+    if (runtime::IsGenerated(instruction.kernel)) continue;
+    const absl::StatusOr<KernelSpec> spec = runtime::MakeKernelSpec(program, instruction);
+    if (!spec.ok()) return spec.status();
+    std::vector<std::string> names = cpu::CandidateChoices(*spec);
+    if (names.size() > 1) found.emplace_back(KernelKey(*spec), std::move(names));
+  }
+  return found;
+}
+
 std::size_t BytesOf(const runtime::Program& program) {
   std::size_t bytes = 0;
   for (const runtime::StateBinding& binding : program.state) bytes += (binding.written ? 2 : 1) * binding.spec.bytes();
@@ -62,6 +91,15 @@ std::size_t BytesOf(const runtime::Program& program) {
     bytes += program.values[static_cast<std::size_t>(output.value)].spec.bytes();
   }
   return bytes;
+}
+
+/// Plans the instructions that offer `name` anew with it.
+absl::Status Choose(const KernelChoices& choices, const std::string& name, runtime::Program& program) {
+  for (const auto& [key, names] : choices) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) program.choices.emplace_back(key, name);
+  }
+  const absl::StatusOr<const runtime::Device*> device = runtime::GetDevice("cpu");
+  return device.ok() ? runtime::RepackWeights(**device, program) : device.status();
 }
 
 std::size_t SetBytes(const runtime::Executable& step) {
@@ -72,7 +110,7 @@ std::size_t SetBytes(const runtime::Executable& step) {
 }  // namespace
 
 absl::StatusOr<OpProgram> OpProgram::Make(const OpGraph& graph, const Shape& shape, DType dtype, bool fusion,
-                                          const BufferChoice& choice) {
+                                          const BufferChoice& choice, const std::string& kernel_choice) {
   GraphUnderTest builder(dtype);
   graph.build(builder, shape);
   absl::StatusOr<GraphUnderTest::Finished> finished = builder.Finish();
@@ -86,6 +124,12 @@ absl::StatusOr<OpProgram> OpProgram::Make(const OpGraph& graph, const Shape& sha
   if (!compiled.ok()) return compiled.status();
 
   OpProgram program;
+  const absl::StatusOr<KernelChoices> choices = ChoicesOf(compiled->program);
+  if (!choices.ok()) return choices.status();
+  if (!choices->empty()) program.kernel_choices_ = choices->front().second;
+  if (!kernel_choice.empty()) {
+    if (absl::Status status = Choose(*choices, kernel_choice, compiled->program); !status.ok()) return status;
+  }
   program.program_ = std::make_shared<const runtime::Program>(std::move(compiled->program));
   program.bytes_ = BytesOf(*program.program_);
   std::vector<std::vector<std::uint8_t>> content;

@@ -26,6 +26,10 @@ std::string FormatLimits(const OpOptions& options, const MachineLimits& limits) 
   return text;
 }
 
+std::string NameOf(const OpResult& result) {
+  return result.kernel_choice.empty() ? result.name : absl::StrCat(result.name, ": ", result.kernel_choice);
+}
+
 }  // namespace
 
 std::string FormatOpTable(const OpOptions& options, const OpTable& table) {
@@ -38,7 +42,7 @@ std::string FormatOpTable(const OpOptions& options, const OpTable& table) {
   for (const OpResult& result : table.results) {
     const double seconds = result.seconds.median;
     absl::StrAppendFormat(&text, "%-22s %-20s %10.4f %10.4f %10.4f %8.1f %9s %6.1f%% %7s  %d, %d (%.0f MiB)\n",
-                          result.name, ShapeToString(result.shape), 1e3 * seconds, 1e3 * result.seconds.p5,
+                          NameOf(result), ShapeToString(result.shape), 1e3 * seconds, 1e3 * result.seconds.p5,
                           1e3 * result.seconds.p95, result.bytes / seconds / kGiga,
                           result.flops > 0 ? absl::StrFormat("%.1f", result.flops / seconds / kGiga) : "-",
                           100 * result.fraction.median, result.memory_bound ? "copy" : "compute", result.instructions,
@@ -66,6 +70,7 @@ Json OpTableToJson(const OpOptions& options, const OpTable& table) {
   for (const OpResult& result : table.results) {
     json["rows"].push_back(
         {{"op", result.name},
+         {"choice", result.kernel_choice.empty() ? Json() : Json(result.kernel_choice)},
          {"shape", result.shape},
          {"dtype", std::string(DTypeName(options.dtype))},
          {"seconds", ToJson(result.seconds)},

@@ -76,7 +76,7 @@ void LimitFlags(FlagSet& flags) {
   flags.Limit(kModes, kTimes | kData, {"runs", "peer", "python", "peer-script"});
   flags.Limit(kModes, kTimes | kProfile | kOps | kData | kReductions, {"json"});
   flags.Limit(kModes, kData, {"data"});
-  flags.Limit(kModes, kOps, {"op", "shape", "buffers"});
+  flags.Limit(kModes, kOps, {"op", "shape", "buffers", "choices"});
   flags.Limit(kModes, kSingle, {"single"});
   flags.Limit(kModes, kProfile, {"profile"});
   flags.Limit(kModes, kStart, {"start"});
@@ -157,6 +157,8 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
                 "With --op: sets of tensors that are used in turn; 1: what fits stays in the caches; 0: as many as "
                 "together are twice the last-level cache.",
                 &given.ops.buffers);
+  flags.Switch("choices", "With --op: measures every kernel that --tune chooses among, each in a row of its own.",
+               &given.ops.each_choice);
   flags.Switch(
       "data",
       "Measures how many pictures a second are read: JPEG files of 500 x 375, a random part of each resized to "
@@ -182,8 +184,8 @@ absl::Status CheckMode(const FlagSet& flags, const Given& given, bool all_reduce
   if (flags.Given("elements") || flags.Given("slot")) {
     return absl::InvalidArgumentError("--elements and --slot are of sums over processes: they need --all-reduce");
   }
-  if (flags.Given("shape") || flags.Given("buffers")) {
-    return absl::InvalidArgumentError("--shape and --buffers are of operations: they need --op=NAME");
+  if (flags.Given("shape") || flags.Given("buffers") || flags.Given("choices")) {
+    return absl::InvalidArgumentError("--shape, --buffers and --choices are of operations: they need --op=NAME");
   }
   if (row.profile) return refuse(kProfile, "--profile times instructions of mpc's own step");
   if (!row.start_folder.empty()) return refuse(kStart, "--start writes what a network begins from and ends");

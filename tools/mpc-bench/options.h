@@ -50,7 +50,8 @@ struct OpOptions {
   std::int64_t buffers = 0;  ///< sets of tensors that are used in turn; 0: as many as no cache holds
   std::int64_t threads = 2;
   bool fusion = false;
-  double seconds = 1;  ///< seconds of measuring, for each graph
+  bool each_choice = false;  ///< every kernel that --tune chooses among is measured
+  double seconds = 1;        ///< seconds of measuring, for each graph and kernel
 };
 
 /// How fast pictures are read; see data_contest.h.
