@@ -77,7 +77,8 @@ class Decoder {
  private:
   int Byte() { return *reinterpret_cast<const std::uint8_t*>(at_++); }
   std::int64_t Displacement(std::size_t bytes) {
-    std::int32_t value = static_cast<std::int8_t>(*reinterpret_cast<const std::uint8_t*>(at_));
+    const int byte = *reinterpret_cast<const std::uint8_t*>(at_);
+    std::int32_t value = byte < 128 ? byte : byte - 256;
     if (bytes == 4) std::memcpy(&value, reinterpret_cast<const void*>(at_), 4);
     at_ += bytes;
     return value;
