@@ -38,6 +38,12 @@ def names_hosts():
     return subprocess.run(["unshare", "--uts", "hostname", "nodea"], capture_output=True).returncode == 0
 
 
+def has_mounts():
+    """Whether a process may have a folder for shared memory of its own, as root may as a rule."""
+    return subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/dev/shm"],
+                          capture_output=True).returncode == 0
+
+
 def version_4():
     """Whether mpirun is of Open MPI 4. Version 5 has another option for what stands for ssh."""
     said = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True).stdout
@@ -222,6 +228,15 @@ class Refusals(unittest.TestCase):
     def test_options_that_differ_are_named_by_both(self):
         self.refused(start_both(["--clip-norm=1"], ["--clip-norm=2"]),
                      'rank 0 has "clip_global_norm: 1", rank 1 has "clip_global_norm: 2"')
+
+    @unittest.skipUnless(has_mounts(), "mounting needs the right to")
+    def test_too_little_shared_memory(self):
+        port = ranks.free_port()
+        mounted = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=64k none /dev/shm && exec "$@"', "sh"]
+        first = ranks.start_rank([*mounted, TRAIN, *ARGUMENTS, "--distributed"], 0, 2, port, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+        # The other waits for what rank 0 does not create, and hears why.
+        self.refused([first, start(1, 2, port)], "shared memory has no room for the [0-9]+ bytes")
 
     def test_seeds_that_differ(self):
         self.refused(start_both(["--seed=1"], ["--seed=2"]), 'rank 0 has "seed: 1", rank 1 has "seed: 2"')
