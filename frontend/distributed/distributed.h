@@ -36,10 +36,10 @@ struct Options {
   /// Where rank 0 listens for the others: "host:port". With `rank`, and more than one of them, it must be given. Beside
   /// a launcher it takes the place of the address that the launcher says.
   std::string address;
-  /// How long a process waits for another one, here and in each reduction.
+  /// How long a process waits for another one, here and in each reduction. 30 days at most.
   std::chrono::milliseconds timeout{60000};
   /// After which a process does not run any more whose group has lost another one: one that has died, has failed, or
-  /// stands still. From 1 s on. See Finalize.
+  /// stands still. From 1 s to 30 days. See Finalize.
   std::chrono::milliseconds loss_limit{60000};
 };
 

@@ -13,6 +13,7 @@
 #include "runtime/distributed/rank_processors.h"
 #include "runtime/distributed/shared_communicator.h"
 #include "runtime/distributed/socket.h"
+#include "runtime/distributed/store_message.h"
 
 namespace mpc::distributed::internal {
 namespace {
@@ -25,6 +26,8 @@ constexpr int kMostPort = 65535;
 /// Between two heartbeats.
 constexpr std::chrono::milliseconds kLongestInterval{1000};
 constexpr std::chrono::milliseconds kShortestLossLimit{1000};
+/// Of `timeout` and `loss_limit`.
+constexpr std::chrono::milliseconds kLongestLimit = runtime::kLongestWait;
 
 absl::Status Refused(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("distributed::Init: ", what));
@@ -127,12 +130,14 @@ absl::Status WatchHeartbeats(const Options& options, JoinedGroup& group) {
 int ThreadsOfOneProcess() { return UsableProcessors(); }
 
 absl::StatusOr<LaunchEnvironment> PlaceOf(const Options& options, const std::function<const char*(const char*)>& get) {
-  if (options.timeout.count() <= 0) {
-    return Refused(absl::StrCat("timeout is ", options.timeout.count(), " ms; accepted is above 0"));
+  if (options.timeout.count() <= 0 || options.timeout > kLongestLimit) {
+    return Refused(absl::StrCat("timeout is ", options.timeout.count(), " ms; accepted is above 0, up to ",
+                                kLongestLimit.count(), " ms, which are 30 days"));
   }
-  if (options.loss_limit < kShortestLossLimit) {
+  if (options.loss_limit < kShortestLossLimit || options.loss_limit > kLongestLimit) {
     return Refused(absl::StrCat("loss_limit is ", options.loss_limit.count(), " ms; accepted is from ",
-                                kShortestLossLimit.count(), " ms on"));
+                                kShortestLossLimit.count(), " ms up to ", kLongestLimit.count(),
+                                " ms, which are 30 days"));
   }
   const bool told = options.rank || options.size;
   absl::StatusOr<LaunchEnvironment> place = told ? PlaceThatOptionsSay(options) : runtime::ReadLaunchEnvironment(get);
