@@ -71,8 +71,8 @@ int GetRankSize();
 int GetLocalRank();
 /// Processes of the group on this machine, 1 without Init; MindSpore's `get_local_rank_size`.
 int GetLocalRankSize();
-/// Threads that each process can compute with, for ContextOptions::num_threads: the same number in all of them. It is
-/// the processors that a process may run on, and what its control groups let it use. Processes of a machine share both.
+/// Threads of each process, for ContextOptions::num_threads: the same number in all. It is the processors that each
+/// may run on, within its control groups' quota. Those of a machine share both. OMP_NUM_THREADS is not read.
 int GetRankThreads();
 
 namespace internal {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/loop_processors.h"
 #include "kernels/usable_processors.h"
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/cuda/backend_library.h"
@@ -103,6 +104,13 @@ WaitHook HeartbeatsHook(const std::shared_ptr<ProcessGroup>& control) {
   };
 }
 
+/// Whether ranks may take turns on a processor. Where OpenMP binds threads, ranks that have a processor in common may
+/// have their first threads on the same one.
+bool ShareProcessors(const ProcessGroup& control) {
+  if (runtime::RanksShareProcessors(control.ranks())) return true;
+  return cpu::OpenMpBindsThreads() && runtime::SharesProcessors(control.ranks(), control.rank());
+}
+
 absl::StatusOr<std::unique_ptr<Communicator>> Connect(Transport transport, const Options& options,
                                                       const std::shared_ptr<ProcessGroup>& control) {
   if (transport == Transport::kMpi) {
@@ -114,7 +122,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Connect(Transport transport, const
                                    .size = control->size(),
                                    .timeout = options.timeout,
                                    .on_wait = HeartbeatsHook(control),
-                                   .share_processors = runtime::RanksShareProcessors(control->ranks())});
+                                   .share_processors = ShareProcessors(*control)});
 }
 
 /// Starts heartbeats. A silent rank is noticed in half of the limit, and the others may run for the other half.
@@ -127,7 +135,7 @@ absl::Status WatchHeartbeats(const Options& options, JoinedGroup& group) {
 
 }  // namespace
 
-int ThreadsOfOneProcess() { return UsableProcessors(); }
+int ThreadsOfOneProcess() { return cpu::UsableLoopProcessors(); }
 
 absl::StatusOr<LaunchEnvironment> PlaceOf(const Options& options, const std::function<const char*(const char*)>& get) {
   if (options.timeout.count() <= 0 || options.timeout > kLongestLimit) {
@@ -166,7 +174,7 @@ absl::StatusOr<JoinedGroup> JoinGroup(const Options& options, const std::functio
   const std::string transport_asked(Name(options.transport));
   absl::StatusOr<std::unique_ptr<ProcessGroup>> control =
       ProcessGroup::Join({.environment = group.place,
-                          .processors = AllowedProcessors(),
+                          .processors = cpu::LoopProcessors(),
                           .quota = ProcessorQuota(),
                           .hashes = {{"transport", transport_asked}},
                           .time_limit = options.timeout});

@@ -189,6 +189,19 @@ class Distributed(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("1 processes train together", result.stdout)
 
+    def test_processors_count_wherever_openmp_binds_threads(self):
+        command = [TRAIN, "mlp", "--data=synthetic", "--epochs=1", "--steps=2", "--distributed"]
+        for size in (1, 2):
+            said = []
+            for variables in ("OMP_NUM_THREADS=1", "OMP_PROC_BIND=true", "OMP_PLACES=cores"):
+                results = finish(ranks.start_ranks(["env", variables, *command], size, stdout=subprocess.PIPE,
+                                                   stderr=subprocess.PIPE, text=True))
+                for status, output, errors in results:
+                    self.assertEqual(status, 0, output + errors)
+                said.append(results[0][1].splitlines()[0])
+            self.assertRegex(said[0], f"{size} processes train together, each with [0-9]+ threads")
+            self.assertEqual(said, [said[0]] * 3)
+
 
 class Signals(unittest.TestCase):
     def stopped(self, victim, number, name):
