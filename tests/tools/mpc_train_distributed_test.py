@@ -242,6 +242,10 @@ class Refusals(unittest.TestCase):
         self.refused(start_both(["--clip-norm=1"], ["--clip-norm=2"]),
                      'rank 0 has "clip_global_norm: 1", rank 1 has "clip_global_norm: 2"')
 
+    def test_numbers_of_accumulated_batches_that_differ(self):
+        self.refused(start_both(["--accumulation=1"], ["--accumulation=2"]),
+                     'rank 0 has "accumulation_steps: 1", rank 1 has "accumulation_steps: 2"')
+
     @unittest.skipUnless(has_mounts(), "mounting needs the right to")
     def test_too_little_shared_memory(self):
         port = ranks.free_port()
