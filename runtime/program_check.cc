@@ -18,21 +18,23 @@ namespace {
 
 constexpr const char* kCodeFormats[] = {"cubin", "elf", "object", "ptx"};
 
-/// Bytes of `spec`, or nothing if an extent is negative, the type unknown or the size absurd.
+/// Bytes of `spec`, or nothing if an extent is below 1, the type unknown or the size absurd.
 std::optional<std::size_t> CheckedBytes(const TensorSpec& spec) {
   std::size_t bytes = ElementSize(spec.dtype);
   if (bytes == 0) return std::nullopt;
-  bool empty = false;
   for (std::int64_t extent : spec.shape) {
-    if (extent < 0) return std::nullopt;
-    if (extent == 0) {
-      empty = true;
-      continue;
-    }
+    if (extent < 1) return std::nullopt;
     if (static_cast<std::uint64_t>(extent) > kMostProgramBytes / bytes) return std::nullopt;
     bytes *= static_cast<std::size_t>(extent);
   }
-  return empty ? 0 : bytes;
+  return bytes;
+}
+
+/// What is said of a tensor that has no CheckedBytes.
+std::string TypeProblem(const TensorSpec& spec) {
+  const bool is_empty = std::ranges::find(spec.shape, 0) != spec.shape.end();
+  return is_empty ? absl::StrCat(" is ", spec.ToString(), "; every tensor has at least one element")
+                  : std::string(" has no valid type");
 }
 
 class ProgramChecker {
@@ -108,7 +110,7 @@ class ProgramChecker {
     for (const StateBinding& binding : program_.state) {
       if (binding.name.empty()) Report("a state binding has no name");
       if (!names.insert(binding.name).second) Report("state \"", binding.name, "\" is bound twice");
-      if (!CheckedBytes(binding.spec)) Report("state \"", binding.name, "\" has no valid type");
+      if (!CheckedBytes(binding.spec)) Report("state \"", binding.name, "\"", TypeProblem(binding.spec));
     }
   }
 
@@ -124,7 +126,7 @@ class ProgramChecker {
     const Value& value = program_.values[id];
     const std::string what = absl::StrCat("value ", id);
     const std::optional<std::size_t> bytes = CheckedBytes(value.spec);
-    if (!bytes) return Report(what, " has no valid type");
+    if (!bytes) return Report(what, TypeProblem(value.spec));
     const auto index = static_cast<std::size_t>(value.index);
     switch (value.storage) {
       case Storage::kState:

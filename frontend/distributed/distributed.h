@@ -36,10 +36,10 @@ struct Options {
   /// Where rank 0 listens for the others: "host:port". With `rank`, and more than one of them, it must be given. Beside
   /// a launcher it takes the place of the address that the launcher says.
   std::string address;
-  /// How long a process waits for another one, here and in each reduction.
+  /// How long a process waits for another one, here and in each reduction. 30 days at most.
   std::chrono::milliseconds timeout{60000};
   /// After which a process does not run any more whose group has lost another one: one that has died, has failed, or
-  /// stands still. From 1 s on. See Finalize.
+  /// stands still. From 1 s to 30 days. See Finalize.
   std::chrono::milliseconds loss_limit{60000};
 };
 
@@ -71,8 +71,8 @@ int GetRankSize();
 int GetLocalRank();
 /// Processes of the group on this machine, 1 without Init; MindSpore's `get_local_rank_size`.
 int GetLocalRankSize();
-/// Threads that each process can compute with, for ContextOptions::num_threads: the same number in all of them. It is
-/// the processors that a process may run on, and what its control groups let it use. Processes of a machine share both.
+/// Threads of each process, for ContextOptions::num_threads: the same number in all. It is the processors that each
+/// may run on, within its control groups' quota. Those of a machine share both. OMP_NUM_THREADS is not read.
 int GetRankThreads();
 
 namespace internal {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/cpu/loop_processors.h"
 #include "kernels/usable_processors.h"
 #include "runtime/cpu/cpu_features.h"
 #include "runtime/cuda/backend_library.h"
@@ -13,6 +14,7 @@
 #include "runtime/distributed/rank_processors.h"
 #include "runtime/distributed/shared_communicator.h"
 #include "runtime/distributed/socket.h"
+#include "runtime/distributed/store_message.h"
 
 namespace mpc::distributed::internal {
 namespace {
@@ -25,6 +27,8 @@ constexpr int kMostPort = 65535;
 /// Between two heartbeats.
 constexpr std::chrono::milliseconds kLongestInterval{1000};
 constexpr std::chrono::milliseconds kShortestLossLimit{1000};
+/// Of `timeout` and `loss_limit`.
+constexpr std::chrono::milliseconds kLongestLimit = runtime::kLongestWait;
 
 absl::Status Refused(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("distributed::Init: ", what));
@@ -100,6 +104,13 @@ WaitHook HeartbeatsHook(const std::shared_ptr<ProcessGroup>& control) {
   };
 }
 
+/// Whether ranks may take turns on a processor. Where OpenMP binds threads, ranks that have a processor in common may
+/// have their first threads on the same one.
+bool ShareProcessors(const ProcessGroup& control) {
+  if (runtime::RanksShareProcessors(control.ranks())) return true;
+  return cpu::OpenMpBindsThreads() && runtime::SharesProcessors(control.ranks(), control.rank());
+}
+
 absl::StatusOr<std::unique_ptr<Communicator>> Connect(Transport transport, const Options& options,
                                                       const std::shared_ptr<ProcessGroup>& control) {
   if (transport == Transport::kMpi) {
@@ -111,7 +122,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Connect(Transport transport, const
                                    .size = control->size(),
                                    .timeout = options.timeout,
                                    .on_wait = HeartbeatsHook(control),
-                                   .share_processors = runtime::RanksShareProcessors(control->ranks())});
+                                   .share_processors = ShareProcessors(*control)});
 }
 
 /// Starts heartbeats. A silent rank is noticed in half of the limit, and the others may run for the other half.
@@ -124,15 +135,17 @@ absl::Status WatchHeartbeats(const Options& options, JoinedGroup& group) {
 
 }  // namespace
 
-int ThreadsOfOneProcess() { return UsableProcessors(); }
+int ThreadsOfOneProcess() { return cpu::UsableLoopProcessors(); }
 
 absl::StatusOr<LaunchEnvironment> PlaceOf(const Options& options, const std::function<const char*(const char*)>& get) {
-  if (options.timeout.count() <= 0) {
-    return Refused(absl::StrCat("timeout is ", options.timeout.count(), " ms; accepted is above 0"));
+  if (options.timeout.count() <= 0 || options.timeout > kLongestLimit) {
+    return Refused(absl::StrCat("timeout is ", options.timeout.count(), " ms; accepted is above 0, up to ",
+                                kLongestLimit.count(), " ms, which are 30 days"));
   }
-  if (options.loss_limit < kShortestLossLimit) {
+  if (options.loss_limit < kShortestLossLimit || options.loss_limit > kLongestLimit) {
     return Refused(absl::StrCat("loss_limit is ", options.loss_limit.count(), " ms; accepted is from ",
-                                kShortestLossLimit.count(), " ms on"));
+                                kShortestLossLimit.count(), " ms up to ", kLongestLimit.count(),
+                                " ms, which are 30 days"));
   }
   const bool told = options.rank || options.size;
   absl::StatusOr<LaunchEnvironment> place = told ? PlaceThatOptionsSay(options) : runtime::ReadLaunchEnvironment(get);
@@ -161,7 +174,7 @@ absl::StatusOr<JoinedGroup> JoinGroup(const Options& options, const std::functio
   const std::string transport_asked(Name(options.transport));
   absl::StatusOr<std::unique_ptr<ProcessGroup>> control =
       ProcessGroup::Join({.environment = group.place,
-                          .processors = AllowedProcessors(),
+                          .processors = cpu::LoopProcessors(),
                           .quota = ProcessorQuota(),
                           .hashes = {{"transport", transport_asked}},
                           .time_limit = options.timeout});

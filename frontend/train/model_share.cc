@@ -127,7 +127,9 @@ absl::Status Model::Impl::ShareStart(const Model& model, std::int64_t epochs, co
   if (processes.size() == 1) return absl::OkStatus();
   const std::vector<Parameter> state = KeptState(model);
   if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
-  const CheckpointMetadata own = Describe(state);
+  CheckpointMetadata own = Describe(state);
+  // A file has the number of all processes. What differs is named as it was given.
+  own.step["accumulation_steps"] = absl::StrCat(updates.of_process);
   std::vector<std::string> settings = DescribeRun(epochs, dataset, validation);
   settings.push_back(absl::StrCat("model: ", own.model));
   settings.push_back(absl::StrCat("optimizer: ", own.optimizer));

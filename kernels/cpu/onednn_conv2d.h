@@ -45,6 +45,9 @@ dnnl::algorithm AlgorithmOf(const Candidate& candidate);
 
 /// Why a result of the implementation cannot be trusted; empty: it can.
 std::string DefectOf(const std::string& implementation, const ConvolutionShape& shape, dnnl::memory::format_tag layout);
+/// The same, where the result is the gradient of the weight.
+std::string DefectOfGradWeight(const std::string& implementation, const ConvolutionShape& shape,
+                               dnnl::memory::format_tag layout);
 
 dnnl::convolution_forward::primitive_desc ForwardDescription(const ConvolutionShape& shape, dnnl::algorithm algorithm,
                                                              const dnnl::memory::desc& x,

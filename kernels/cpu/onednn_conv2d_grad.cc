@@ -74,7 +74,7 @@ Attempt GradWeightOfChannels(const ConvolutionShape& shape, const ConvolutionSha
       shape.X(type, candidate.layout), shape.AnyWeight(kSum), shape.Y(type, candidate.layout), shape.strides,
       shape.dilations, shape.pad_begin, shape.pad_end);
   Attempt attempt = AttemptOf<dnnl::convolution_backward_weights>(description);
-  attempt.defect = DefectOf(attempt.implementation, shape, candidate.layout);
+  attempt.defect = DefectOfGradWeight(attempt.implementation, shape, candidate.layout);
   const DType storage = StorageOf(type);
   const memory::desc dy(shape.y, type, StridesOf(all.Y(type, all.stored_layout)));
   attempt.staged().inputs = {{DNNL_ARG_SRC, storage, shape.X(type, shape.stored_layout), description.src_desc()},

@@ -1,6 +1,5 @@
 #include "kernels/cpu/parallel.h"
 
-#include <omp.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -10,9 +9,9 @@
 #include <memory>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 #include "kernels/cpu/join_history.h"
+#include "kernels/cpu/loop_processors.h"
 
 namespace mpc::cpu {
 namespace {
@@ -80,14 +79,10 @@ class alignas(64) Share {
 /// Where OpenMP binds its threads to processors, the thread that starts one of ours is bound too. Ours would share its
 /// processor: let this one use all that OpenMP has.
 void UseEveryProcessor() {
-  if (omp_get_proc_bind() == omp_proc_bind_false) return;
+  if (!OpenMpBindsThreads()) return;
   cpu_set_t processors;
   CPU_ZERO(&processors);
-  for (int place = 0; place < omp_get_num_places(); ++place) {
-    std::vector<int> ids(static_cast<std::size_t>(omp_get_place_num_procs(place)));
-    omp_get_place_proc_ids(place, ids.data());
-    for (const int id : ids) CPU_SET(static_cast<std::size_t>(id), &processors);
-  }
+  for (const int processor : LoopProcessors()) CPU_SET(static_cast<std::size_t>(processor), &processors);
   // Where the system refuses, the thread stays where it is.
   if (CPU_COUNT(&processors) > 0) sched_setaffinity(0, sizeof(processors), &processors);
 }

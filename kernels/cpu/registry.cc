@@ -1,7 +1,5 @@
 #include "kernels/cpu/registry.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -11,9 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/attribute_words.h"
+#include "kernels/cpu/loop_processors.h"
 #include "kernels/cpu/state_hash.h"
 #include "kernels/f64_scalars.h"
-#include "kernels/usable_processors.h"
 
 namespace mpc::cpu {
 namespace {
@@ -76,19 +74,13 @@ const Registry::Entry* FindEntry(std::string_view name) {
 /// 0 until the first use.
 std::atomic<int> g_threads{0};
 
-/// UsableProcessors(). Where OpenMP binds its threads (OMP_PROC_BIND, OMP_PLACES), it has bound this one to a
-/// processor: its others count, too.
-int UsableAndBoundProcessors() {
-  return omp_get_proc_bind() == omp_proc_bind_false ? UsableProcessors() : WithinQuota(omp_get_num_procs());
-}
-
 /// OMP_NUM_THREADS, of whose list the first number counts. Without it, or where it has no number, what is usable.
 int DefaultThreads() {
   const char* given = std::getenv("OMP_NUM_THREADS");
   const std::string text = given == nullptr ? "" : given;
   int threads = 0;
   const bool is_number = absl::SimpleAtoi(text.substr(0, text.find(',')), &threads);
-  return is_number && threads > 0 ? threads : UsableAndBoundProcessors();
+  return is_number && threads > 0 ? threads : UsableLoopProcessors();
 }
 
 std::string TypesOf(const std::vector<TensorSpec>& specs) {

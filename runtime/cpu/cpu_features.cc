@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kernels/usable_processors.h"
+#include "kernels/cpu/loop_processors.h"
 
 namespace mpc::runtime {
 
@@ -93,7 +93,7 @@ std::size_t ListedCacheBytes(const std::string& folder, absl::Span<const int> pr
 std::size_t LastLevelCacheBytes() {
   constexpr std::size_t kOtherwise = std::size_t{32} << 20;
   // The C library multiplies by what it takes for the number of caches in a package, wrongly in a virtual machine.
-  static const std::size_t listed = ListedCacheBytes("/sys/devices/system/cpu", AllowedProcessors());
+  static const std::size_t listed = ListedCacheBytes("/sys/devices/system/cpu", cpu::LoopProcessors());
   if (listed > 0) return listed;
   for (const int level : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
     if (const long bytes = ::sysconf(level); bytes > 0) return static_cast<std::size_t>(bytes);

@@ -56,4 +56,11 @@ bool RanksShareProcessors(absl::Span<const RankInfo> ranks) {
   });
 }
 
+bool SharesProcessors(absl::Span<const RankInfo> ranks, int rank) {
+  const RankInfo& own = ranks[static_cast<std::size_t>(rank)];
+  return std::ranges::any_of(ranks, [&own](const RankInfo& other) {
+    return &other != &own && OnOneMachine(own, other) && Meet(own.processors, other.processors);
+  });
+}
+
 }  // namespace mpc::runtime

@@ -14,4 +14,7 @@ int ThreadsOfEachRank(absl::Span<const RankInfo> ranks);
 /// none of its own.
 bool RanksShareProcessors(absl::Span<const RankInfo> ranks);
 
+/// Whether another rank of its machine may run on a processor of `rank`.
+bool SharesProcessors(absl::Span<const RankInfo> ranks, int rank);
+
 }  // namespace mpc::runtime

@@ -22,6 +22,8 @@ namespace {
 constexpr std::uint64_t kMagic = 0x31646572616873ull;  // "shared1"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::chrono::milliseconds kGatherPoll{1};
+/// Between two questions to SharedGroup::on_wait.
+constexpr std::chrono::milliseconds kAskEvery{100};
 constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kLongestName = 200;
 constexpr int kMostRanks = 1024;
@@ -177,8 +179,13 @@ absl::StatusOr<std::unique_ptr<SharedMapping>> SharedMapping::Create(const Share
 
 absl::StatusOr<std::unique_ptr<SharedMapping>> SharedMapping::Find(const SharedGroup& group) {
   const auto end = std::chrono::steady_clock::now() + group.timeout;
+  auto next_question = std::chrono::steady_clock::now() + kAskEvery;
   std::unique_ptr<SharedMapping> mapping;
   for (; std::chrono::steady_clock::now() < end; std::this_thread::sleep_for(kGatherPoll)) {
+    if (group.on_wait && std::chrono::steady_clock::now() >= next_question) {
+      if (absl::Status status = group.on_wait(kJoining); !status.ok()) return status;
+      next_question = std::chrono::steady_clock::now() + kAskEvery;
+    }
     if (mapping == nullptr) {
       const runtime::Descriptor object(::shm_open(SystemName(group.name).c_str(), O_RDWR, 0));
       if (object.get() < 0 && errno == ENOENT) continue;

@@ -284,7 +284,7 @@ absl::Status SharedMeeting::Late() const {
 
 absl::Status SharedMeeting::Ask() const {
   if (!on_wait_) return absl::OkStatus();
-  return on_wait_(call_ == 0 ? "joining the group" : Waiting());
+  return on_wait_(call_ == 0 ? kJoining : Waiting());
 }
 
 std::string SharedMeeting::Waiting() const {

@@ -97,6 +97,12 @@ int FinishConnecting(const Descriptor& socket) {
 
 }  // namespace
 
+Deadline::Deadline(Milliseconds from_now) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point now = Clock::now();
+  end_ = now + std::min(from_now, std::chrono::floor<Milliseconds>(Clock::time_point::max() - now));
+}
+
 Milliseconds Deadline::Left() const {
   const auto left = std::chrono::ceil<Milliseconds>(end_ - std::chrono::steady_clock::now());
   return std::max(left, Milliseconds(0));

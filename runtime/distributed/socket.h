@@ -14,7 +14,8 @@ using Milliseconds = std::chrono::milliseconds;
 /// A point in time until which something may take.
 class Deadline {
  public:
-  explicit Deadline(Milliseconds from_now) : end_(std::chrono::steady_clock::now() + from_now) {}
+  /// What would end behind the clock's last point in time never ends.
+  explicit Deadline(Milliseconds from_now);
   /// What is left, at least 0, rounded up.
   Milliseconds Left() const;
   bool Passed() const { return Left() == Milliseconds(0); }

@@ -151,7 +151,7 @@ absl::Status Store::Set(const std::string& key, std::string_view value) {
 }
 
 absl::StatusOr<std::string> Store::Get(const std::string& key, Milliseconds wait) {
-  wait = std::max(wait, Milliseconds(0));
+  wait = std::clamp(wait, Milliseconds(0), kLongestWait);
   absl::StatusOr<Message> reply = Call({.kind = MessageKind::kGet, .number = wait.count(), .key = key}, wait);
   if (!reply.ok()) return reply.status();
   return std::move(reply->value);

@@ -39,7 +39,8 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   absl::Status Set(const std::string& key, std::string_view value);
-  /// The key's value, as soon as it has one. Error: it has none within `wait` (DEADLINE_EXCEEDED).
+  /// The key's value, as soon as it has one. Error: it has none within `wait` (DEADLINE_EXCEEDED). 30 days
+  /// are waited at most.
   absl::StatusOr<std::string> Get(const std::string& key, Milliseconds wait);
   /// Adds to a counter, which begins at 0, and returns the sum. Error: the key's value was not made by Add, or the sum
   /// is out of range (INVALID_ARGUMENT).

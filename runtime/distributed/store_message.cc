@@ -10,7 +10,6 @@ namespace mpc::runtime {
 namespace {
 
 constexpr char kMagic[] = {'M', 'P', 'C', 'S'};
-constexpr std::int64_t kLongestWait = std::int64_t{30} * 24 * 3600 * 1000;
 
 void AppendNumber(std::string* out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> 8 * i & 0xff));
@@ -52,7 +51,7 @@ bool HasValue(MessageKind kind) {
 
 bool TakesNumber(MessageKind kind, std::int64_t number) {
   if (kind == MessageKind::kAdd || kind == MessageKind::kReply) return true;
-  if (kind == MessageKind::kGet) return number >= 0 && number <= kLongestWait;
+  if (kind == MessageKind::kGet) return number >= 0 && number <= kLongestWait.count();
   return number == 0;
 }
 

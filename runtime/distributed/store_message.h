@@ -1,6 +1,7 @@
 // The messages between the store of rank 0 and its clients: their form, and nothing of how they travel.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,6 +16,8 @@ inline constexpr std::size_t kMostKeyBytes = 256;
 inline constexpr std::size_t kMostValueBytes = std::size_t{16} << 20;
 /// The version of the form. Bytes 0 to 3 are "MPCS" and bytes 4 and 5 the version in every version.
 inline constexpr std::uint16_t kStoreVersion = 1;
+/// The longest that a message of kGet may wait: 30 days.
+inline constexpr std::chrono::milliseconds kLongestWait = std::chrono::hours(24) * 30;
 
 enum class MessageKind : std::uint8_t {
   kHello = 1,    ///< The first message of a connection. The reply says that a store of this version listens.

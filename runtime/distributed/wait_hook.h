@@ -14,5 +14,7 @@ using WaitHook = std::function<absl::Status(std::string_view what)>;
 
 /// What waits where Communicator::LookForLoss is called.
 inline constexpr char kWaitOfDevice[] = "a step on a GPU";
+/// What waits while a group comes together.
+inline constexpr char kJoining[] = "joining the group";
 
 }  // namespace mpc::distributed

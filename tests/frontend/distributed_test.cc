@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/distributed/exchange.h"
 #include "frontend/distributed/join_group.h"
@@ -168,9 +169,15 @@ TEST(Init, RefusesOptionsByName) {
                 HasSubstr("accepted is host:port with a port from 1 to 65535"));
   }
   EXPECT_EQ(ErrorOf(Place({.timeout = std::chrono::milliseconds(0)}).status()),
-            "distributed::Init: timeout is 0 ms; accepted is above 0");
-  EXPECT_EQ(ErrorOf(Place({.loss_limit = std::chrono::milliseconds(999)}).status()),
-            "distributed::Init: loss_limit is 999 ms; accepted is from 1000 ms on");
+            "distributed::Init: timeout is 0 ms; accepted is above 0, up to 2592000000 ms, which are 30 days");
+  EXPECT_TRUE(Place({.timeout = std::chrono::hours(30 * 24)}).ok());
+  EXPECT_THAT(ErrorOf(Place({.timeout = std::chrono::hours(31 * 24)}).status()),
+              HasSubstr("timeout is 2678400000 ms; accepted is above 0, up to 2592000000 ms"));
+  for (const std::chrono::milliseconds limit : {std::chrono::milliseconds(999), std::chrono::milliseconds::max()}) {
+    EXPECT_EQ(ErrorOf(Place({.loss_limit = limit}).status()),
+              absl::StrCat("distributed::Init: loss_limit is ", limit.count(),
+                           " ms; accepted is from 1000 ms up to 2592000000 ms, which are 30 days"));
+  }
   EXPECT_FALSE(Place({}, {{"RANK", "1"}}).ok());
 }
 

@@ -227,7 +227,50 @@ OpCase DrawConvolutionCase(Draws& draws, std::int64_t least, std::int64_t most) 
   return CaseOf(op, shape, draws.OneIn(2), draws.OneOf<std::string>({"none", "none", "relu", "gelu"}));
 }
 
+/// Pointwise windows over images of [height, width] pixels, channels last.
+Convolution Pointwise(std::int64_t batch, std::int64_t channels, std::int64_t out_channels, const Ints& image,
+                      const Ints& strides) {
+  Convolution shape{};
+  shape.batch = batch;
+  shape.channels = channels;
+  shape.out_channels = out_channels;
+  shape.kernel_height = shape.kernel_width = 1;
+  shape.height = image[0];
+  shape.width = image[1];
+  shape.out_height = (image[0] - 1) / strides[0] + 1;
+  shape.out_width = (image[1] - 1) / strides[1] + 1;
+  shape.attributes = {{"data_format", std::string("NHWC")}, {"strides", strides}};
+  return shape;
+}
+
+/// `kernel` windows whose rows are `dilation` apart, over one image of few rows of `width` pixels, channels last.
+Convolution DilatedRows(std::int64_t width, std::int64_t channels, std::int64_t groups, const Ints& kernel,
+                        std::int64_t dilation) {
+  constexpr std::int64_t kRows = 3;  // of y
+  Convolution shape = Pointwise(1, channels, 2 * groups, {kRows + dilation * (kernel[0] - 1), width}, {1, 1});
+  shape.kernel_height = kernel[0];
+  shape.kernel_width = kernel[1];
+  shape.out_height = kRows;
+  shape.out_width = width - (kernel[1] - 1);
+  shape.attributes.Set("pad_mode", std::string("valid"));
+  shape.attributes.Set("dilations", Ints{dilation, 1});
+  shape.attributes.Set("groups", groups);
+  return shape;
+}
+
+/// The library computes rows of more than 28 pixels in blocks.
+Convolution DrawDilatedRows(Draws& draws) {
+  const std::int64_t groups = draws.OneIn(3) ? draws.Between(2, 6) : 1;
+  const std::int64_t channels = groups > 1 ? groups * draws.Between(1, 12) : draws.Channels();
+  return DilatedRows(draws.Between(20, 70), channels, groups, {draws.Between(1, 3), draws.Between(1, 3)},
+                     draws.Between(2, 3));
+}
+
 OpCase DrawCase(Draws& draws) {
+  if (draws.OneIn(8)) {
+    const auto op = draws.OneOf<std::string>({"conv2d", "conv2d_grad_input", "conv2d_grad_weight"});
+    return CaseOf(op, DrawDilatedRows(draws), false, "none");
+  }
   if (!draws.OneIn(6)) return DrawConvolutionCase(draws, 0, kMostWork);
   const bool batched = draws.OneIn(2);
   const std::int64_t m = draws.Channels(), k = draws.Channels(), n = draws.Channels();
@@ -350,22 +393,6 @@ TEST_F(LibraryKernels, MatchTheReferenceInParts) {
   }
 }
 
-/// Pointwise windows over images of [height, width] pixels, channels last.
-Convolution Pointwise(std::int64_t batch, std::int64_t channels, std::int64_t out_channels, const Ints& image,
-                      const Ints& strides) {
-  Convolution shape{};
-  shape.batch = batch;
-  shape.channels = channels;
-  shape.out_channels = out_channels;
-  shape.kernel_height = shape.kernel_width = 1;
-  shape.height = image[0];
-  shape.width = image[1];
-  shape.out_height = (image[0] - 1) / strides[0] + 1;
-  shape.out_width = (image[1] - 1) / strides[1] + 1;
-  shape.attributes = {{"data_format", std::string("NHWC")}, {"strides", strides}};
-  return shape;
-}
-
 /// 3x3 windows over one image, channels last, with as many channels of y as of x.
 Convolution SingleImage(std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t stride,
                         const std::string& pad_mode) {
@@ -398,6 +425,20 @@ TEST_F(LibraryKernels, GatherStridedPixelsWithAnyNumberOfChannels) {
         for (const DType dtype : {DType::kF32, DType::kBF16}) {
           ExpectEveryChoiceMatches(CaseOf(op, shape, false, "none"), dtype);
         }
+      }
+    }
+  }
+}
+
+TEST_F(LibraryKernels, DilateRowsOfAnyWidthAndNumberOfChannels) {
+  std::vector<Convolution> shapes;
+  for (const std::int64_t channels : {16, 17, 24, 40}) shapes.push_back(DilatedRows(44, channels, 1, {2, 2}, 2));
+  for (const std::int64_t width : {28, 29, 59}) shapes.push_back(DilatedRows(width, 24, 1, {1, 1}, 3));
+  for (const std::int64_t groups : {4, 8}) shapes.push_back(DilatedRows(48, 8 * groups, groups, {2, 1}, 2));
+  for (const Convolution& shape : shapes) {
+    for (const char* op : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"}) {
+      for (const DType dtype : {DType::kF32, DType::kBF16}) {
+        ExpectEveryChoiceMatches(CaseOf(op, shape, false, "none"), dtype);
       }
     }
   }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/cpu/join_history.h"
+#include "kernels/cpu/loop_processors.h"
 #include "kernels/usable_processors.h"
 
 namespace mpc::test {
@@ -100,6 +101,13 @@ TEST_P(ParallelLoop, RunsBesideThatOfAnotherThread) {
   EXPECT_TRUE(counts.AreAll(1000));
 }
 
+/// All processors where OpenMP has no places, which do not overlap.
+int ProcessorsOfPlaces() {
+  int all = 0;
+  for (int place = 0; place < omp_get_num_places(); ++place) all += omp_get_place_num_procs(place);
+  return all > 0 ? all : omp_get_num_procs();
+}
+
 // Where OpenMP binds its threads, it binds the one that starts ours (OMP_PROC_BIND: cpu_loops_bound_test).
 TEST_P(ParallelLoop, HasThreadsThatMayUseEveryProcessor) {
   if (GetParam() == 1) return;  // there is no other thread
@@ -120,16 +128,23 @@ TEST_P(ParallelLoop, HasThreadsThatMayUseEveryProcessor) {
   }
   // On a busy machine the others may all have been late.
   if (fewest.load() == std::numeric_limits<int>::max()) return;
-  int all = 0;
-  for (int place = 0; place < omp_get_num_places(); ++place) all += omp_get_place_num_procs(place);
-  EXPECT_EQ(fewest.load(), all > 0 ? all : processors());
+  EXPECT_EQ(fewest.load(), cpu::OpenMpBindsThreads() ? ProcessorsOfPlaces() : processors());
 }
 
 // By default, also where OpenMP has bound this thread to one of them.
 TEST(ParallelLoopThreads, AreOneForEachUsableProcessor) {
   if (std::getenv("OMP_NUM_THREADS") != nullptr) return;  // that many
   const int quota = ProcessorQuota() / 1000;
-  EXPECT_EQ(cpu::NumThreads(), quota > 0 ? std::min(quota, omp_get_num_procs()) : omp_get_num_procs());
+  EXPECT_EQ(cpu::NumThreads(), quota > 0 ? std::min(quota, ProcessorsOfPlaces()) : ProcessorsOfPlaces());
+}
+
+TEST(ParallelLoopThreads, FindTheProcessorsOfAllPlaces) {
+  EXPECT_EQ(static_cast<int>(cpu::LoopProcessors().size()), ProcessorsOfPlaces());
+  if (cpu::OpenMpBindsThreads()) {
+    EXPECT_EQ(static_cast<int>(AllowedProcessors().size()), omp_get_place_num_procs(omp_get_place_num()));
+  } else {
+    EXPECT_EQ(cpu::LoopProcessors(), AllowedProcessors());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, ParallelLoop, testing::Values(1, 2, 3, 8));

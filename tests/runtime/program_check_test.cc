@@ -145,6 +145,12 @@ TEST(ProgramCheck, EveryDefectIsAnErrorThatNamesIt) {
       {"end outside the constants", [](Program& p) { p.values[2].storage = Storage::kConstant; }},
       {"writes a constant", [](Program& p) { p.values[2].storage = Storage::kConstant; }},
       {"value 2 has no valid type", [](Program& p) { p.values[2].spec.shape = {-4}; }},
+      {"value 2 is tensor<4x0xf32>; every tensor has at least one element",
+       [](Program& p) {
+         p.values[2].spec.shape = {4, 0};
+       }},
+      {"state \"weight\" is tensor<0xf32>; every tensor has at least one element",
+       [](Program& p) { p.state[0].spec.shape = p.values[0].spec.shape = {0}; }},
       {"value 2 has no valid type",
        [](Program& p) {
          p.values[2].spec.shape = {std::int64_t{1} << 40, std::int64_t{1} << 40};

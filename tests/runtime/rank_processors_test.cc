@@ -51,5 +51,12 @@ TEST(RanksShareProcessors, WhereThereAreFewerThanRanks) {
   EXPECT_TRUE(RanksShareProcessors({Rank({})}));
 }
 
+TEST(SharesProcessors, WhereAnotherRankOfTheMachineMayRunOnOne) {
+  EXPECT_FALSE(SharesProcessors({Rank({0, 1})}, 0)) << "with itself";
+  EXPECT_TRUE(SharesProcessors({Rank({0, 1}), Rank({1, 2})}, 0));
+  EXPECT_FALSE(SharesProcessors({Rank({0, 1}), Rank({2, 3}), Rank({3})}, 0));
+  EXPECT_FALSE(SharesProcessors({Rank({0}), Rank({0}, 0, "b")}, 1));
+}
+
 }  // namespace
 }  // namespace mpc::runtime

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/distributed/store_message.h"
 #include "runtime/version.h"
 #include "tests/runtime/group_options.h"
 #include "tests/runtime/on_threads.h"
@@ -250,6 +251,14 @@ TEST(Rendezvous, ALateRankIsWaitedFor) {
     EXPECT_TRUE(group.ok()) << group.status();
     if (group.ok()) (*group)->Leave();
   });
+}
+
+TEST(Rendezvous, TakesAnyTimeLimitHoweverLong) {
+  for (const Milliseconds limit : {2 * kLongestWait, Milliseconds::max()}) {
+    std::vector<JoinOptions> options = Ranks(2);
+    for (JoinOptions& mine : options) mine.time_limit = limit;
+    for (const absl::Status& status : JoinAll(options)) EXPECT_TRUE(status.ok()) << status;
+  }
 }
 
 TEST(Rendezvous, RanksThatDoNotComeAreNamed) {

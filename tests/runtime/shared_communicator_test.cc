@@ -288,6 +288,17 @@ TEST(SharedGroup, AsksItsHookWhileItWaitsAndEndsWithItsError) {
   }));
 }
 
+TEST(SharedGroup, AsksItsHookWhileRankZeroHasCreatedNothing) {
+  SharedGroup options = Group(NewName(), 1, 2);
+  std::vector<std::string> asked;
+  options.on_wait = [&](std::string_view what) {
+    asked.emplace_back(what);
+    return asked.size() < 2 ? absl::OkStatus() : absl::UnavailableError("rank 0 is lost elsewhere");
+  };
+  EXPECT_EQ(CreateSharedCommunicator(options).status(), absl::UnavailableError("rank 0 is lost elsewhere"));
+  EXPECT_EQ(asked, std::vector<std::string>(2, "joining the group"));
+}
+
 TEST(SharedGroup, WaitsNoLongerThanItsLimit) {
   const std::string name = NewName();
   EXPECT_TRUE(test::RunProcesses(4, [&](int rank) {

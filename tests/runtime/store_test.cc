@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "runtime/distributed/store_message.h"
 #include "runtime/distributed/store_server.h"
 #include "tests/runtime/free_port.h"
@@ -126,6 +127,23 @@ TEST(Store, AWaitThatEndsNamesKeyAndSeconds) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(store->Wait(keys, kShort)));
   EXPECT_TRUE(absl::IsDeadlineExceeded(store->Get("never", Milliseconds(0)).status()));
   EXPECT_TRUE(store->Set("never", "").ok()) << "the connection is still of use";
+}
+
+TEST(Store, TakesAnyWaitHoweverLong) {
+  EXPECT_GT(Deadline(Milliseconds::max()).Left(), kLongestWait);
+  const std::unique_ptr<StoreServer> server = StartServer();
+  const std::unique_ptr<Store> store = ConnectTo(server->port()), other = ConnectTo(server->port());
+  for (const Milliseconds wait : {kLongestWait + Milliseconds(1), Milliseconds::max()}) {
+    const std::string key = absl::StrCat("key ", wait.count());
+    std::thread sets([&] {
+      std::this_thread::sleep_for(kShort);
+      EXPECT_TRUE(other->Set(key, "value").ok());
+    });
+    const absl::StatusOr<std::string> value = store->Get(key, wait);
+    sets.join();
+    ASSERT_TRUE(value.ok()) << value.status();
+    EXPECT_EQ(*value, "value");
+  }
 }
 
 TEST(Store, AddsOfManyThreadsAreAllCounted) {

@@ -38,6 +38,12 @@ def names_hosts():
     return subprocess.run(["unshare", "--uts", "hostname", "nodea"], capture_output=True).returncode == 0
 
 
+def has_mounts():
+    """Whether a process may have a folder for shared memory of its own, as root may as a rule."""
+    return subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/dev/shm"],
+                          capture_output=True).returncode == 0
+
+
 def version_4():
     """Whether mpirun is of Open MPI 4. Version 5 has another option for what stands for ssh."""
     said = subprocess.run([MPIRUN, "--version"], capture_output=True, text=True).stdout
@@ -183,6 +189,19 @@ class Distributed(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("1 processes train together", result.stdout)
 
+    def test_processors_count_wherever_openmp_binds_threads(self):
+        command = [TRAIN, "mlp", "--data=synthetic", "--epochs=1", "--steps=2", "--distributed"]
+        for size in (1, 2):
+            said = []
+            for variables in ("OMP_NUM_THREADS=1", "OMP_PROC_BIND=true", "OMP_PLACES=cores"):
+                results = finish(ranks.start_ranks(["env", variables, *command], size, stdout=subprocess.PIPE,
+                                                   stderr=subprocess.PIPE, text=True))
+                for status, output, errors in results:
+                    self.assertEqual(status, 0, output + errors)
+                said.append(results[0][1].splitlines()[0])
+            self.assertRegex(said[0], f"{size} processes train together, each with [0-9]+ threads")
+            self.assertEqual(said, [said[0]] * 3)
+
 
 class Signals(unittest.TestCase):
     def stopped(self, victim, number, name):
@@ -222,6 +241,19 @@ class Refusals(unittest.TestCase):
     def test_options_that_differ_are_named_by_both(self):
         self.refused(start_both(["--clip-norm=1"], ["--clip-norm=2"]),
                      'rank 0 has "clip_global_norm: 1", rank 1 has "clip_global_norm: 2"')
+
+    def test_numbers_of_accumulated_batches_that_differ(self):
+        self.refused(start_both(["--accumulation=1"], ["--accumulation=2"]),
+                     'rank 0 has "accumulation_steps: 1", rank 1 has "accumulation_steps: 2"')
+
+    @unittest.skipUnless(has_mounts(), "mounting needs the right to")
+    def test_too_little_shared_memory(self):
+        port = ranks.free_port()
+        mounted = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=64k none /dev/shm && exec "$@"', "sh"]
+        first = ranks.start_rank([*mounted, TRAIN, *ARGUMENTS, "--distributed"], 0, 2, port, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+        # The other waits for what rank 0 does not create, and hears why.
+        self.refused([first, start(1, 2, port)], "shared memory has no room for the [0-9]+ bytes")
 
     def test_seeds_that_differ(self):
         self.refused(start_both(["--seed=1"], ["--seed=2"]), 'rank 0 has "seed: 1", rank 1 has "seed: 2"')

@@ -49,6 +49,17 @@ TEST(ProcessEnds, NamesWhatDiffersBetweenProcesses) {
   }));
 }
 
+TEST(ProcessEnds, NamesTheAccumulationThatAProcessWasGiven) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Setting setting = kSetting;
+    setting.micro_batches = rank == 0 ? 2 : 4;
+    Trained trained(setting, 2);
+    EXPECT_EQ(trained.model.Train(1, Rows()).message(),
+              "processes that train together differ: rank 0 has \"accumulation_steps: 1\", rank 1 has "
+              "\"accumulation_steps: 2\"");
+  }));
+}
+
 /// The errors of two processes of which rank 1 reads `rows` and has been changed by `change`.
 void ExpectDifference(const std::function<void()>& change, const data::Dataset& rows, const std::string& difference) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {

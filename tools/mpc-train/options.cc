@@ -145,9 +145,11 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                "Cuts each element of the gradients off at this size, before --clip-norm; 0: leaves them. Default: 0.",
                &given.clip_value);
   flags.Integer("seed", 0, kNoLimit, "Of initial values and row order: equal seeds give equal bits.", &options.seed);
-  flags.Integer("threads", 0, 4096,
-                "0: OMP_NUM_THREADS, else one for each usable processor. Results are the same for any number.",
-                &options.threads);
+  flags.Integer(
+      "threads", 0, 4096,
+      "0: OMP_NUM_THREADS, else one for each usable processor. With --distributed OMP_NUM_THREADS is not read, "
+      "and processes share the processors. Results are the same for any number.",
+      &options.threads);
   AddDeviceFlags(flags, options);
   flags.Text("arch", "sm_80|sm_90", "What --emit compiles for with --device=cuda; no such device is needed.",
              &options.arch);

@@ -72,7 +72,8 @@ struct TrainOptions : DeviceOptions {
   std::int64_t seed = 1;            ///< seed of initial values, row order, dropout and the sample
   /// Skipped steps in a row that end the run, at a loss scale that cannot shrink; 0: none do.
   std::int64_t max_consecutive_skips = 20;
-  /// 0: OMP_NUM_THREADS, else one for each processor that affinity and quota allow.
+  /// 0: OMP_NUM_THREADS, else one for each processor that affinity and quota allow. Of several processes
+  /// GetRankThreads.
   std::int64_t threads = 0;
   std::string save_path;           ///< a file or a folder of checkpoints; empty: nothing is saved
   std::int64_t save_every = 0;     ///< steps; 0: after epochs in a folder, at the end in a file
