@@ -134,6 +134,8 @@ struct Model::Impl {
   /// The histories of the active scalers, while Train runs a device that is ahead of the host.
   std::map<const LossScaler*, std::unique_ptr<amp::internal::ScalerHistory>> scaler_histories;
 
+  /// Says once that the loss is not finite, where no scaler acts on it.
+  void WarnOfLoss(const RunContext& context, const std::string& where);
   /// Writes a line to std::cerr. Of several processes rank 0 alone does.
   void Say(const std::string& line) const;
 
