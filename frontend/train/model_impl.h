@@ -78,6 +78,8 @@ struct Model::Impl {
     Validation(const data::Dataset& dataset, const MetricList& given, FitOptions options);
     /// The names of the results, sorted.
     std::vector<std::string> names() const;
+    /// Those of which less is better, as their metrics say.
+    std::vector<std::string> smaller_is_better() const;
 
     const data::Dataset& dataset;
     FitOptions options;

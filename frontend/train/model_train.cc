@@ -431,7 +431,10 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   context.set_save([&model](const std::string& path) { return model.SaveCheckpoint(path); });
   const std::unique_ptr<TrainedModel> trained = MakeTrained(model, dataset, *steps);
   context.set_trained(trained.get());
-  if (validation != nullptr) context.set_eval_names(validation->names());
+  if (validation != nullptr) {
+    context.set_eval_names(validation->names());
+    context.set_smaller_is_better(validation->smaller_is_better());
+  }
   may_resume = true;
   callbacks.OnTrainBegin(context);
   may_resume = false;
