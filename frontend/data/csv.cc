@@ -104,6 +104,8 @@ void Append(T value, std::vector<std::uint8_t>* bytes) {
 bool AppendFloating(const std::string& text, DType dtype, std::vector<std::uint8_t>* bytes) {
   double value = 0;
   if (!absl::SimpleAtod(text, &value)) return false;
+  // A number beyond f64 is read as infinity; a text that means infinity has no digits.
+  if (std::isinf(value) && std::any_of(text.begin(), text.end(), absl::ascii_isdigit)) return false;
   if (dtype == DType::kF64) {
     Append(value, bytes);
     return true;

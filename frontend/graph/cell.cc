@@ -166,8 +166,10 @@ absl::Status Cell::SetRequiresGrad(std::string_view prefix, bool requires_grad) 
   bool found = false;
   for (auto& [name, parameter] : parameters) {
     if (!BeginsWith(name, prefix) || parameter.entry()->role() != Role::kParameter) continue;
-    parameter.set_requires_grad(requires_grad);
     found = true;
+    // What was never to be trained does not thaw with what is.
+    if (requires_grad && !parameter.made_trainable() && name != prefix) continue;
+    parameter.set_requires_grad(requires_grad);
   }
   if (found) return absl::OkStatus();
   return absl::NotFoundError(

@@ -102,7 +102,8 @@ class Cell {
   /// Whether this Cell is in training mode. A running trace fails if this Cell is called and not named in MPC_CELL.
   bool training() const;
   /// Freezes or unfreezes the Parameters whose path begins with `prefix` ("" for all), which ends where a name ends.
-  /// Running statistics stay as they are. Errors (NOT_FOUND): no such path.
+  /// Running statistics stay as they are. A Parameter that was made with requires_grad = false, as gamma and beta of a
+  /// norm with affine = false, is unfrozen by its own path alone. Errors (NOT_FOUND): no such path.
   absl::Status SetRequiresGrad(std::string_view prefix, bool requires_grad);
   /// Computes this Cell and its sub-cells in `dtype` whatever the AMP level says; a later call on a sub-cell wins
   /// there. Compiling the network reports an error for another type than f32, f16 and bf16.

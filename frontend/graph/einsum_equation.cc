@@ -73,6 +73,12 @@ class Reader {
     if (!labels.ok()) return labels.status();
     if (elides) elided_ = std::max(elided_, shape.size() - letters);
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      // Within a term, axes of extent 1 are not repeated to match others.
+      const std::size_t first = std::find(labels->begin(), labels->end(), (*labels)[axis]) - labels->begin();
+      if (shape[first] != shape[axis]) {
+        return Error(absl::StrCat("gives ", NameOf((*labels)[axis]), " the extents ", shape[first], " and ",
+                                  shape[axis], " in the term \"", term, "\""));
+      }
       std::int64_t& extent = equation_.extents.try_emplace((*labels)[axis], 1).first->second;
       if (extent != 1 && shape[axis] != 1 && extent != shape[axis]) {
         return Error(absl::StrCat("gives ", NameOf((*labels)[axis]), " the extents ", extent, " and ", shape[axis]));

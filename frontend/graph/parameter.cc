@@ -19,6 +19,7 @@ struct Parameter::Data {
   Initializer initializer = Zeros();
   absl::Status initial_error;  ///< the error of the tensor that it was made from
   bool requires_grad = true;
+  bool made_trainable = true;
   std::uint64_t seed = 0;
   std::int64_t stream = 0;
   bool is_drawn = false;
@@ -39,7 +40,7 @@ absl::Status WriteRounded(runtime::StateEntry& entry, const void* values) {
 Parameter::Parameter(Shape shape, Initializer initializer, ParameterOptions options) : data_(std::make_shared<Data>()) {
   data_->entry = std::make_shared<runtime::StateEntry>("", options.role, TensorSpec{DType::kF32, std::move(shape)});
   data_->initializer = std::move(initializer);
-  data_->requires_grad = options.requires_grad;
+  data_->requires_grad = data_->made_trainable = options.requires_grad;
   data_->seed = GetSeed();
   data_->stream = internal::NextStream();
   data_->is_drawn = true;
@@ -48,7 +49,7 @@ Parameter::Parameter(Shape shape, Initializer initializer, ParameterOptions opti
 Parameter::Parameter(const Tensor& data, ParameterOptions options) : data_(std::make_shared<Data>()) {
   data_->entry = std::make_shared<runtime::StateEntry>("", options.role, data.spec());
   data_->traced_dtype = data.dtype();
-  data_->requires_grad = options.requires_grad;
+  data_->requires_grad = data_->made_trainable = options.requires_grad;
   if (!data.status().ok()) {
     data_->initial_error = data.status();
   } else if (data.concrete()) {
@@ -60,8 +61,10 @@ const std::string& Parameter::name() const { return data_->entry->name(); }
 const Shape& Parameter::shape() const { return data_->entry->spec().shape; }
 DType Parameter::dtype() const { return data_->entry->spec().dtype; }
 bool Parameter::requires_grad() const { return data_->requires_grad; }
+bool Parameter::made_trainable() const { return data_->made_trainable; }
 void Parameter::set_requires_grad(bool requires_grad) {
   data_->requires_grad = requires_grad;
+  data_->made_trainable |= requires_grad;
   internal::StructureChanged();
 }
 const Initializer& Parameter::initializer() const { return data_->initializer; }

@@ -16,7 +16,8 @@
 namespace mpc {
 
 struct ParameterOptions {
-  bool requires_grad = true;     ///< trained by optimizers
+  /// Trained by optimizers. What is made with false, Cell::SetRequiresGrad unfreezes by its own path alone.
+  bool requires_grad = true;
   Role role = Role::kParameter;  ///< kStatistic for running statistics; a role of state
 };
 
@@ -41,6 +42,8 @@ class Parameter {
   bool requires_grad() const;
   /// Steps are compiled anew after it.
   void set_requires_grad(bool requires_grad);
+  /// Whether it was made with requires_grad, or has been unfrozen since.
+  bool made_trainable() const;
   /// Zeros() for a parameter that was made from data.
   const Initializer& initializer() const;
 

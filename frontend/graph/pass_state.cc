@@ -1,9 +1,13 @@
 #include "frontend/graph/pass_state.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/known_attributes.h"
+#include "kernels/scalar/optimizer_rules.h"
 
 namespace mpc::internal {
 namespace {
@@ -20,7 +24,82 @@ absl::Status TakenBy(Role role, std::string_view name) {
       absl::StrCat("state \"", std::string(name), "\" is ", std::string(RoleName(role)), " in another step"));
 }
 
+/// The Parameter whose gradient the lowest level `name` gathers: behind "accumulator.", and before ".loss<i>" where
+/// several losses have gradients by it. Not one of `parameters`: `name` gathers no gradient, or is a higher level.
+std::string GatheredBy(const std::string& name, const std::set<std::string>& parameters) {
+  constexpr std::string_view kPrefix = "accumulator.", kLoss = ".loss";
+  if (!name.starts_with(kPrefix)) return "";
+  std::string parameter = name.substr(kPrefix.size());
+  if (parameters.count(parameter) > 0) return parameter;
+  while (!parameter.empty() && absl::ascii_isdigit(static_cast<unsigned char>(parameter.back()))) parameter.pop_back();
+  return parameter.ends_with(kLoss) ? parameter.substr(0, parameter.size() - kLoss.size()) : "";
+}
+
+/// What mpc.accumulate_gradient does at a level.
+scalar::AccumulateOp AccumulateAt(std::int64_t level, std::int64_t count) {
+  KernelSpec spec;
+  spec.attributes.Set(attribute::kCount.name, count);
+  spec.attributes.Set(attribute::kLevel.name, level);
+  return scalar::AccumulateOp(spec);
+}
+
 }  // namespace
+
+const Parameter* PassState::FindAccumulator(std::string_view name) const {
+  const auto found = std::find_if(accumulators_.begin(), accumulators_.end(),
+                                  [name](const Parameter& accumulator) { return accumulator.name() == name; });
+  return found == accumulators_.end() ? nullptr : &*found;
+}
+
+absl::Status PassState::AddZeros(absl::Span<const runtime::StateBinding> bindings,
+                                 const std::function<std::vector<std::string>()>& parameters, std::int64_t micro_step,
+                                 std::int64_t count) {
+  std::set<std::string_view> bound;
+  for (const runtime::StateBinding& binding : bindings) {
+    if (binding.role == Role::kAccumulator) bound.insert(binding.name);
+  }
+  const bool all_bound = std::all_of(accumulators_.begin(), accumulators_.end(),
+                                     [&](const Parameter& accumulator) { return bound.count(accumulator.name()) > 0; });
+  if (all_bound) return absl::OkStatus();
+  const std::vector<std::string> names = parameters();
+  const std::set<std::string> known(names.begin(), names.end());
+  for (const Parameter& accumulator : accumulators_) {
+    const std::string& name = accumulator.name();
+    if (bound.count(name) > 0 || known.count(GatheredBy(name, known)) == 0) continue;
+    if (absl::Status added = AddZero(name, micro_step, count); !added.ok()) return added;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PassState::AddZero(const std::string& name, std::int64_t micro_step, std::int64_t count) {
+  std::vector<Parameter> levels;
+  const Parameter* next = FindAccumulator(name);
+  while (next != nullptr) {
+    levels.push_back(*next);
+    next = FindAccumulator(absl::StrCat(name, ".level", levels.size()));
+  }
+  const auto is_known = [this](const Parameter& level) {
+    const auto zero = zeros_.find(level.entry().get());
+    return zero != zeros_.end() && zero->second == level.entry()->version();
+  };
+  if (std::all_of(levels.begin(), levels.end(), is_known)) return absl::OkStatus();
+  std::vector<float> gradient(NumElements(levels.front().shape()), 0.0f);  // what the level reads
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    const absl::StatusOr<Tensor> value = levels[level].Value();
+    if (!value.ok()) return value.status();
+    std::vector<float> sum = value->ToFloats();
+    const scalar::AccumulateOp accumulate = AccumulateAt(static_cast<std::int64_t>(level), count);
+    const auto action = accumulate.ActionIn(static_cast<std::int32_t>(micro_step));
+    if (action != scalar::AccumulateOp::Action::kKeep) {
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = accumulate.Apply(action, sum[i], gradient[i]);
+      if (absl::Status set = levels[level].SetData(Tensor::From(sum, levels[level].shape())); !set.ok()) return set;
+      const bool zero = std::all_of(sum.begin(), sum.end(), [](float element) { return element == 0; });
+      if (zero) zeros_[levels[level].entry().get()] = levels[level].entry()->version();
+    }
+    gradient = std::move(sum);
+  }
+  return absl::OkStatus();
+}
 
 std::shared_ptr<runtime::StateEntry> PassState::FindDerived(std::string_view name) const {
   for (const std::shared_ptr<runtime::StateEntry>& entry : derived_) {
@@ -30,9 +109,7 @@ std::shared_ptr<runtime::StateEntry> PassState::FindDerived(std::string_view nam
 }
 
 absl::StatusOr<std::shared_ptr<runtime::StateEntry>> PassState::Derived(std::string_view name, const TensorSpec& spec) {
-  for (const Parameter& accumulator : accumulators_) {
-    if (accumulator.name() == name) return TakenBy(Role::kAccumulator, name);
-  }
+  if (FindAccumulator(name) != nullptr) return TakenBy(Role::kAccumulator, name);
   std::shared_ptr<runtime::StateEntry> entry = FindDerived(name);
   if (entry == nullptr) {
     entry = std::make_shared<runtime::StateEntry>(std::string(name), Role::kDerived, spec);
@@ -44,10 +121,9 @@ absl::StatusOr<std::shared_ptr<runtime::StateEntry>> PassState::Derived(std::str
 
 absl::StatusOr<Parameter> PassState::Accumulator(std::string_view name, const TensorSpec& spec) {
   if (FindDerived(name) != nullptr) return TakenBy(Role::kDerived, name);
-  for (const Parameter& accumulator : accumulators_) {
-    if (accumulator.name() != name) continue;
-    if (absl::Status status = CheckSpec(*accumulator.entry(), spec); !status.ok()) return status;
-    return accumulator;
+  if (const Parameter* accumulator = FindAccumulator(name)) {
+    if (absl::Status status = CheckSpec(*accumulator->entry(), spec); !status.ok()) return status;
+    return *accumulator;
   }
   const std::vector<std::uint8_t> zeros(spec.bytes(), 0);
   Parameter accumulator(Tensor::FromBytes(spec, zeros.data(), zeros.size()),

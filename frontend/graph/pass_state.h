@@ -1,7 +1,11 @@
 // State that passes add to a step and the trace knows nothing of. Not part of the public API.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,11 +44,24 @@ class PassState {
   /// The accumulator for a saved entry: found, or created before any Program asks for it. Errors: those of Bind.
   absl::StatusOr<Parameter> Accumulator(std::string_view name, const TensorSpec& spec);
 
+  /// Behind micro-step `micro_step` of `count`, which a Program with the state `bindings` ran. Those of `parameters`
+  /// whose gradients it did not take, as of frozen ones, have a gradient of zero in it. So what their accumulators hold
+  /// counts once and reaches no later update. `parameters` is asked where an accumulator is not among `bindings`.
+  /// Errors: those of reading an accumulator.
+  absl::Status AddZeros(absl::Span<const runtime::StateBinding> bindings,
+                        const std::function<std::vector<std::string>()>& parameters, std::int64_t micro_step,
+                        std::int64_t count);
+
  private:
   absl::StatusOr<std::shared_ptr<runtime::StateEntry>> Derived(std::string_view name, const TensorSpec& spec);
 
+  const Parameter* FindAccumulator(std::string_view name) const;
+  /// Adds a gradient of zero to the accumulator `name` and to the levels above it.
+  absl::Status AddZero(const std::string& name, std::int64_t micro_step, std::int64_t count);
+
   std::vector<Parameter> accumulators_;
   std::vector<std::shared_ptr<runtime::StateEntry>> derived_;
+  std::map<const runtime::StateEntry*, std::uint64_t> zeros_;  ///< versions of accumulators that AddZero has made zero
 };
 
 }  // namespace mpc::internal

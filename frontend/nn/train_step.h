@@ -64,7 +64,8 @@ class TrainingStep : public Cell {
   void ConfigureStep(mpc::internal::StepOptions& options) override;
   /// The network that a Model predicts with; undefined if it cannot predict.
   virtual CellFunction predicted_network() const { return {}; }
-  /// The optimizers, where the step can name them before it is traced: their state is known from the start.
+  /// The optimizers, where the step can name them before it is traced: their state is known from the start. Callbacks
+  /// that change learning rates know these alone.
   virtual std::vector<Optimizer*> optimizers() const { return {}; }
 
  protected:

@@ -88,8 +88,13 @@ LossMonitor::LossMonitor(LossMonitorOptions options) : options_(options) {
 LossMonitor::LossMonitor(std::int64_t per_print_times)
     : LossMonitor(LossMonitorOptions{.per_print_times = per_print_times}) {}
 
+void LossMonitor::OnEpochBegin(RunContext& context) { last_step_ = context.global_step; }
+
 void LossMonitor::OnStepEnd(RunContext& context) {
-  if (options_.per_print_times > 0 && context.global_step % options_.per_print_times == 0) Print(context);
+  // A micro-step before the last of an update is no step.
+  const bool stepped = context.global_step != last_step_;
+  last_step_ = context.global_step;
+  if (stepped && options_.per_print_times > 0 && last_step_ % options_.per_print_times == 0) Print(context);
 }
 
 void LossMonitor::OnEpochEnd(RunContext& context) {
@@ -110,7 +115,10 @@ void LossMonitor::Print(const RunContext& context) const {
 
 TimeMonitor::TimeMonitor(std::ostream* stream) : stream_(OrStandardOutput(stream)) {}
 
-void TimeMonitor::OnEpochBegin(RunContext& context) { begin_ = Clock::now(); }
+void TimeMonitor::OnEpochBegin(RunContext& context) {
+  steps_before_ = context.step_in_epoch;
+  begin_ = Clock::now();
+}
 
 void TimeMonitor::OnEvalBegin(RunContext& context) { eval_begin_ = Clock::now(); }
 
@@ -118,7 +126,7 @@ void TimeMonitor::OnEvalEnd(RunContext& context) { begin_ += Clock::now() - eval
 
 void TimeMonitor::OnEpochEnd(RunContext& context) {
   const double milliseconds = Milliseconds(Clock::now() - begin_);
-  const double steps = static_cast<double>(std::max<std::int64_t>(context.step_in_epoch, 1));
+  const double steps = static_cast<double>(std::max<std::int64_t>(context.step_in_epoch - steps_before_, 1));
   *stream_ << absl::StrFormat("Train epoch time: %.3f ms, per step time: %.3f ms", milliseconds, milliseconds / steps)
            << std::endl;
 }

@@ -105,7 +105,8 @@ class CallbackList {
 std::string FormatLoss(double loss);
 
 struct LossMonitorOptions {
-  /// Print after every step whose global number is a multiple of this. 0: once an epoch, after its last step.
+  /// Print after every step whose global number is a multiple of this. 0: once an epoch, after its last step. Of an
+  /// update over several batches the last one makes the step.
   std::int64_t per_print_times = 0;
   std::ostream* stream = nullptr;  ///< std::cout if null
 };
@@ -119,6 +120,7 @@ class LossMonitor : public Callback {
   /// Every `per_print_times` steps.
   explicit LossMonitor(std::int64_t per_print_times);
 
+  void OnEpochBegin(RunContext& context) override;
   void OnStepEnd(RunContext& context) override;
   void OnEpochEnd(RunContext& context) override;
 
@@ -126,9 +128,11 @@ class LossMonitor : public Callback {
   void Print(const RunContext& context) const;
 
   LossMonitorOptions options_;
+  std::int64_t last_step_ = 0;
 };
 
-/// Prints "Train epoch time: 123.456 ms, per step time: 3.858 ms" after every epoch. Evaluation is left out of both.
+/// Prints "Train epoch time: 123.456 ms, per step time: 3.858 ms" after every epoch. Evaluation is left out of both,
+/// and so are steps of the epoch that were done before a resume.
 class TimeMonitor : public Callback {
  public:
   /// Writes to std::cout if `stream` is null.
@@ -141,6 +145,7 @@ class TimeMonitor : public Callback {
 
  private:
   std::ostream* stream_;
+  std::int64_t steps_before_ = 0;  ///< steps of the epoch that another run has done
   std::chrono::steady_clock::time_point begin_;
   std::chrono::steady_clock::time_point eval_begin_;
 };

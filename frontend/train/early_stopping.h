@@ -21,7 +21,8 @@ struct EarlyStoppingOptions {
   /// (MindSpore's 0 ends the run after one epoch, whatever it measured.)
   std::int64_t patience = 0;
   bool verbose = false;
-  /// "min": less is better. "max": more is. "auto": less for losses, errors, distances and perplexity, else more.
+  /// "min": less is better. "max": more is. "auto": less for the training loss, where the metric says so
+  /// (Metric::SmallerIsBetter), and under MindSpore's names of losses, errors and distances; else more.
   std::string mode = "auto";
   std::optional<double> baseline;     ///< an improvement that is not better than this counts for none
   bool restore_best_weights = false;  ///< when it stops the run: the network gets its weights of the best epoch back

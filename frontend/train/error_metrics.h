@@ -27,6 +27,7 @@ class ErrorMetric : public Metric {
   absl::Status Merge(const Metric& other) override;
   absl::StatusOr<std::string> SaveState() const override;
   absl::Status MergeState(std::string_view state) override;
+  bool SmallerIsBetter() const override { return true; }
   std::string Description() const override;
 
  protected:

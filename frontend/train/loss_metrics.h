@@ -20,6 +20,7 @@ class Loss : public Metric {
   absl::Status Merge(const Metric& other) override;
   absl::StatusOr<std::string> SaveState() const override;
   absl::Status MergeState(std::string_view state) override;
+  bool SmallerIsBetter() const override { return true; }
   std::string Description() const override { return "Loss"; }
 
  private:
@@ -48,6 +49,7 @@ class Perplexity : public Metric {
   absl::Status Merge(const Metric& other) override;
   absl::StatusOr<std::string> SaveState() const override;
   absl::Status MergeState(std::string_view state) override;
+  bool SmallerIsBetter() const override { return true; }
   std::string Description() const override;
 
  private:

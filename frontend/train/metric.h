@@ -36,6 +36,9 @@ class Metric {
   /// something else, of another kind of metric, of other options, of another version. So is a state that is truncated
   /// or damaged. Errors (UNIMPLEMENTED): the class of a user's own has no MergeState.
   virtual absl::Status MergeState(std::string_view state);
+  /// Whether a smaller value is a better one, as of an error. Callbacks that watch the metric at mode "auto" ask it. A
+  /// class of a user's own that says nothing counts as one of which more is better.
+  virtual bool SmallerIsBetter() const { return false; }
   /// The kind with its options: "TopK(k = 5)". Errors of Merge name metrics so.
   virtual std::string Description() const { return "a metric"; }
 };

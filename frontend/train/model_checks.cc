@@ -66,17 +66,11 @@ absl::Status Model::Impl::AfterStep(const StepResults& results, bool completes, 
   context.learning_rate = results.Record("learning_rate");
   context.state_hash = results.StateHash();
   context.overflow = false;
-  if (!completes) return absl::OkStatus();
   const std::string where = absl::StrCat("epoch ", context.epoch, " step ", context.step_in_epoch);
   const std::vector<Scaling> scalings = ScalingOf(results);
-  if (scalings.empty()) {
-    if (!warned_about_nan && !std::isfinite(context.loss())) {
-      Say(absl::StrCat("warning: ", where, ": the loss is ", context.loss(),
-                       " and no scaler skips the step; parameters may be lost"));
-      warned_about_nan = true;
-    }
-    return absl::OkStatus();
-  }
+  // A scaler keeps what it finds in a micro-step until the last one of the update. Without one it is said at once.
+  if (scalings.empty() && (completes || ActiveScalers().empty())) WarnOfLoss(context, where);
+  if (!completes || scalings.empty()) return absl::OkStatus();
   context.loss_scale = static_cast<float>(StateAfterStep(*scalings.front().scaler).scale);
   context.skipped_steps = 0;
   for (const LossScaler* active : ActiveScalers()) context.skipped_steps += StateAfterStep(*active).skipped;
@@ -89,6 +83,13 @@ absl::Status Model::Impl::AfterStep(const StepResults& results, bool completes, 
   }
   in_overflow_run = context.overflow;
   return status;
+}
+
+void Model::Impl::WarnOfLoss(const RunContext& context, const std::string& where) {
+  if (warned_about_nan || std::isfinite(context.loss())) return;
+  Say(absl::StrCat("warning: ", where, ": the loss is ", context.loss(),
+                   " and no scaler skips the step; parameters may be lost"));
+  warned_about_nan = true;
 }
 
 void Model::Impl::Say(const std::string& line) const {

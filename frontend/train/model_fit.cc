@@ -98,6 +98,14 @@ std::vector<std::string> Model::Impl::Validation::names() const {
   return names;
 }
 
+std::vector<std::string> Model::Impl::Validation::smaller_is_better() const {
+  std::vector<std::string> names;
+  for (const auto& [name, metric] : metrics.entries()) {
+    if (metric->SmallerIsBetter()) names.push_back(kEvalPrefix + name);
+  }
+  return names;
+}
+
 absl::Status Model::Impl::Validate(const Validation& validation, const CallbackList& callbacks, RunContext& context) {
   // A later run of another Program could take away what it is read from.
   context.loss();

@@ -78,6 +78,8 @@ struct Model::Impl {
     Validation(const data::Dataset& dataset, const MetricList& given, FitOptions options);
     /// The names of the results, sorted.
     std::vector<std::string> names() const;
+    /// Those of which less is better, as their metrics say.
+    std::vector<std::string> smaller_is_better() const;
 
     const data::Dataset& dataset;
     FitOptions options;
@@ -134,6 +136,8 @@ struct Model::Impl {
   /// The histories of the active scalers, while Train runs a device that is ahead of the host.
   std::map<const LossScaler*, std::unique_ptr<amp::internal::ScalerHistory>> scaler_histories;
 
+  /// Says once that the loss is not finite, where no scaler acts on it.
+  void WarnOfLoss(const RunContext& context, const std::string& where);
   /// Writes a line to std::cerr. Of several processes rank 0 alone does.
   void Say(const std::string& line) const;
 

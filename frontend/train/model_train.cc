@@ -54,6 +54,7 @@ class Model::Impl::TrainingRun {
     std::int64_t step_in_epoch = 0;
     std::int64_t global_step = 0;  ///< global step after this step
     bool completes = true;         ///< false: a micro-step before the last, after which no optimizer acts
+    std::int64_t micro_step = 0;   ///< its number in the update, from 0
     std::map<const LossScaler*, ScalerHistory::Writes> writes;  ///< the host's, since the launch before it
     std::vector<Callback*> timed_for;
     StepTiming timing;
@@ -74,8 +75,8 @@ class Model::Impl::TrainingRun {
   /// Whether it may at present. It may not in a run of overflows, which may end training, or be diagnosed, at any of
   /// its steps.
   bool RunsAhead(const CompiledStep& program) const { return MayRunAhead(program) && !model_.in_overflow_run; }
-  /// Whether the next step is the last micro-step of its kind.
-  absl::StatusOr<bool> CountMicroStep();
+  /// Numbers `step`, which comes next, in its update.
+  absl::Status CountMicroStep(Step& step);
   absl::Status FollowScalers(const CompiledStep& program);
 
   /// Starts what is gathered, then finishes the launches before it.
@@ -83,6 +84,9 @@ class Model::Impl::TrainingRun {
   absl::Status RunTimed(Step step);
   absl::Status TakeWrites(Step& first);
   void NoteLaunch(const Step& last);
+  /// Lets Parameters whose gradients a micro-step has not taken have a gradient of zero in it.
+  absl::Status FollowFrozen(const Step& step);
+
   /// Starts and finishes everything.
   absl::Status Flush();
   absl::Status FinishOldest();
@@ -169,10 +173,8 @@ absl::Status Model::Impl::TrainingRun::Begin(Step step) {
   if (!gathered_.empty() && gathered_.front().program != step.program) {
     if (absl::Status status = Launch(); !status.ok()) return status;
   }
-  const absl::StatusOr<bool> completes = CountMicroStep();
-  if (!completes.ok()) return completes.status();
-  step.completes = *completes;
-  step.global_step = begun_steps_ += *completes ? 1 : 0;
+  if (absl::Status counted = CountMicroStep(step); !counted.ok()) return counted;
+  step.global_step = begun_steps_ += step.completes ? 1 : 0;
   if (absl::Status labels = step.program->CheckLabels(step.columns); !labels.ok()) {
     const absl::Status earlier = Flush();
     return earlier.ok() ? StepFailed(step, labels) : earlier;
@@ -232,9 +234,14 @@ absl::Status Model::Impl::TrainingRun::FollowScalers(const CompiledStep& program
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> Model::Impl::TrainingRun::CountMicroStep() {
-  if (model_.options.accumulation_steps == 1) return true;
-  if (model_.updates.are_whole()) return model_.updates.CompleteBehind(begun_in_epoch_);
+absl::Status Model::Impl::TrainingRun::CountMicroStep(Step& step) {
+  const std::int64_t count = model_.options.accumulation_steps;
+  if (count == 1) return absl::OkStatus();
+  if (model_.updates.are_whole()) {
+    step.micro_step = (begun_in_epoch_ - 1) % count;
+    step.completes = model_.updates.CompleteBehind(begun_in_epoch_);
+    return absl::OkStatus();
+  }
   for (const Parameter& entry : model_.pass_state->accumulators()) {
     if (entry.name() != kMicroStep) continue;
     if (entry.entry()->version() != micro_step_version_ && gathered_.empty()) {
@@ -242,10 +249,12 @@ absl::StatusOr<bool> Model::Impl::TrainingRun::CountMicroStep() {
       if (!value.ok()) return value.status();
       micro_step_ = value->Item<std::int64_t>();
     }
-    micro_step_ = (micro_step_ + 1) % model_.options.accumulation_steps;
-    return micro_step_ == 0;
+    step.micro_step = micro_step_;
+    micro_step_ = (micro_step_ + 1) % count;
+    step.completes = micro_step_ == 0;
+    return absl::OkStatus();
   }
-  return true;
+  return absl::OkStatus();
 }
 
 absl::Status Model::Impl::TrainingRun::TakeWrites(Step& first) {
@@ -269,6 +278,17 @@ void Model::Impl::TrainingRun::NoteLaunch(const Step& last) {
   model_.global_step = last.global_step;
 }
 
+absl::Status Model::Impl::TrainingRun::FollowFrozen(const Step& step) {
+  if (model_.options.accumulation_steps == 1) return absl::OkStatus();
+  const auto names = [this] {
+    std::vector<std::string> names;
+    for (const auto& [name, parameter] : model_.root()->ParametersAndNames()) names.push_back(name);
+    return names;
+  };
+  return model_.pass_state->AddZeros(step.program->program().state, names, step.micro_step,
+                                     model_.options.accumulation_steps);
+}
+
 absl::Status Model::Impl::TrainingRun::Launch() {
   if (gathered_.empty()) return absl::OkStatus();
   const std::size_t count = gathered_.size();
@@ -281,6 +301,9 @@ absl::Status Model::Impl::TrainingRun::Launch() {
   if (!kept.ok()) return OfTheStepThatFailed(kept);
   if (absl::Status status = program.Start(rows); !status.ok()) return OfTheStepThatFailed(status);
   NoteLaunch(gathered_.back());
+  for (const Step& step : gathered_) {
+    if (absl::Status followed = FollowFrozen(step); !followed.ok()) return OfTheStepThatFailed(followed);
+  }
   std::uint64_t number = program.executable().steps_started() - count;
   for (Step& step : gathered_) {
     step.number = number++;
@@ -306,6 +329,7 @@ absl::Status Model::Impl::TrainingRun::RunTimed(Step step) {
   if (!times.ok()) return StepFailed(step, times.status());
   step.timing.instructions = *std::move(times);
   NoteLaunch(step);
+  if (absl::Status followed = FollowFrozen(step); !followed.ok()) return StepFailed(step, followed);
   step.number = step.program->executable().steps_started() - 1;
   started_.push_back(std::move(step));
   return FinishOldest();
@@ -407,7 +431,10 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   context.set_save([&model](const std::string& path) { return model.SaveCheckpoint(path); });
   const std::unique_ptr<TrainedModel> trained = MakeTrained(model, dataset, *steps);
   context.set_trained(trained.get());
-  if (validation != nullptr) context.set_eval_names(validation->names());
+  if (validation != nullptr) {
+    context.set_eval_names(validation->names());
+    context.set_smaller_is_better(validation->smaller_is_better());
+  }
   may_resume = true;
   callbacks.OnTrainBegin(context);
   may_resume = false;

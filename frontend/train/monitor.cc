@@ -16,15 +16,14 @@ namespace {
 constexpr char kTrainingLoss[] = "loss";
 constexpr char kEvalPrefix[] = "eval_";
 
-/// Quantities of which less is better at "auto": MindSpore's list.
+/// Quantities of which less is better at "auto", whatever their metrics say: MindSpore's list.
 constexpr std::array<std::string_view, 7> kSmallerIsBetter = {
     "hausdorff_distance", "mae", "mse", "loss", "perplexity", "mean_surface_distance", "root_mean_square_distance"};
 
-bool LargerIsBetter(const MonitorOptions& options) {
-  if (options.mode != "auto") return options.mode == "max";
-  const std::string_view name = std::string_view(options.monitor);
+/// Whether the list has a quantity.
+bool IsListed(std::string_view name) {
   const std::string_view metric = name.substr(name.starts_with(kEvalPrefix) ? sizeof(kEvalPrefix) - 1 : 0);
-  return std::find(kSmallerIsBetter.begin(), kSmallerIsBetter.end(), metric) == kSmallerIsBetter.end();
+  return std::find(kSmallerIsBetter.begin(), kSmallerIsBetter.end(), metric) != kSmallerIsBetter.end();
 }
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
@@ -33,7 +32,7 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
-Monitor::Monitor(MonitorOptions options) : options_(std::move(options)), larger_is_better_(LargerIsBetter(options_)) {}
+Monitor::Monitor(MonitorOptions options) : options_(std::move(options)) {}
 
 std::string Monitor::ResultName(const RunContext& context) const {
   // A metric may go by its own name, as MindSpore's do.
@@ -42,6 +41,9 @@ std::string Monitor::ResultName(const RunContext& context) const {
 
 absl::Status Monitor::Begin(const RunContext& context) {
   best_.reset();
+  larger_is_better_ = options_.mode == "auto"
+                          ? !IsListed(options_.monitor) && !Contains(context.smaller_is_better(), ResultName(context))
+                          : options_.mode == "max";
   if (options_.mode != "auto" && options_.mode != "min" && options_.mode != "max") {
     return absl::InvalidArgumentError(
         absl::StrCat(options_.owner, ": mode must be \"auto\", \"min\" or \"max\", got \"", options_.mode, "\""));

@@ -21,8 +21,9 @@ class Monitor {
  public:
   explicit Monitor(MonitorOptions options);
 
-  /// Forgets the best value. Errors (INVALID_ARGUMENT): a mode other than "auto", "min" and "max"; a `min_delta` that
-  /// is negative or not finite. Also: a quantity that this run does not have; those that it has are listed.
+  /// Forgets the best value and learns which way is better. Errors (INVALID_ARGUMENT): a mode other than "auto", "min"
+  /// and "max"; a `min_delta` that is negative or not finite. Also: a quantity that this run does not have; those that
+  /// it has are listed.
   absl::Status Begin(const RunContext& context);
   /// The quantity at the end of an epoch; empty where the epoch was not evaluated.
   std::optional<double> ValueAt(const RunContext& context) const;
@@ -38,7 +39,7 @@ class Monitor {
   std::string ResultName(const RunContext& context) const;
 
   MonitorOptions options_;
-  bool larger_is_better_;
+  bool larger_is_better_ = true;  ///< known from Begin on
   std::optional<double> best_;
 };
 

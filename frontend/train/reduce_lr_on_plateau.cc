@@ -41,6 +41,11 @@ absl::Status ReduceLROnPlateau::CheckRates(const RunContext& context) const {
   }
   const absl::StatusOr<std::vector<TrainedModel::RateGroup>> groups = context.trained()->LearningRates();
   if (!groups.ok()) return groups.status();
+  if (groups->empty()) {
+    return absl::FailedPreconditionError(
+        "ReduceLROnPlateau: the training step names no optimizer whose learning rate could fall; override "
+        "TrainingStep::optimizers() in it");
+  }
   for (const TrainedModel::RateGroup& group : *groups) {
     if (group.learning_rate.has_value()) continue;
     return absl::FailedPreconditionError(

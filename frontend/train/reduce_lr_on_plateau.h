@@ -25,11 +25,11 @@ struct ReduceLROnPlateauOptions {
 };
 
 /// Multiplies learning rates by `factor` where the monitored value has stopped improving, at the end of an epoch. It
-/// acts on every group of every optimizer of the Model. (MindSpore's takes no groups.) The next step uses the new rate,
-/// without a recompile.
+/// acts on every group of every optimizer of the Model. (MindSpore's takes no groups.) A step of one's own names them
+/// in TrainingStep::optimizers. The next step uses the new rate, without a recompile.
 ///
 /// Rates are in checkpoints, the count of epochs is not: a resumed run begins to count anew. Errors end the run when it
-/// begins: an unknown monitor, a bad option, a rate that a schedule computes.
+/// begins: an unknown monitor, a bad option, a rate that a schedule computes, a step that names no optimizer.
 class ReduceLROnPlateau : public Callback {
  public:
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {});

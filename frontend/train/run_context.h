@@ -79,6 +79,9 @@ class RunContext {
   /// The names that evaluations of this run give. Empty: nothing is evaluated, as in Model::Train.
   const std::vector<std::string>& eval_names() const { return eval_names_; }
   void set_eval_names(std::vector<std::string> names) { eval_names_ = std::move(names); }
+  /// Those of eval_names of which less is better, as Metric::SmallerIsBetter says.
+  const std::vector<std::string>& smaller_is_better() const { return smaller_is_better_; }
+  void set_smaller_is_better(std::vector<std::string> names) { smaller_is_better_ = std::move(names); }
 
   /// The Model that trains; null where there is none.
   TrainedModel* trained() const { return trained_; }
@@ -118,6 +121,7 @@ class RunContext {
   const std::vector<Tensor>* batch_ = nullptr;
   std::map<std::string, double> eval_results_;
   std::vector<std::string> eval_names_;
+  std::vector<std::string> smaller_is_better_;
   TrainedModel* trained_ = nullptr;
   std::function<absl::Status(const std::string&)> save_;
   absl::Status failure_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tests/data/number_rows.h"
 #include "tests/frontend/temporary_folder.h"
@@ -123,6 +124,8 @@ TEST(CSVDataset, BadFilesAreNamedWithLineAndColumn) {
   EXPECT_EQ(ErrorOf("a,b\n1,2,\n"), ", line 2: 3 fields, but there are 2 columns");
   EXPECT_EQ(ErrorOf("a,b\n1,x\n"), ", line 2: column 'b': 'x' is not f32");
   EXPECT_EQ(ErrorOf("a,b\n1,1e40\n"), ", line 2: column 'b': '1e40' is not f32");
+  EXPECT_EQ(ErrorOf("a,b\n1,-1e400\n"), ", line 2: column 'b': '-1e400' is not f32");
+  EXPECT_EQ(ErrorOf("a\n1e400\n", {.column_defaults = {{DType::kF64}}}), ", line 2: column 'a': '1e400' is not f64");
   EXPECT_EQ(ErrorOf("a,b\n1, \n"), ", line 2: column 'b': the value is missing, and the column has no default");
   EXPECT_EQ(ErrorOf("a\n1.5\n", {.column_defaults = {{DType::kI32}}}), ", line 2: column 'a': '1.5' is not i32");
   EXPECT_EQ(ErrorOf("a\n\"1\n2\n"), ", line 2: a quote is not closed");
@@ -131,6 +134,16 @@ TEST(CSVDataset, BadFilesAreNamedWithLineAndColumn) {
   EXPECT_EQ(CSVDataset({"/nowhere/x.csv"}).status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(MessageOf(CSVDataset({})), HasSubstr("needs a file"));
   EXPECT_THAT(MessageOf(CSVDataset({"x"}, {.column_defaults = {{DType::kF16}}})), HasSubstr("accepted are f32"));
+}
+
+TEST(CSVDataset, ReadsInfinitiesThatAreWritten) {
+  const TemporaryFolder folder;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    const std::string path = folder.Write("x.csv", "a\ninf\n-inf\n+Infinity\n1e-400\n");
+    EXPECT_THAT(NumbersOf(CSVDataset({path}, {.column_defaults = {{dtype}}})),
+                ElementsAre(kInfinity, -kInfinity, kInfinity, 0));
+  }
 }
 
 TEST(CSVDataset, RefusesNaNWhereAsked) {

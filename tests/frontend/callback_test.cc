@@ -101,6 +101,22 @@ TEST(LossMonitor, PrintsEveryNthStep) {
             "epoch: 1 step: 2, loss is 2.2500\nepoch: 2 step: 1, loss is 4.2500\nepoch: 2 step: 3, loss is 6.2500\n");
 }
 
+TEST(LossMonitor, MicroStepsOfAnUpdateAreNoSteps) {
+  std::ostringstream output;
+  LossMonitor monitor({.per_print_times = 2, .stream = &output});
+  RunContext context;
+  // A run that goes on behind step 4, with three batches an update.
+  context.epoch = 1;
+  context.global_step = 4;
+  monitor.OnEpochBegin(context);
+  for (context.step_in_epoch = 1; context.step_in_epoch <= 8; ++context.step_in_epoch) {
+    if (context.step_in_epoch % 3 == 0) ++context.global_step;
+    context.set_loss(static_cast<float>(context.step_in_epoch));
+    monitor.OnStepEnd(context);
+  }
+  EXPECT_EQ(output.str(), "epoch: 1 step: 6, loss is 6.0000\n");
+}
+
 TEST(LossMonitor, KeepsSmallAndNonFiniteLossesReadable) {
   std::ostringstream output;
   LossMonitor monitor({.stream = &output});
@@ -127,6 +143,24 @@ TEST(TimeMonitor, PrintsEpochAndStepTime) {
   std::ostringstream output;
   Train({TimeMonitor(&output)}, 1, 4);
   EXPECT_THAT(output.str(), MatchesRegex("Train epoch time: [0-9.]+ ms, per step time: [0-9.]+ ms\n"));
+}
+
+TEST(TimeMonitor, StepsOfAnotherRunHaveNoPartInItsTime) {
+  std::ostringstream output;
+  TimeMonitor monitor(&output);
+  RunContext context;
+  context.step_in_epoch = 9;
+  monitor.OnEpochBegin(context);
+  context.step_in_epoch = 10;
+  monitor.OnEpochEnd(context);
+  // The one step took the whole time.
+  EXPECT_THAT(output.str(), ::testing::ContainsRegex("time: [0-9.]+ ms, per step time: [0-9.]+ ms\n"));
+  const std::string line = output.str();
+  const std::string begin = "Train epoch time: ", middle = " ms, per step time: ";
+  const std::size_t place = line.find(middle);
+  ASSERT_NE(place, line.npos);
+  const std::string epoch = line.substr(begin.size(), place - begin.size());
+  EXPECT_EQ(line, begin + epoch + middle + epoch + " ms\n");
 }
 
 TEST(ProgressBar, PrintsOneLineAnEpochWhereThereIsNoTerminal) {

@@ -73,6 +73,37 @@ TEST(Cell, SetRequiresGradTakesWholePathComponents) {
   EXPECT_THAT(std::string(unknown.message()), HasSubstr("Nested has no parameter below 'block'"));
 }
 
+/// Norms without gamma and beta, beside one that has them.
+class Unscaled : public nn::Cell {
+ public:
+  MPC_CELL(Unscaled, batch, group, instance, scaled)
+  Tensor Construct(Tensor x) { return scaled(instance(group(batch(x)))); }
+  nn::BatchNorm2d batch{2, {.affine = false}};
+  nn::GroupNorm group{1, 2, {.affine = false}};
+  nn::InstanceNorm2d instance{2, {.affine = false}};
+  nn::BatchNorm2d scaled{2};
+};
+
+TEST(Cell, WhatWasNeverTrainableIsUnfrozenByItsOwnPathAlone) {
+  Unscaled net;
+  const auto trainable = [&] {
+    std::vector<std::string> names;
+    for (const Parameter& parameter : net.TrainableParams()) names.push_back(parameter.name());
+    return names;
+  };
+  EXPECT_TRUE(net.SetRequiresGrad("", false).ok());
+  EXPECT_THAT(trainable(), ElementsAre());
+  EXPECT_TRUE(net.SetRequiresGrad("", true).ok());
+  EXPECT_TRUE(net.SetRequiresGrad("batch", true).ok()) << "there is such a path";
+  EXPECT_THAT(trainable(), ElementsAre("scaled.gamma", "scaled.beta"));
+  EXPECT_TRUE(net.SetRequiresGrad("group.gamma", true).ok());
+  EXPECT_THAT(trainable(), ElementsAre("group.gamma", "scaled.gamma", "scaled.beta"));
+  // From then on it is one of those that are trained.
+  EXPECT_TRUE(net.SetRequiresGrad("", false).ok());
+  EXPECT_TRUE(net.SetRequiresGrad("", true).ok());
+  EXPECT_THAT(trainable(), ElementsAre("group.gamma", "scaled.gamma", "scaled.beta"));
+}
+
 TEST(Cell, GetAndSetParameterByPath) {
   Block block;
   const Tensor value = Values({2}, 3);

@@ -122,6 +122,10 @@ TEST(Einsum, NamesWhatIsWrongWithAnEquation) {
   EXPECT_THAT(error("...ijk,jk->i"), HasSubstr("has the term \"...ijk\" for an operand of rank 2"));
   EXPECT_THAT(error("......,jk->"), HasSubstr("has the term \"......\" for an operand of rank 2"));
   EXPECT_THAT(error("ij,ik->jk"), HasSubstr("gives \"i\" the extents 2 and 3"));
+  EXPECT_THAT(ErrorOf(einsum("ii->i", {Values({1, 3})})),
+              HasSubstr("gives \"i\" the extents 1 and 3 in the term \"ii\""));
+  EXPECT_THAT(ErrorOf(einsum("iji,i->j", {Values({3, 2, 1}), Values({3})})),
+              HasSubstr("gives \"i\" the extents 3 and 1 in the term \"iji\""));
   EXPECT_THAT(error("i...,k...->ik"), HasSubstr("gives an axis of \"...\" the extents 3 and 4"));
   EXPECT_THAT(error("ij,jk->iz"), HasSubstr("has \"z\" in its result and in no operand"));
   EXPECT_THAT(error("ij,jk->ii"), HasSubstr("has \"i\" twice in its result"));

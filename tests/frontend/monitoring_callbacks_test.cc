@@ -125,6 +125,23 @@ TEST(EarlyStopping, KnowsWhichWayIsBetter) {
   EXPECT_EQ(EndOf({.monitor = "loss"}, {9, 9, 9}), 3) << "the training loss falls";
 }
 
+TEST(EarlyStopping, MetricsUnderNamesOfTheUsersOwnSayWhichWayIsBetter) {
+  const auto end = [](const EarlyStoppingOptions& options, const std::vector<std::optional<double>>& values) {
+    FakeRun run("val_error");
+    run.context.set_smaller_is_better({"eval_val_error"});
+    return run.Train({EarlyStopping(options)}, values);
+  };
+  EXPECT_EQ(end({.monitor = "eval_val_error"}, {3, 2, 1, 2, 5}), 4);
+  EXPECT_EQ(end({.monitor = "val_error"}, {3, 2, 1, 2, 5}), 4);
+  EXPECT_EQ(end({.monitor = "val_error", .mode = "max"}, {3, 2, 1, 2, 5}), 2) << "what is given goes first";
+  // The same callback on a run that has no such metric: nothing is kept.
+  EarlyStopping stopping({.monitor = "eval_val_error"});
+  FakeRun errors("val_error"), scores("val_error");
+  errors.context.set_smaller_is_better({"eval_val_error"});
+  EXPECT_EQ(errors.Train({stopping}, {3, 2, 3}), 3);
+  EXPECT_EQ(scores.Train({stopping}, {3, 4, 3}), 3);
+}
+
 TEST(EarlyStopping, SmallChangesAndWhatMissesTheBaselineAreNoImprovement) {
   EXPECT_EQ(EndOf({.min_delta = 0.5}, {3, 2, 1.75, 1}), 3);
   EXPECT_EQ(EndOf({.patience = 2, .baseline = 1.5}, {3, 2, 1, 0.5}), 2);

@@ -40,6 +40,48 @@ TEST(PassState, AccumulatorsStartFromZeroAndDerivedStateFromNothing) {
   EXPECT_FALSE(bound->derived[0]->initialised()) << "the first step makes it";
 }
 
+// The balanced tree of mpc.accumulate_gradient, with a gradient of zero.
+TEST(PassState, AMicroStepThatTakesNoGradientAddsZero) {
+  const TensorSpec pair{DType::kF32, {2}};
+  const auto names = [] { return std::vector<std::string>{"w", "old.b"}; };
+  const auto values = [](const Parameter& parameter) { return parameter.Value()->ToFloats(); };
+  PassState state;
+  Parameter low = *state.Accumulator("accumulator.w", pair), high = *state.Accumulator("accumulator.w.level1", pair);
+  Parameter of_loss = *state.Accumulator("accumulator.w.loss12", pair);
+  Parameter other = *state.Accumulator("accumulator.batches.w", pair);
+  const auto fill = [&] {
+    for (Parameter parameter : {low, high, of_loss, other}) {
+      ASSERT_TRUE(parameter.SetData(Tensor::From({1.0f, 2.0f}, {2})).ok());
+    }
+  };
+  using Values = std::vector<float>;
+  const Values ones = {1, 2}, zeros = {0, 0};
+  fill();
+  ASSERT_TRUE(state.AddZeros({}, names, 1, 4).ok());
+  EXPECT_EQ(values(low), ones) << "the second of a pair";
+  EXPECT_EQ(values(high), ones) << "takes the pair";
+  ASSERT_TRUE(state.AddZeros({}, names, 2, 4).ok());
+  EXPECT_EQ(values(low), zeros) << "another pair begins";
+  EXPECT_EQ(values(high), ones);
+  ASSERT_TRUE(state.AddZeros({}, names, 3, 4).ok());
+  EXPECT_EQ(values(high), ones) << "the first pair, and one of zeros";
+  ASSERT_TRUE(state.AddZeros({}, names, 0, 4).ok());
+  EXPECT_EQ(values(high), zeros) << "another update begins";
+  EXPECT_EQ(values(of_loss), zeros);
+  EXPECT_EQ(values(other), ones) << "it gathers no gradient";
+  // What a Program binds, it has written itself.
+  fill();
+  const std::vector<runtime::StateBinding> bound = {{"accumulator.w", Role::kAccumulator, pair, true},
+                                                    {"accumulator.w.level1", Role::kAccumulator, pair, true}};
+  ASSERT_TRUE(state.AddZeros(bound, names, 0, 4).ok());
+  EXPECT_EQ(values(low), ones);
+  EXPECT_EQ(values(of_loss), zeros);
+  // Zeros are not written again.
+  const std::uint64_t version = of_loss.entry()->version();
+  ASSERT_TRUE(state.AddZeros(bound, names, 1, 4).ok());
+  EXPECT_EQ(of_loss.entry()->version(), version);
+}
+
 TEST(PassState, LeavesToTheTraceWhatItKnows) {
   Parameter known(Tensor::Zeros({2, 3}), {.role = Role::kAccumulator});
   known.set_name("w.sum");

@@ -140,6 +140,71 @@ TEST_P(Accumulation, BatchesLeftOverAreKeptAndReported) {
   EXPECT_EQ(parts.Weight(), whole.Weight());
 }
 
+/// x -> (kept + frozen) * x.
+class TwoFactors : public nn::Cell {
+ public:
+  MPC_CELL(TwoFactors, kept, frozen)
+  Tensor Construct(Tensor x) { return kept * x + frozen * x; }
+  Parameter kept{{1}, Constant(0.0)}, frozen{{1}, Constant(0.0)};
+};
+
+// A gradient from before an update whose parameter was frozen at its end is no part of the next one.
+TEST_P(Accumulation, AFrozenParametersGradientEndsWithItsUpdate) {
+  for (const std::int64_t micro_steps : {3, 4}) {
+    TwoFactors network;
+    SumLoss loss;
+    nn::SGD optimizer(network.TrainableParams(), {.learning_rate = static_cast<double>(micro_steps)});
+    Model model(network, loss, optimizer,
+                {.amp_level = GetParam().level,
+                 .loss_scale_manager = fixed_,
+                 .amp_dtype = GetParam().dtype,
+                 .accumulation_steps = micro_steps});
+    const auto train = [&](const std::vector<float>& gradients) {
+      std::vector<data::Row> rows;
+      for (const float x : gradients) rows.push_back({Tensor::Full({1}, x), Tensor::Full({1}, 0.0)});
+      MPC_EXPECT_OK(model.Train(1, Batches(std::move(rows))));
+    };
+    const auto weight = [](const Parameter& parameter) { return parameter.Value()->ToFloats()[0]; };
+    train({8});
+    MPC_ASSERT_OK(network.SetRequiresGrad("frozen", false));
+    train(std::vector<float>(micro_steps - 1, 16));
+    EXPECT_NEAR(weight(network.kept), -8 - 16 * static_cast<float>(micro_steps - 1), 1e-4);
+    train({32});
+    MPC_ASSERT_OK(network.SetRequiresGrad("frozen", true));
+    train(std::vector<float>(micro_steps - 1, 64));
+    EXPECT_NEAR(weight(network.frozen), -64 * static_cast<float>(micro_steps - 1), 1e-4);
+    // Frozen and unfrozen within one update it keeps what it has, once.
+    const float before = weight(network.frozen);
+    train(std::vector<float>(micro_steps - 2, 1));
+    MPC_ASSERT_OK(network.SetRequiresGrad("frozen", false));
+    train({2});
+    MPC_ASSERT_OK(network.SetRequiresGrad("frozen", true));
+    train({4});
+    EXPECT_NEAR(weight(network.frozen), before - static_cast<float>(micro_steps - 2) - 4, 1e-4);
+  }
+}
+
+TEST_P(Accumulation, ALossThatIsNotFiniteIsReportedWithItsMicroStep) {
+  const float nan = std::nanf("");
+  for (const std::size_t bad : {0, 1}) {
+    std::vector<std::vector<float>> batches = {{4, 8}, {12, -8}};
+    batches[bad][0] = nan;
+    MeanTraining training(GetParam(), nullptr, 2);
+    ::testing::internal::CaptureStderr();
+    MPC_ASSERT_OK(training.Run(batches));
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+              "warning: epoch 1 step " + std::to_string(bad + 1) +
+                  ": the loss is nan and no scaler skips the step; parameters may be lost\n");
+    // With a scaler the last micro-step reports the overflow of the update, and nothing else does.
+    MeanTraining scaled(GetParam(), scale_, 2);
+    ::testing::internal::CaptureStderr();
+    MPC_ASSERT_OK(scaled.Run(batches));
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, ::testing::HasSubstr("overflow at epoch 1 step 2: "));
+    EXPECT_THAT(said, ::testing::Not(::testing::HasSubstr("warning")));
+  }
+}
+
 TEST_P(Accumulation, WithoutAScalerOnlyTheUpdateWaits) {
   MeanTraining training(GetParam(), nullptr, 2);
   MPC_ASSERT_OK(training.Run({{4, 8}, {12, -8}, {4, 8}}));

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/frontend/temporary_folder.h"
+#include "tests/training/probe.h"
 #include "tests/training/resume_support.h"
 #include "tests/training/training_support.h"
 
@@ -106,6 +107,68 @@ TEST(Fit, FrequencyIsANumberOrAListOfEpochs) {
   EXPECT_THAT(evaluated({}), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(evaluated({.valid_frequency = 2}), ElementsAre(2, 4));
   EXPECT_THAT(evaluated({.valid_frequency = {1, 4, 9}}), ElementsAre(1, 4));
+}
+
+/// A metric of a user's own, under a name that says nothing: minus the mean loss.
+class Negated : public Loss {
+ public:
+  absl::StatusOr<double> Eval() const override {
+    const absl::StatusOr<double> mean = Loss::Eval();
+    return mean.ok() ? absl::StatusOr<double>(-*mean) : mean;
+  }
+  bool SmallerIsBetter() const override { return false; }
+};
+
+TEST(Fit, MonitorsAskTheMetricWhichWayIsBetter) {
+  // Training improves both from epoch to epoch, whatever they are called.
+  for (const bool own : {false, true}) {
+    Probe network(1, 0.0);
+    nn::MSELoss loss;
+    nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 0.1});
+    const std::shared_ptr<Metric> metric =
+        own ? std::shared_ptr<Metric>(std::make_shared<Negated>()) : std::make_shared<MSE>();
+    const data::Dataset ones = Batches({{Tensor::Full({2, 1}, 1.0), Tensor::Full({2, 1}, 1.0)}});
+    EarlyStopping stopping({.monitor = "eval_measured", .patience = 2});
+    Model model(network, loss, optimizer, {.metrics = {MetricRef("measured", metric)}});
+    MPC_ASSERT_OK(model.Fit(4, ones, ones, {}, {stopping}));
+    EXPECT_EQ(stopping.stopped_epoch(), 0);
+    EXPECT_EQ(stopping.best_epoch(), 4);
+  }
+}
+
+/// A step that names no optimizer.
+class NamelessStep : public nn::TrainingStep {
+ public:
+  MPC_CELL(NamelessStep, network)
+  NamelessStep(Probe& network, nn::Optimizer& optimizer) : network(network), optimizer(optimizer) {}
+  Tensor Construct(Tensor x) {
+    const Tensor loss = reduce_sum(network(x));
+    optimizer(ops::Backward(loss, optimizer.parameters()));
+    return loss;
+  }
+  Probe& network;
+  nn::Optimizer& optimizer;
+};
+
+class NamingStep : public NamelessStep {
+ public:
+  using NamelessStep::NamelessStep;
+  std::vector<nn::Optimizer*> optimizers() const override { return {&optimizer}; }
+};
+
+TEST(Fit, ReduceLROnPlateauWantsToKnowTheOptimizersOfAStep) {
+  Probe network;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 0.5});
+  ReduceLROnPlateau reduce({.monitor = "loss", .factor = 0.5, .patience = 1, .mode = "max"});
+  const data::Dataset batches = data::GeneratorDataset({{Tensor::Full({1}, 1.0)}}, {"data"});
+  NamelessStep nameless(network, optimizer);
+  EXPECT_EQ(std::string(Model(nameless).Train(3, batches, {reduce}).message()),
+            "ReduceLROnPlateau: the training step names no optimizer whose learning rate could fall; override "
+            "TrainingStep::optimizers() in it");
+  EXPECT_EQ(*optimizer.learning_rate(), 0.5);
+  NamingStep naming(network, optimizer);
+  MPC_ASSERT_OK(Model(naming).Train(3, batches, {reduce}));
+  EXPECT_EQ(*optimizer.learning_rate(), 0.125);
 }
 
 TEST(Fit, AStoppedEpochIsNotEvaluated) {
