@@ -44,7 +44,7 @@ absl::Status Model::Impl::CheckEvaluation(const data::Dataset& dataset) const {
 absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::Dataset& dataset,
                                                                     const MetricList& metrics) {
   if (absl::Status checked = CheckEvaluation(dataset); !checked.ok()) return checked;
-  const InferenceMode inference(*network.cell());
+  const InferenceMode inference(*evaluated());
   StepOptions step_options = CommonOptions("eval_step");
   step_options.input_names = dataset.column_names();
   step_options.output_names = {"loss", "predictions"};
@@ -59,7 +59,7 @@ absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::
     absl::StatusOr<bool> more = (*rows)->Next(&row);
     if (!more.ok()) return more.status();
     if (!*more) break;
-    absl::StatusOr<CompiledStep*> program = Program(network.cell(), EvalFunction(), row, step_options);
+    absl::StatusOr<CompiledStep*> program = Program(evaluated(), EvalFunction(), row, step_options);
     if (!program.ok()) return program.status();
     if (absl::Status ran = (*program)->Run(row); !ran.ok()) return ran;
     absl::Status updated = metrics.Update((*program)->Output(0), (*program)->Output(1), row.back());

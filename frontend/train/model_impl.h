@@ -103,7 +103,7 @@ struct Model::Impl {
   std::shared_ptr<internal::PassState> pass_state = std::make_shared<internal::PassState>();
   std::vector<const nn::Cell*> networks;
 
-  std::unique_ptr<nn::WithLossCell> with_loss;  ///< given for a Model of network, loss and optimizer
+  std::unique_ptr<nn::WithLossCell> with_loss;  ///< network and loss, where there is a loss
   std::unique_ptr<nn::TrainOneStepCell> own_step;
 
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> programs;
@@ -181,8 +181,14 @@ struct Model::Impl {
   /// Columns to loss and predictions.
   internal::TensorFunction EvalFunction() const;
 
+  /// The network, with the loss where there is one: what Eval runs. The loss may have Parameters and statistics.
+  nn::Cell* evaluated() const { return with_loss != nullptr ? with_loss.get() : network.cell(); }
   /// The Cell whose paths name the Parameters.
-  nn::Cell* root() const { return user_step != nullptr ? user_step : network.cell(); }
+  nn::Cell* root() const { return user_step != nullptr ? user_step : evaluated(); }
+  /// The Cell that this Model was given: a step of the user's own, else the network.
+  const nn::Cell& given_cell() const { return user_step != nullptr ? *user_step : *network.cell(); }
+  /// Errors (INVALID_ARGUMENT): network and loss have different Parameters of one name.
+  absl::Status CheckNames() const;
 
   /// The option that asks for loss scaling, with its value: "loss_scale_manager = static"; empty: none is given.
   std::string GivenScaling() const;

@@ -262,5 +262,72 @@ TEST(Fit, RatesFallOnAPlateauAndSchedulesAreRefused) {
             "ReduceLROnPlateau: a schedule computes the learning rate of Momentum group 0");
 }
 
+
+/// A loss that learns a factor and normalises predictions by running statistics.
+class LearningLoss : public nn::LossBase {
+ public:
+  MPC_CELL(LearningLoss, factor, norm)
+  Tensor Construct(Tensor prediction, Tensor label) { return reduce_mean(square(norm(prediction) * factor - label)); }
+  Parameter factor{{1}, Constant(1.0)};
+  nn::BatchNorm1d norm{3};
+};
+
+/// Network, loss and an optimizer of the parameters of both.
+struct LossTraining {
+  LossTraining() {
+    SetSeed(7);
+    std::vector<Parameter> parameters = network.TrainableParams();
+    for (const Parameter& parameter : loss.TrainableParams()) parameters.push_back(parameter);
+    optimizer.emplace(parameters, nn::MomentumOptions{.learning_rate = 0.05});
+    model.emplace(network, loss, *optimizer);
+  }
+  TwoLayers network;
+  LearningLoss loss;
+  std::optional<nn::Momentum> optimizer;
+  std::optional<Model> model;
+};
+
+TEST(Fit, ALossWithStateTrainsIsEvaluatedAndResumes) {
+  const TemporaryFolder folder;
+  const data::Dataset batches = GoodBatches({6}, 4);
+  LossTraining whole;
+  MPC_ASSERT_OK(whole.model->Fit(1, batches, batches, {}, {SaveAt(2, folder / "at2")}));
+  EXPECT_NE(whole.loss.factor.Value()->ToFloats()[0], 1.0f);
+  EXPECT_NE(whole.loss.norm.moving_mean.Value()->ToFloats()[0], 0.0f);
+  const Snapshot trained = StateOf(*whole.model);
+  EXPECT_TRUE(trained.contains("factor") && trained.contains("norm.moving_mean"));
+  EXPECT_TRUE(trained.contains("optimizer.factor.velocity"));
+  EXPECT_TRUE(whole.loss.norm.training()) << "as before evaluation";
+  // Evaluation reads running statistics, and so moves none.
+  MPC_ASSERT_OK(whole.model->Eval(batches).status());
+  EXPECT_THAT(Differences(trained, StateOf(*whole.model)), IsEmpty());
+
+  LossTraining resumed;
+  MPC_ASSERT_OK(resumed.model->LoadCheckpoint(folder / "at2").status());
+  MPC_ASSERT_OK(resumed.model->Train(1, batches));
+  EXPECT_THAT(Differences(trained, StateOf(*resumed.model)), IsEmpty());
+}
+
+/// A loss with a Parameter of the name that a dense layer's has.
+class WeightLoss : public nn::LossBase {
+ public:
+  MPC_CELL(WeightLoss, weight)
+  Tensor Construct(Tensor x, Tensor label) { return reduce_mean(square(x * weight - label)); }
+  Parameter weight{{3}, Constant(1.0)};
+};
+
+TEST(Fit, AParameterOfTheLossNeedsAnOptimizerAndANameOfItsOwn) {
+  TwoLayers network;
+  LearningLoss loss;
+  nn::SGD partial(network.TrainableParams());
+  EXPECT_EQ(Model(network, loss, partial).status().message(),
+            "no optimizer updates factor, norm.gamma, norm.beta; give them to the optimizer, or freeze them with "
+            "SetRequiresGrad(path, false)");
+  nn::Dense layer(3, 3);
+  WeightLoss same_name;
+  EXPECT_EQ(Model(layer, same_name).status().message(),
+            "Model: Dense and WeightLoss both have a Parameter 'weight'; give the member of one of them another name");
+}
+
 }  // namespace
 }  // namespace mpc::testing
