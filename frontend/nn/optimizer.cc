@@ -228,6 +228,10 @@ bool Optimizer::Apply(const std::vector<Tensor>& gradients, const Tensor& predic
   const Tensor step = step_.Read();
   const std::vector<Tensor> rates = Rates(step);
   mpc::internal::StepReport& report = trace->report();
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    trace->updates().AddRate(absl::StrCat(TypeName(), " group ", group),
+                             groups_[group].rate.is_schedule() ? Parameter() : groups_[group].state);
+  }
   if (prefix_ == "optimizer" && report.wants("learning_rate")) report.Record("learning_rate", rates[0]);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     // Frozen parameters keep their slots and stay as they are.

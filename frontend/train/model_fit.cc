@@ -161,6 +161,15 @@ class Model::Impl::Trained : public TrainedModel {
         }
       }
     }
+    for (const auto& [name, state] : TracedRates()) {
+      groups.push_back({name, {}});
+      if (!state.defined()) continue;
+      const absl::StatusOr<Tensor> value = state.Value();
+      if (!value.ok()) return value.status();
+      const absl::StatusOr<double> rate = value->TryItem<double>();
+      if (!rate.ok()) return rate.status();
+      groups.back().learning_rate = *rate;
+    }
     return groups;
   }
 
@@ -170,7 +179,16 @@ class Model::Impl::Trained : public TrainedModel {
       if (group < before + optimizer->num_groups()) return optimizer->SetLearningRate(group - before, learning_rate);
       before += optimizer->num_groups();
     }
-    return absl::InvalidArgumentError(absl::StrCat("no group ", group, " of learning rates, there are ", before));
+    const NamedRates traced = TracedRates();
+    if (group >= before + traced.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("no group ", group, " of learning rates, there are ", before + traced.size()));
+    }
+    auto [name, state] = traced[group - before];
+    if (!state.defined()) return absl::FailedPreconditionError("a schedule computes the learning rate of " + name);
+    const nn::LearningRate rate(learning_rate);
+    if (!rate.status().ok()) return rate.status();
+    return state.SetData(Tensor::Scalar(static_cast<float>(learning_rate)));
   }
 
   absl::Status Resume(const std::string& path, RunContext& context) override {
@@ -187,6 +205,12 @@ class Model::Impl::Trained : public TrainedModel {
   }
 
  private:
+  using NamedRates = std::vector<std::pair<std::string, Parameter>>;
+  /// The rates of a step that does not name its optimizers.
+  NamedRates TracedRates() const {
+    return model_.impl_->optimizers().empty() ? model_.impl_->step_rates : NamedRates();
+  }
+
   Model& model_;
   data::Dataset dataset_;
   std::int64_t steps_per_epoch_;

@@ -113,6 +113,8 @@ struct Model::Impl {
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> measuring;  ///< Programs of Measure
   /// Scalers that a step of the user's own calls, once it has been traced.
   std::vector<internal::StepFacts::Scaler> step_scalers;
+  /// The learning rates of a step of the user's own, as StepFacts has them, once it has been traced.
+  std::vector<std::pair<std::string, Parameter>> step_rates;
   bool step_is_scaled = true;  ///< false: a step of the user's own was compiled, and no scaler acts in it
   /// What O1 and auto decided on the training graph, here or in the run that a checkpoint continues. Before there is a
   /// training graph, what they decided on the graphs compiled so far. Every other Program is compiled with it.

@@ -262,6 +262,43 @@ TEST(Fit, RatesFallOnAPlateauAndSchedulesAreRefused) {
             "ReduceLROnPlateau: a schedule computes the learning rate of Momentum group 0");
 }
 
+/// Trains TwoLayers and does not say by what.
+class UnnamedStep : public nn::TrainingStep {
+ public:
+  MPC_CELL(UnnamedStep, network)
+  UnnamedStep(TwoLayers& network, std::vector<nn::Optimizer*> optimizers)
+      : network(network), optimizers_(std::move(optimizers)) {}
+  Tensor Construct(Tensor x, Tensor label) {
+    const Tensor loss = reduce_mean(softmax_cross_entropy(network(x), label));
+    for (nn::Optimizer* optimizer : optimizers_) (*optimizer)(ops::Backward(loss, optimizer->parameters()));
+    return loss;
+  }
+  TwoLayers& network;
+
+ private:
+  std::vector<nn::Optimizer*> optimizers_;
+};
+
+TEST(Fit, RatesOfAStepThatDoesNotNameItsOptimizersFallToo) {
+  const ReduceLROnPlateauOptions falls{.monitor = "loss", .factor = 0.5, .patience = 1, .min_delta = 100};
+  TwoLayers network;
+  nn::SGD first(network.fc1.TrainableParams(), {.learning_rate = 0.5});
+  nn::SGD second({{.params = {network.fc2.weight}}, {.params = {network.fc2.bias}, .learning_rate = 0.25}},
+                 {.learning_rate = 0.125});
+  UnnamedStep step(network, {&first, &second});
+  MPC_ASSERT_OK(Model(step).Train(3, GoodBatches({6}, 2), {ReduceLROnPlateau(falls)}));
+  EXPECT_EQ(first.learning_rate().value_or(0), 0.125);
+  EXPECT_EQ(second.learning_rate(0).value_or(0), 0.03125);
+  EXPECT_EQ(second.learning_rate(1).value_or(0), 0.0625);
+
+  nn::SGD scheduled(network.TrainableParams(), {.learning_rate = nn::StepDecay({})});
+  UnnamedStep by_schedule(network, {&scheduled});
+  EXPECT_EQ(Model(by_schedule).Train(2, GoodBatches({6}, 2), {ReduceLROnPlateau(falls)}).message(),
+            "ReduceLROnPlateau: a schedule computes the learning rate of SGD group 0");
+  UnnamedStep by_none(network, {});
+  EXPECT_EQ(Model(by_none).Train(2, GoodBatches({6}, 2), {ReduceLROnPlateau(falls)}).message(),
+            "ReduceLROnPlateau: the step calls no optimizer whose rate could fall");
+}
 
 /// A loss that learns a factor and normalises predictions by running statistics.
 class LearningLoss : public nn::LossBase {
