@@ -29,6 +29,11 @@ std::string ProgramSignature(const runtime::Program& program);
 /// say something else; what amp::ResolveOptions refuses; a manager out of range.
 absl::StatusOr<amp::Precision> ResolveModelOptions(const ModelOptions& options);
 
+/// Errors (INVALID_ARGUMENT): an option of `options` says something else than `session`, which amp::Initialize gave
+/// `network`. Options of loss scaling count where the Model would take the session's scaler.
+absl::Status CheckAgreement(const ModelOptions& options, const amp::Precision& session, bool takes_scaler,
+                            const std::string& network);
+
 /// Puts the Cell and its sub-cells into inference for a while. Afterwards each has its own mode again.
 class InferenceMode {
  public:
@@ -209,7 +214,7 @@ struct Model::Impl {
   ScalerState StateAfterStep(const LossScaler& scaler) const;
   /// The optimizers that are known before a step is traced.
   std::vector<nn::Optimizer*> optimizers() const;
-  /// What amp::Initialize gave the Cells and the optimizer. Errors: a level that ModelOptions gives as well.
+  /// What amp::Initialize gave the Cells, and with them the Model's own step. Errors: ModelOptions say something else.
   absl::Status UseSession();
 
   /// Model::Train and, with a validation, Model::Fit. `model` owns this.
