@@ -399,6 +399,40 @@ TEST(StateDict, OfACellAndAnOptimizerAreF32) {
   EXPECT_EQ(amp::MasterParams(step.optimizer).size(), 1u);
 }
 
+/// A network and an optimizer whose groups were asked for from its parts.
+struct Grouped {
+  TwoLayers network;
+  nn::Momentum optimizer{
+      {{.params = network.fc1.TrainableParams()}, {.params = network.fc2.TrainableParams(), .learning_rate = 0.5}},
+      {.learning_rate = 0.25}};
+};
+
+TEST(StateDict, OfGroupsFromPartsNeedsNamesOfTheWhole) {
+  Grouped given;
+  const std::string twice =
+      "two entries are named 'optimizer.weight.velocity', because their parameters were named by the paths of "
+      "different "
+      "Cells";
+  EXPECT_THAT(ErrorOf(amp::StateDict(given.optimizer).status()), HasSubstr("amp::StateDict: " + twice));
+  EXPECT_THAT(ErrorOf(amp::LoadStateDict(given.optimizer, {})), HasSubstr("amp::LoadStateDict: " + twice));
+  MPC_ASSERT_OK(amp::Initialize(given.network, given.optimizer, Quiet({.level = "O0"})));
+  nn::SoftmaxCrossEntropyWithLogits loss({.reduction = "mean"});
+  Model model(given.network, loss, given.optimizer);
+  MPC_ASSERT_OK(model.Train(1, GoodBatches({6}, 2)));
+  const auto state = amp::StateDict(given.optimizer);
+  MPC_ASSERT_OK(state.status());
+  EXPECT_EQ(state->size(), 7u) << "two rates, the step, four slots";
+  Grouped fresh;
+  MPC_ASSERT_OK(amp::Initialize(fresh.network, fresh.optimizer, Quiet({.level = "O0"})));
+  MPC_ASSERT_OK(amp::LoadStateDict(fresh.optimizer, *state));
+  const auto loaded = amp::StateDict(fresh.optimizer);
+  MPC_ASSERT_OK(loaded.status());
+  EXPECT_EQ(loaded->size(), state->size());
+  for (const auto& [name, value] : *loaded) {
+    EXPECT_EQ(value.ToFloats(), state->at(name).ToFloats()) << name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Levels, ApexAtLevel, ::testing::Values("O0", "O1", "O2", "O3"),
                          [](const auto& info) { return std::string(info.param); });
 
