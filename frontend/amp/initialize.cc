@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -58,7 +59,21 @@ const Session* SessionOf(Trace& trace, const OptimizerList& optimizers) {
 /// "optimizer2.step" without the optimizer's place in its step: "step".
 std::string WithoutPlace(const std::string& name) { return name.substr(name.find('.') + 1); }
 
+/// Errors: two entries have one name, so that no dictionary can hold both.
+absl::Status CheckNamesDiffer(const char* function, const std::vector<Parameter>& entries) {
+  std::set<std::string> names;
+  for (const Parameter& entry : entries) {
+    if (names.insert(entry.name()).second) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(function, ": two entries are named '", entry.name(), "', because their parameters were named by ",
+                     "the paths of different Cells; name them by those of one network: give it to amp::Initialize, ",
+                     "call its TrainableParams(), or run a step"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::map<std::string, Tensor>> ValuesOf(const std::vector<Parameter>& entries) {
+  if (absl::Status status = CheckNamesDiffer("amp::StateDict", entries); !status.ok()) return status;
   std::map<std::string, Tensor> values;
   for (const Parameter& entry : entries) {
     absl::StatusOr<Tensor> value = entry.Value();
@@ -84,7 +99,11 @@ absl::Status Initialize(const CellList& models, const OptimizerList& optimizers,
   for (std::int64_t loss = 0; loss < precision->num_losses; ++loss) {
     session->scalers.push_back(std::make_shared<LossScaler>(precision->loss_scale));
   }
-  for (nn::Cell* model : models.get()) model->set_amp_session(session);
+  for (nn::Cell* model : models.get()) {
+    model->set_amp_session(session);
+    // The state of optimizers is named after the parameters, and these by where they were asked for last.
+    model->ParametersAndNames();
+  }
   for (nn::Optimizer* optimizer : optimizers.get()) optimizer->set_amp_session(session);
   mpc::internal::StructureChanged();
   Announce(options, *precision, Front::kInitialize);
@@ -195,7 +214,9 @@ absl::Status LoadStateDict(nn::Optimizer& optimizer, const std::map<std::string,
   for (const auto& [name, value] : state) left[WithoutPlace(name)] = &value;
   std::vector<std::string> wrong;
   std::vector<std::pair<Parameter, Tensor>> assignments;
-  for (const Parameter& entry : optimizer.State()) {
+  const std::vector<Parameter> entries = optimizer.State();
+  if (absl::Status status = CheckNamesDiffer("amp::LoadStateDict", entries); !status.ok()) return status;
+  for (const Parameter& entry : entries) {
     const auto found = left.find(WithoutPlace(entry.name()));
     if (found == left.end()) {
       wrong.push_back(absl::StrCat("'", entry.name(), "' is missing"));

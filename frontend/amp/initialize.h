@@ -47,8 +47,8 @@ class OptimizerList {
 /// Gives the models the level of `options` (O1 if left out) and the optimizers a loss scaler for each of
 /// `options.num_losses` losses. The models, and training steps that hold them, run at that level from now on. A Model
 /// that trains such a step needs no level of its own. Models and optimizers are not owned and must outlive their use.
-/// If a model or an optimizer is given again, the last call counts. Errors: those of ResolveOptions; the status() of an
-/// optimizer.
+/// If a model or an optimizer is given again, the last call counts. The Parameters are named by the paths of the
+/// models. Errors: those of ResolveOptions; the status() of an optimizer.
 absl::Status Initialize(const CellList& models, const OptimizerList& optimizers = {}, const Options& options = {});
 /// The same without optimizers, for inference.
 absl::Status Initialize(const CellList& models, const Options& options);
@@ -86,13 +86,15 @@ absl::Status LoadStateDict(const std::map<std::string, ScalerState>& state);
 
 /// Parameters and statistics by path. Floating values are f32, whatever type they are stored in.
 absl::StatusOr<std::map<std::string, Tensor>> StateDict(nn::Cell& cell);
-/// Learning rates, step counter and slots by name.
+/// Learning rates, step counter and slots by name. Slots are named after their parameters, and these by the paths of
+/// the Cell that named them last. That is the network, once it was given to Initialize or a step has run. Errors
+/// (FAILED_PRECONDITION): two entries of one name, as where groups come from `net.fc1.TrainableParams()`.
 absl::StatusOr<std::map<std::string, Tensor>> StateDict(nn::Optimizer& optimizer);
 /// Loads what StateDict returned for such a Cell. Errors: entries that are missing, unknown or misshapen, all of which
 /// are named. Nothing changes then.
 absl::Status LoadStateDict(nn::Cell& cell, const std::map<std::string, Tensor>& state);
 /// The same for an optimizer, whose place among the optimizers of a step ("optimizer2.") may differ. Call it after
-/// Initialize.
+/// Initialize. Errors: those of StateDict too.
 absl::Status LoadStateDict(nn::Optimizer& optimizer, const std::map<std::string, Tensor>& state);
 
 }  // namespace mpc::amp

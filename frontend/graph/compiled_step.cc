@@ -101,7 +101,7 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
   trace.EndStep(outputs, names);
   if (used != nullptr) *used = trace.state().used();
   if (facts != nullptr) {
-    *facts = {.num_outputs = outputs.size(), .labels = trace.report().labels()};
+    *facts = {.num_outputs = outputs.size(), .rates = trace.updates().rates(), .labels = trace.report().labels()};
     for (const amp::internal::StepScaler* scaler : trace.locals().Get<amp::internal::StepScaling>().checking()) {
       facts->scalers.push_back({scaler->scaler(), scaler->checked_names(), scaler->updates()});
     }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -62,7 +63,10 @@ struct StepFacts {
     std::vector<std::vector<std::string>> checked;
     int updates = 0;  ///< how often its state moves in the step
   };
-  std::vector<Scaler> scalers;     ///< in order of first use
+  std::vector<Scaler> scalers;  ///< in order of first use
+  /// The groups of the optimizers that the step calls, "SGD group 0", with the state of their learning rates. It is
+  /// undefined where a schedule computes the rate.
+  std::vector<std::pair<std::string, Parameter>> rates;
   std::vector<LabelInput> labels;  ///< inputs that are class indices
   bool wrapped = false;            ///< scaled by StepOptions::scaler; known once the step is compiled
 };

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,6 +28,9 @@ class OptimizerUpdates {
   bool Claim(const Parameter& parameter);
   /// True if gradients by `parameter` were asked for and no differentiated function reads it: nothing trains it.
   bool IsUnused(const Parameter& parameter) const;
+  /// Notes a group of an optimizer, with the state that its learning rate is; undefined where a schedule computes it.
+  void AddRate(std::string group, Parameter rate) { rates_.emplace_back(std::move(group), std::move(rate)); }
+  const std::vector<std::pair<std::string, Parameter>>& rates() const { return rates_; }
   /// At the end of the step. Errors (INVALID_ARGUMENT): there is an optimizer, and none takes one of the gradients.
   absl::Status CheckAllTaken() const;
 
@@ -34,6 +39,7 @@ class OptimizerUpdates {
   std::vector<Parameter> differentiated_;
   std::vector<Parameter> read_;
   std::vector<Parameter> claimed_;
+  std::vector<std::pair<std::string, Parameter>> rates_;
 };
 
 }  // namespace mpc::internal

@@ -35,10 +35,14 @@ std::string WrongScale(mpc::internal::Trace& trace, const std::vector<Tensor>& g
   return "";
 }
 
+Parameter MakeCounter() {
+  return Parameter(Tensor::Scalar<std::int32_t>(0), {.requires_grad = false, .role = Role::kStep});
+}
+
 }  // namespace
 
 Optimizer::Optimizer(const ParameterGroups& groups, const Common& common, std::vector<Slot> slots)
-    : step_(Tensor::Scalar<std::int32_t>(0), {.requires_grad = false, .role = Role::kStep}),
+    : step_(MakeCounter()),
       slot_kinds_(std::move(slots)),
       loss_scale_(common.loss_scale),
       skip_decay_of_norms_(common.skip_decay_of_norms && !groups.grouped()) {
@@ -87,8 +91,17 @@ Parameter Optimizer::MakeSlot(const Parameter& parameter, const Slot& slot) {
 }
 
 void Optimizer::AddSlot(const Slot& slot) {
+  const auto has_its_name = [&](const Slot& other) { return other.name == slot.name; };
+  if (std::any_of(slot_kinds_.begin(), slot_kinds_.end(), has_its_name)) {
+    Reject(absl::StrCat(TypeName(), " would keep two slots of the name ", slot.name));
+  }
   slot_kinds_.push_back(slot);
   for (std::size_t i = 0; i < parameters_.size(); ++i) slots_[i].push_back(MakeSlot(parameters_[i], slot));
+}
+
+Parameter Optimizer::AddCounter(const char* name) {
+  counters_.emplace_back(name, MakeCounter());
+  return counters_.back().second;
 }
 
 void Optimizer::Reject(const std::string& message) {
@@ -179,6 +192,10 @@ std::vector<Parameter> Optimizer::State() {
   }
   step_.set_name(absl::StrCat(prefix_, ".step"));
   state.push_back(step_);
+  for (auto& [name, counter] : counters_) {
+    counter.set_name(absl::StrCat(prefix_, ".", name));
+    state.push_back(counter);
+  }
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     for (std::size_t slot = 0; slot < slot_kinds_.size(); ++slot) {
       slots_[i][slot].set_name(absl::StrCat(prefix_, ".", parameters_[i].name(), ".", slot_kinds_[slot].name));
@@ -228,6 +245,10 @@ bool Optimizer::Apply(const std::vector<Tensor>& gradients, const Tensor& predic
   const Tensor step = step_.Read();
   const std::vector<Tensor> rates = Rates(step);
   mpc::internal::StepReport& report = trace->report();
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    trace->updates().AddRate(absl::StrCat(TypeName(), " group ", group),
+                             groups_[group].rate.is_schedule() ? Parameter() : groups_[group].state);
+  }
   if (prefix_ == "optimizer" && report.wants("learning_rate")) report.Record("learning_rate", rates[0]);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     // Frozen parameters keep their slots and stay as they are.
@@ -249,9 +270,13 @@ bool Optimizer::Apply(const std::vector<Tensor>& gradients, const Tensor& predic
       trace->state().Assign(slots_[i][slot], updated[slot + 1]);
     }
   }
-  std::vector<Tensor> counter{step};
-  if (predicate.defined()) counter.push_back(predicate);
-  trace->state().Assign(step_, trace->Emit("increment", counter, {})[0]);
+  const auto advance = [&](const Parameter& counter) {
+    std::vector<Tensor> operands{counter.Read()};
+    if (predicate.defined()) operands.push_back(predicate);
+    trace->state().Assign(counter, trace->Emit("increment", operands, {})[0]);
+  };
+  advance(step_);
+  for (const auto& [name, counter] : counters_) advance(counter);
   return true;
 }
 

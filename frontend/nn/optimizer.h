@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -171,10 +172,14 @@ class Optimizer {
   static std::vector<Tensor> UpdateOf(Optimizer& optimizer, const Operands& operands) {
     return optimizer.Update(operands);
   }
-  /// Adds a slot of each parameter, behind the others.
+  /// Adds a slot of each parameter, behind the others. Rejects a name that another slot has.
   void AddSlot(const Slot& slot);
+  /// Adds a count of the updates done since then, named "optimizer." and `name`. A skipped step does not count.
+  Parameter AddCounter(const char* name);
   /// Called in a step for a parameter that no update reaches: a frozen one, or one that the loss does not use.
   virtual void LeaveOut(std::size_t /*index*/) {}
+  /// What `optimizer` does with a parameter that no update reaches. Wrappers pass it on.
+  static void LeaveOutOf(Optimizer& optimizer, std::size_t index) { optimizer.LeaveOut(index); }
   const std::vector<Parameter>& slots(std::size_t index) const { return slots_[index]; }
 
   /// Keeps the first error.
@@ -200,6 +205,7 @@ class Optimizer {
   std::vector<Group> groups_;
   std::string prefix_ = "optimizer";  ///< prefix of state names; the second optimizer of a step is "optimizer2"
   Parameter step_;
+  std::vector<std::pair<std::string, Parameter>> counters_;  ///< those of AddCounter, by name
   std::vector<Slot> slot_kinds_;
   std::vector<std::vector<Parameter>> slots_;  ///< by parameter
   double loss_scale_;

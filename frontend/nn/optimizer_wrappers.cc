@@ -15,6 +15,10 @@ bool HasNoBiasOrLayerNorm(const Parameter& parameter) {
   return !absl::StrContains(parameter.name(), "LayerNorm") && !absl::StrContains(parameter.name(), "bias");
 }
 
+Tensor Widened(const Tensor& x) {
+  return x.dtype() == DType::kF32 ? x : mpc::internal::Trace::Current()->Emit("cast", {x}, {}, DType::kF32)[0];
+}
+
 Tensor Norm(const Tensor& x) { return sqrt(reduce_sum(square(x))); }
 
 }  // namespace
@@ -56,6 +60,7 @@ std::vector<Tensor> LARS::Update(const Operands& operands) {
 EMA::EMA(std::shared_ptr<Optimizer> inner, const EMAOptions& options)
     : Optimizer(*inner), inner_(std::move(inner)), options_(options) {
   AddSlot("average");
+  averaged_ = AddCounter("averaged");
   if (!(options_.decay >= 0 && options_.decay <= 1)) {
     Reject(absl::StrCat("decay must be in [0, 1], got ", options_.decay));
   }
@@ -70,16 +75,18 @@ std::vector<Tensor> EMA::Update(const Operands& operands) {
   std::vector<Tensor> updated = UpdateOf(*inner_, own);
   if (trace->failed()) return updated;
   const Tensor& average = operands.slots.back();
-  const Tensor count = trace->Emit("cast", {operands.step}, {}, DType::kF32)[0];
+  // The optimizer inside may have counted steps before there were averages.
+  const Tensor count = Widened(averaged_.Read());
   const Tensor begun = greater(count, ops::FullLike(count, 0.0));
-  const Tensor before = trace->Emit("select", {begun, average, operands.parameter}, {})[0];
-  const Tensor after = before * options_.decay + updated[0] * (1.0 - options_.decay);
+  const Tensor before = trace->Emit("select", {begun, average, Widened(operands.parameter)}, {})[0];
+  const Tensor after = before * options_.decay + Widened(updated[0]) * (1.0 - options_.decay);
   updated.push_back(Held(operands, after, average));
   return updated;
 }
 
 void EMA::LeaveOut(std::size_t index) {
-  mpc::internal::Trace::Current()->state().Assign(average(index), parameters()[index].Read());
+  mpc::internal::Trace::Current()->state().Assign(average(index), Widened(parameters()[index].Read()));
+  LeaveOutOf(*inner_, index);
 }
 
 AveragedWeights::AveragedWeights(const EMA& ema) : status_(Exchange(ema)) {
@@ -90,17 +97,20 @@ AveragedWeights::~AveragedWeights() { Restore().IgnoreError(); }
 
 absl::Status AveragedWeights::Exchange(const EMA& ema) {
   if (!ema.status().ok()) return ema.status();
-  const absl::StatusOr<std::int64_t> step = ema.step();
-  if (!step.ok()) return step.status();
-  if (*step == 0) return absl::FailedPreconditionError("EMA: there are no averages before the first update");
+  const absl::StatusOr<Tensor> averaged = ema.averaged_.Value();
+  if (!averaged.ok()) return averaged.status();
+  const absl::StatusOr<std::int64_t> updates = averaged->TryItem<std::int64_t>();
+  if (!updates.ok()) return updates.status();
+  if (*updates == 0) return absl::FailedPreconditionError("EMA: there are no averages before the first update");
   for (std::size_t i = 0; i < ema.parameters().size(); ++i) {
     Parameter weight = ema.parameters()[i];
     absl::StatusOr<Tensor> own = weight.Value();
     if (!own.ok()) return own.status();
     absl::StatusOr<Tensor> average = ema.average(i).Value();
     if (!average.ok()) return average.status();
+    const Tensor rounded = average->To(own->dtype());
     weights_.emplace_back(weight, *std::move(own));
-    if (absl::Status status = weight.SetData(*average); !status.ok()) return status;
+    if (absl::Status status = weight.SetData(rounded); !status.ok()) return status;
   }
   return absl::OkStatus();
 }

@@ -44,6 +44,7 @@ class LARS : public Optimizer {
 
  protected:
   std::vector<Tensor> Update(const Operands& operands) override;
+  void LeaveOut(std::size_t index) override { LeaveOutOf(*inner_, index); }
 
  private:
   LARS(std::shared_ptr<Optimizer> inner, const LARSOptions& options);
@@ -61,9 +62,10 @@ struct EMAOptions {
 ///
 ///     average = decay * average + (1 - decay) * weight
 ///
-/// The average starts from the weight before the first update, and holds still on a skipped step. A frozen parameter is
-/// its own average. Averages are state: the slot is average, and checkpoints hold it. Running statistics have no
-/// average. MindSpore has no counterpart. AveragedWeights evaluates on the averages.
+/// The average starts from the weight before the first update of this EMA, however often the optimizer inside has
+/// updated it before. It holds still on a skipped step. A frozen parameter is its own average. Averages are state: the
+/// slot is average, and checkpoints hold it. They are f32, for low parameters too. Running statistics have no average.
+/// An EMA inside is an error. MindSpore has no counterpart. AveragedWeights evaluates on the averages.
 ///
 ///     nn::EMA opt(nn::Adam(net.TrainableParams()), {.decay = 0.999});
 ///     Model model(net, loss, opt);
@@ -88,10 +90,12 @@ class EMA : public Optimizer {
   void LeaveOut(std::size_t index) override;
 
  private:
+  friend class AveragedWeights;
   EMA(std::shared_ptr<Optimizer> inner, const EMAOptions& options);
 
   std::shared_ptr<Optimizer> inner_;
   EMAOptions options_;
+  Parameter averaged_;  ///< counts the updates that the averages hold
 };
 
 /// While it lives, the weights of an EMA are their averages. Then they are what they were before, bit for bit.

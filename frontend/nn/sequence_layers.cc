@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/composed_ops.h"
@@ -14,6 +15,8 @@ using mpc::internal::FailWith;
 
 /// The score of a position that is left out: finite in every floating type, and its exponential is 0 beside others.
 constexpr float kLowestScore = -60000;
+/// The same beside scores in f32 that a mask was added to: -1e9 on a position that may be read is above it.
+constexpr float kLowestAddedScore = std::numeric_limits<float>::lowest();
 
 Initializer UniformBelow(std::int64_t fan) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, fan)));
@@ -197,7 +200,8 @@ Tensor MultiHeadAttention::Attended(const Tensor& query, const Tensor& key, cons
     const Tensor earlier = tril(Tensor::Full({queries, keys}, 1, DType::kBool), keys - queries);
     allowed = allowed.defined() ? logical_and(allowed, earlier) : earlier;
   }
-  if (allowed.defined()) scores = where(allowed, scores, Tensor::Scalar(kLowestScore));
+  const float lowest = masks.added.defined() ? kLowestAddedScore : kLowestScore;
+  if (allowed.defined()) scores = where(allowed, scores, Tensor::Scalar(lowest));
   Tensor weights = softmax(scores);
   // A row that may read nothing has equal weights so far.
   if (allowed.defined()) weights = where(allowed, weights, Tensor::Scalar(0.0f));
@@ -220,10 +224,12 @@ absl::StatusOr<MultiHeadAttention::ScoreMasks> MultiHeadAttention::MasksOf(const
     std::string expected;
     for (const auto& [shape, broadcast] : shapes) {
       if (mask.shape() == shape) {
-        const Tensor part = reshape(mask, broadcast);
         if (mask.dtype() != DType::kBool) {
+          // -1e9 would be minus infinity in f16. After such a cast the scores and their softmax are f32 too.
+          const Tensor part = reshape(cast(mask, DType::kF32), broadcast);
           masks.added = masks.added.defined() ? masks.added + part : part;
         } else {
+          const Tensor part = reshape(mask, broadcast);
           left_out = left_out.defined() ? logical_or(left_out, part) : part;
         }
         return absl::OkStatus();

@@ -96,7 +96,8 @@ struct MultiHeadAttentionOptions {
 };
 
 /// What attention reads less of. A mask of i1 is true where a position is left out, as in MindSpore. A floating one is
-/// added to the scores, before softmax; a row of minus infinity gives NaN, as in PyTorch. Undefined masks do nothing.
+/// added to the scores, before softmax; a row of minus infinity gives NaN, as in PyTorch. What a mask of i1 or `causal`
+/// leaves out is below every finite score, also below -1e9. Undefined masks do nothing.
 struct AttentionMasks {
   Tensor key_padding_mask;  ///< [N, S]: positions of each sample's keys
   Tensor attn_mask;         ///< [T, S], or [N * num_heads, T, S]: positions of the keys for each query
@@ -113,7 +114,8 @@ struct AttentionMasks {
 ///
 /// Products and attention are Allow, masks and movement Clear. With a floating mask, and with dropout while training,
 /// scores and weights are values of the graph, of which there are N num_heads T S. Their softmax is Deny, and so f32;
-/// sums and dropout are Infer. On two sequences the products with weights have the path of this Cell.
+/// dropout is Infer. A floating mask is cast to f32, and so scores with it are f32. On two sequences the products with
+/// weights have the path of this Cell.
 ///
 /// Samples come first, as with MindSpore's batch_first. Its add_bias_kv and add_zero_attn are not there, and weights of
 /// attention are not returned.

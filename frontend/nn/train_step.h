@@ -64,8 +64,7 @@ class TrainingStep : public Cell {
   void ConfigureStep(mpc::internal::StepOptions& options) override;
   /// The network that a Model predicts with; undefined if it cannot predict.
   virtual CellFunction predicted_network() const { return {}; }
-  /// The optimizers, where the step can name them before it is traced: their state is known from the start. Callbacks
-  /// that change learning rates know these alone.
+  /// The optimizers, where the step can name them before it is traced: their state is known from the start.
   virtual std::vector<Optimizer*> optimizers() const { return {}; }
 
  protected:

@@ -14,6 +14,12 @@ using internal::CompiledStep;
 using internal::InferenceMode;
 using internal::StepOptions;
 
+std::vector<Parameter> WithoutNames(const std::vector<std::pair<std::string, Parameter>>& named) {
+  std::vector<Parameter> parameters;
+  for (const auto& [name, parameter] : named) parameters.push_back(parameter);
+  return parameters;
+}
+
 }  // namespace
 
 Model::Model(Model&&) noexcept = default;
@@ -27,6 +33,7 @@ Model::Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* opt
   impl_->options = std::move(options);
   impl_->capsule_writer = {impl_->options.capsule_path, impl_->options.capsule_at, impl_->processes.communicator()};
   impl_->networks = {impl_->network.cell()};
+  if (impl_->loss.defined()) impl_->with_loss = std::make_unique<nn::WithLossCell>(impl_->network, impl_->loss);
   impl_->rng = internal::MakeRngState(GetSeed());
   const ModelOptions& given = impl_->options;
   absl::StatusOr<amp::Precision> precision = internal::ResolveModelOptions(given);
@@ -37,6 +44,7 @@ Model::Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* opt
   impl_->precision = *precision;
   impl_->scale_config = precision->loss_scale;
   impl_->status = impl_->UseSession();
+  if (impl_->status.ok() && impl_->loss.defined()) impl_->status = impl_->CheckNames();
   if (impl_->status.ok()) impl_->status = impl_->scale_config.Validate();
   if (impl_->status.ok()) impl_->status = given.metrics.status();
   if (impl_->status.ok()) impl_->status = impl_->CheckDevice();
@@ -74,7 +82,6 @@ void Model::BuildStep() {
   }
   const nn::GradientClip clip{impl_->options.clip_global_norm, impl_->options.clip_value};
   if (impl_->status.ok()) impl_->status = clip.Validate();
-  impl_->with_loss = std::make_unique<nn::WithLossCell>(impl_->network, impl_->loss);
   impl_->own_step = std::make_unique<nn::TrainOneStepCell>(*impl_->with_loss, *impl_->optimizer);
   impl_->own_step->set_gradient_clip(clip);
   impl_->step = nn::CellFunction(*impl_->own_step);
@@ -86,6 +93,7 @@ void Model::UseStep(nn::CellFunction step, nn::TrainingStep& cell) {
   // Prediction runs what the step trains.
   if (nn::CellFunction predicted = cell.predicted_network(); predicted.defined()) {
     impl_->network = predicted;
+    if (impl_->loss.defined()) impl_->with_loss = std::make_unique<nn::WithLossCell>(impl_->network, impl_->loss);
   } else if (impl_->loss.defined()) {
     impl_->status.Update(absl::InvalidArgumentError(
         absl::StrCat("Model: a loss is given to evaluate ", cell.TypeName(),
@@ -159,12 +167,16 @@ std::size_t Model::peak_bytes() const {
 
 std::vector<Parameter> Model::AllState() const {
   std::vector<Parameter> state;
-  for (auto& [name, parameter] : impl_->root()->ParametersAndNames()) state.push_back(parameter);
   const auto append = [&](const std::vector<Parameter>& more) {
     for (const Parameter& entry : more) {
       if (std::find(state.begin(), state.end(), entry) == state.end()) state.push_back(entry);
     }
   };
+  // A step of the user's own names what it has of the loss that it is evaluated by, and does so last.
+  const std::vector<Parameter> of_loss =
+      impl_->loss.defined() ? WithoutNames(impl_->loss.cell()->ParametersAndNames()) : std::vector<Parameter>();
+  append(WithoutNames(impl_->root()->ParametersAndNames()));
+  append(of_loss);
   for (nn::Optimizer* optimizer : impl_->optimizers()) append(optimizer->State());
   for (const LossScaler* scaler : impl_->ActiveScalers()) append(scaler->state());
   append({impl_->rng.seed, impl_->rng.step});

@@ -89,7 +89,10 @@ struct ResumeReport {
 /// and Predict see what training left.
 class Model {
  public:
-  /// Training and evaluation. The data set's last column is the label, the others are the network's inputs.
+  /// Training and evaluation. The data set's last column is the label, the others are the network's inputs. The loss
+  /// may have Parameters and running statistics, which train, are saved and evaluate as the network's do. Their names
+  /// are paths of the loss. Errors: those that require gradients and are not the optimizer's; a name that the network
+  /// has.
   template <nn::CellType Network, nn::CellType Loss>
   Model(Network& network, Loss& loss, nn::Optimizer& optimizer, ModelOptions options = {})
       : Model(nn::CellFunction(network), nn::CellFunction(loss), &optimizer, std::move(options)) {

@@ -65,7 +65,7 @@ absl::StatusOr<internal::CapsuleSource> Model::Impl::SourceOf(const StepResults&
   compile.plan.choice_cache.clear();
   internal::CapsuleSource source{.traced = module->Print(), .options = compiler::optionTexts(compile)};
   source.origin = internal::DescribeEnvironment(device());
-  source.origin["model"] = root()->TypeName();
+  source.origin["model"] = given_cell().TypeName();
   return source;
 }
 

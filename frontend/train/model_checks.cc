@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -28,7 +29,7 @@ absl::Status Model::Impl::CheckTrainable() const {
   if (!optimizer->status().ok()) return optimizer->status();
   std::vector<std::string> unowned;
   const std::vector<Parameter>& owned = optimizer->parameters();
-  const auto registered = network.cell()->ParametersAndNames();
+  const auto registered = evaluated()->ParametersAndNames();
   for (const Parameter& parameter : owned) {
     const bool known =
         std::any_of(registered.begin(), registered.end(), [&](const auto& named) { return named.second == parameter; });
@@ -49,6 +50,17 @@ absl::Status Model::Impl::CheckTrainable() const {
                      "; give them to the optimizer, or freeze them with SetRequiresGrad(path, false)"));
   }
   return optimizer->CheckLossScale(scale_config);
+}
+
+absl::Status Model::Impl::CheckNames() const {
+  std::set<std::string> names;
+  for (const auto& [name, parameter] : evaluated()->ParametersAndNames()) {
+    if (names.insert(name).second) continue;
+    return absl::InvalidArgumentError(absl::StrCat("Model: ", network.cell()->TypeName(), " and ",
+                                                   loss.cell()->TypeName(), " both have a Parameter '", name,
+                                                   "'; give the member of one of them another name"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Model::Impl::CheckColumns(const data::Dataset& dataset, int arity, const char* what) const {

@@ -44,7 +44,7 @@ absl::Status Model::Impl::CheckEvaluation(const data::Dataset& dataset) const {
 absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::Dataset& dataset,
                                                                     const MetricList& metrics) {
   if (absl::Status checked = CheckEvaluation(dataset); !checked.ok()) return checked;
-  const InferenceMode inference(*network.cell());
+  const InferenceMode inference(*evaluated());
   StepOptions step_options = CommonOptions("eval_step");
   step_options.input_names = dataset.column_names();
   step_options.output_names = {"loss", "predictions"};
@@ -59,7 +59,7 @@ absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::
     absl::StatusOr<bool> more = (*rows)->Next(&row);
     if (!more.ok()) return more.status();
     if (!*more) break;
-    absl::StatusOr<CompiledStep*> program = Program(network.cell(), EvalFunction(), row, step_options);
+    absl::StatusOr<CompiledStep*> program = Program(evaluated(), EvalFunction(), row, step_options);
     if (!program.ok()) return program.status();
     if (absl::Status ran = (*program)->Run(row); !ran.ok()) return ran;
     absl::Status updated = metrics.Update((*program)->Output(0), (*program)->Output(1), row.back());
@@ -169,6 +169,15 @@ class Model::Impl::Trained : public TrainedModel {
         }
       }
     }
+    for (const auto& [name, state] : TracedRates()) {
+      groups.push_back({name, {}});
+      if (!state.defined()) continue;
+      const absl::StatusOr<Tensor> value = state.Value();
+      if (!value.ok()) return value.status();
+      const absl::StatusOr<double> rate = value->TryItem<double>();
+      if (!rate.ok()) return rate.status();
+      groups.back().learning_rate = *rate;
+    }
     return groups;
   }
 
@@ -178,7 +187,16 @@ class Model::Impl::Trained : public TrainedModel {
       if (group < before + optimizer->num_groups()) return optimizer->SetLearningRate(group - before, learning_rate);
       before += optimizer->num_groups();
     }
-    return absl::InvalidArgumentError(absl::StrCat("no group ", group, " of learning rates, there are ", before));
+    const NamedRates traced = TracedRates();
+    if (group >= before + traced.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("no group ", group, " of learning rates, there are ", before + traced.size()));
+    }
+    auto [name, state] = traced[group - before];
+    if (!state.defined()) return absl::FailedPreconditionError("a schedule computes the learning rate of " + name);
+    const nn::LearningRate rate(learning_rate);
+    if (!rate.status().ok()) return rate.status();
+    return state.SetData(Tensor::Scalar(static_cast<float>(learning_rate)));
   }
 
   absl::Status Resume(const std::string& path, RunContext& context) override {
@@ -195,6 +213,12 @@ class Model::Impl::Trained : public TrainedModel {
   }
 
  private:
+  using NamedRates = std::vector<std::pair<std::string, Parameter>>;
+  /// The rates of a step that does not name its optimizers.
+  NamedRates TracedRates() const {
+    return model_.impl_->optimizers().empty() ? model_.impl_->step_rates : NamedRates();
+  }
+
   Model& model_;
   data::Dataset dataset_;
   std::int64_t steps_per_epoch_;

@@ -29,6 +29,11 @@ std::string ProgramSignature(const runtime::Program& program);
 /// say something else; what amp::ResolveOptions refuses; a manager out of range.
 absl::StatusOr<amp::Precision> ResolveModelOptions(const ModelOptions& options);
 
+/// Errors (INVALID_ARGUMENT): an option of `options` says something else than `session`, which amp::Initialize gave
+/// `network`. Options of loss scaling count where the Model would take the session's scaler.
+absl::Status CheckAgreement(const ModelOptions& options, const amp::Precision& session, bool takes_scaler,
+                            const std::string& network);
+
 /// Puts the Cell and its sub-cells into inference for a while. Afterwards each has its own mode again.
 class InferenceMode {
  public:
@@ -105,7 +110,7 @@ struct Model::Impl {
   std::shared_ptr<internal::PassState> pass_state = std::make_shared<internal::PassState>();
   std::vector<const nn::Cell*> networks;
 
-  std::unique_ptr<nn::WithLossCell> with_loss;  ///< given for a Model of network, loss and optimizer
+  std::unique_ptr<nn::WithLossCell> with_loss;  ///< network and loss, where there is a loss
   std::unique_ptr<nn::TrainOneStepCell> own_step;
 
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> programs;
@@ -115,6 +120,8 @@ struct Model::Impl {
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> measuring;  ///< Programs of Measure
   /// Scalers that a step of the user's own calls, once it has been traced.
   std::vector<internal::StepFacts::Scaler> step_scalers;
+  /// The learning rates of a step of the user's own, as StepFacts has them, once it has been traced.
+  std::vector<std::pair<std::string, Parameter>> step_rates;
   bool step_is_scaled = true;  ///< false: a step of the user's own was compiled, and no scaler acts in it
   /// What O1 and auto decided on the training graph, here or in the run that a checkpoint continues. Before there is a
   /// training graph, what they decided on the graphs compiled so far. Every other Program is compiled with it.
@@ -185,8 +192,14 @@ struct Model::Impl {
   /// Columns to loss and predictions.
   internal::TensorFunction EvalFunction() const;
 
+  /// The network, with the loss where there is one: what Eval runs. The loss may have Parameters and statistics.
+  nn::Cell* evaluated() const { return with_loss != nullptr ? with_loss.get() : network.cell(); }
   /// The Cell whose paths name the Parameters.
-  nn::Cell* root() const { return user_step != nullptr ? user_step : network.cell(); }
+  nn::Cell* root() const { return user_step != nullptr ? user_step : evaluated(); }
+  /// The Cell that this Model was given: a step of the user's own, else the network.
+  const nn::Cell& given_cell() const { return user_step != nullptr ? *user_step : *network.cell(); }
+  /// Errors (INVALID_ARGUMENT): network and loss have different Parameters of one name.
+  absl::Status CheckNames() const;
 
   /// The option that asks for loss scaling, with its value: "loss_scale_manager = static"; empty: none is given.
   std::string GivenScaling() const;
@@ -205,7 +218,7 @@ struct Model::Impl {
   ScalerState StateAfterStep(const LossScaler& scaler) const;
   /// The optimizers that are known before a step is traced.
   std::vector<nn::Optimizer*> optimizers() const;
-  /// What amp::Initialize gave the Cells and the optimizer. Errors: a level that ModelOptions gives as well.
+  /// What amp::Initialize gave the Cells, and with them the Model's own step. Errors: ModelOptions say something else.
   absl::Status UseSession();
 
   /// Model::Train and, with a validation, Model::Fit. `model` owns this.

@@ -129,11 +129,11 @@ absl::StatusOr<runtime::Package> Model::Impl::MakePackage(
       step.cell(), [this](const std::vector<Tensor>& inputs) { return step.Flat(inputs); }, specs, TrainOptions(names));
   // It is not known which inputs of a step of the user's own the network would take.
   if (status.ok() && own_step != nullptr) {
-    const internal::InferenceMode inference(*network.cell());
+    const internal::InferenceMode inference(*evaluated());
     StepOptions eval = CommonOptions("eval_step");
     eval.input_names = names;
     eval.output_names = {"loss", "predictions"};
-    status = add(network.cell(), EvalFunction(), specs, eval);
+    status = add(evaluated(), EvalFunction(), specs, eval);
     StepOptions predict = CommonOptions("predict");
     predict.input_names.assign(names.begin(), names.end() - 1);
     predict.output_names = {"predictions"};

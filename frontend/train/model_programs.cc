@@ -118,6 +118,7 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
     if (absl::Status status = CompareProgram(step_run, step_options); !status.ok()) return status;
     if (user_step != nullptr && step_options.training) {
       if (absl::Status status = CheckOwnStep(step_run.facts(), step_run.program()); !status.ok()) return status;
+      step_rates = step_run.facts().rates;
       step_is_scaled = step_run.facts().wrapped || !step_run.facts().scalers.empty();
     }
     SayWhatIsStoredLow();

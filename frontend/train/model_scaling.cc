@@ -118,20 +118,19 @@ absl::Status Model::Impl::UseSession() {
   absl::StatusOr<std::shared_ptr<amp::internal::Session>> session = amp::internal::SessionBelow(*root());
   if (!session.ok()) return session.status();
   if (*session == nullptr) return absl::OkStatus();
-  const std::string& level = !options.amp_level.empty() ? options.amp_level : options.amp.level;
-  if (!level.empty() && level != (*session)->precision.level) {
-    return absl::InvalidArgumentError(absl::StrCat("Model: amp_level = ", level, ", but amp::Initialize gave ",
-                                                   network.cell()->TypeName(), " level ", (*session)->precision.level,
-                                                   "; give one of them"));
-  }
-  precision = (*session)->precision;
   // A step that calls amp::ScaleLoss scales by itself; the Model's own step takes the first loss's scaler.
-  if (user_step == nullptr && optimizer != nullptr && optimizer->amp_session() == *session &&
-      !options.loss_scale_manager.config().has_value()) {
-    scaler = (*session)->scalers.front();
-    scale_config = scaler->config();
-    if (scale_config.mode == LossScaleConfig::Mode::kNone) scaler = nullptr;
-  }
+  const bool takes_scaler = optimizer != nullptr && !options.loss_scale_manager.config().has_value();
+  absl::Status agrees =
+      internal::CheckAgreement(options, (*session)->precision, takes_scaler, network.cell()->TypeName());
+  if (!agrees.ok()) return agrees;
+  precision = (*session)->precision;
+  if (!takes_scaler) return absl::OkStatus();
+  // The optimizer need not have been given to Initialize, and may have been given to another call of it.
+  const std::shared_ptr<amp::internal::Session>& given = optimizer->amp_session();
+  const bool is_alike = given != nullptr && amp::Describe(given->precision) == amp::Describe(precision);
+  scaler = (is_alike ? given : *session)->scalers.front();
+  scale_config = scaler->config();
+  if (scale_config.mode == LossScaleConfig::Mode::kNone) scaler = nullptr;
   return absl::OkStatus();
 }
 

@@ -35,16 +35,14 @@ absl::Status ReduceLROnPlateau::Check() const {
   return absl::OkStatus();
 }
 
-absl::Status ReduceLROnPlateau::CheckRates(const RunContext& context) const {
+absl::Status ReduceLROnPlateau::CheckRates(const RunContext& context, bool traced) const {
   if (context.trained() == nullptr) {
     return absl::FailedPreconditionError("ReduceLROnPlateau: there is no Model whose learning rates could fall");
   }
   const absl::StatusOr<std::vector<TrainedModel::RateGroup>> groups = context.trained()->LearningRates();
   if (!groups.ok()) return groups.status();
-  if (groups->empty()) {
-    return absl::FailedPreconditionError(
-        "ReduceLROnPlateau: the training step names no optimizer whose learning rate could fall; override "
-        "TrainingStep::optimizers() in it");
+  if (traced && groups->empty()) {
+    return absl::FailedPreconditionError("ReduceLROnPlateau: the step calls no optimizer whose rate could fall");
   }
   for (const TrainedModel::RateGroup& group : *groups) {
     if (group.learning_rate.has_value()) continue;
@@ -58,10 +56,12 @@ void ReduceLROnPlateau::OnTrainBegin(RunContext& context) {
   wait_ = cooldown_left_ = 0;
   context.Fail(Check());
   context.Fail(monitor_.Begin(context));
-  context.Fail(CheckRates(context));
+  context.Fail(CheckRates(context, /*traced=*/false));
 }
 
 void ReduceLROnPlateau::OnEpochEnd(RunContext& context) {
+  // A step that does not name its optimizers has shown them by now.
+  context.Fail(CheckRates(context, /*traced=*/true));
   const std::optional<double> value = monitor_.ValueAt(context);
   if (!context.failure().ok() || !value.has_value()) return;
   if (cooldown_left_ > 0) {

@@ -25,11 +25,12 @@ struct ReduceLROnPlateauOptions {
 };
 
 /// Multiplies learning rates by `factor` where the monitored value has stopped improving, at the end of an epoch. It
-/// acts on every group of every optimizer of the Model. (MindSpore's takes no groups.) A step of one's own names them
-/// in TrainingStep::optimizers. The next step uses the new rate, without a recompile.
+/// acts on every group of every optimizer of the Model. (MindSpore's takes no groups.) The next step uses the new
+/// rate, without a recompile.
 ///
 /// Rates are in checkpoints, the count of epochs is not: a resumed run begins to count anew. Errors end the run when it
-/// begins: an unknown monitor, a bad option, a rate that a schedule computes, a step that names no optimizer.
+/// begins: an unknown monitor, a bad option, a rate that a schedule computes. The optimizers of a step that does not
+/// name them are known once it has run. A schedule among them, or that there are none, ends the run after an epoch.
 class ReduceLROnPlateau : public Callback {
  public:
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {});
@@ -39,7 +40,8 @@ class ReduceLROnPlateau : public Callback {
 
  private:
   absl::Status Check() const;
-  absl::Status CheckRates(const RunContext& context) const;
+  /// Errors: a rate that cannot fall; where the step was `traced`, that there is none.
+  absl::Status CheckRates(const RunContext& context, bool traced) const;
   absl::Status Reduce(RunContext& context) const;
 
   ReduceLROnPlateauOptions options_;

@@ -34,7 +34,8 @@ class TrainedModel {
   virtual absl::StatusOr<Weights> CopyWeights() const = 0;
   /// Gives them back. Optimizer state stays. Errors: a name that the network does not have; another shape.
   virtual absl::Status SetWeights(const Weights& weights) = 0;
-  /// Every group of every optimizer, in order.
+  /// Every group of every optimizer, in order. Those of a step of one's own that does not name its optimizers
+  /// (TrainingStep::optimizers) are known once it is traced, with its first batch.
   virtual absl::StatusOr<std::vector<RateGroup>> LearningRates() const = 0;
   /// Errors: no such group; those of Optimizer::SetLearningRate.
   virtual absl::Status SetLearningRate(std::size_t group, double learning_rate) = 0;

@@ -195,7 +195,7 @@ TEST(ComposedLayers, AttentionWithAFloatingMaskHasTheClassesThatItsHeaderStates)
   for (const std::string& line : products) EXPECT_THAT(line, HasSubstr("xbf16>")) << "Allow is low";
   const std::vector<std::string> weights = testing::LinesWith(ir, "mpc.softmax ");
   EXPECT_EQ(weights.size(), 1u) << ir;
-  for (const std::string& line : weights) EXPECT_THAT(line, HasSubstr(" as <f32, class \"deny\"")) << "Deny is f32";
+  for (const std::string& line : weights) EXPECT_THAT(line, HasSubstr(" as <f32, user_cast")) << "behind the mask, f32";
 }
 
 }  // namespace

@@ -241,6 +241,69 @@ TEST(EMA, AFrozenParameterIsItsOwnAverage) {
   EXPECT_EQ(training.Average(), training.Weight());
 }
 
+TEST(EMA, AFrozenParameterIsItsOwnAverageInsideLars) {
+  Probe network(3, 5.0);
+  Probe moving(3, 1.5);
+  SumLoss loss;
+  nn::SequentialCell both(moving, network);
+  const nn::EMA inside(nn::SGD(both.TrainableParams(), {.learning_rate = 0.5}), {.decay = 0.5});
+  nn::LARS optimizer(inside);
+  MPC_ASSERT_OK(both.SetRequiresGrad("1", false));
+  Model model(both, loss, optimizer);
+  MPC_ASSERT_OK(model.Train(1, GivenGradient(kGradient)));
+  EXPECT_EQ(inside.average(1).Value()->ToFloats(), std::vector<float>(3, 5.0f));
+  const nn::AveragedWeights averaged(inside);
+  MPC_ASSERT_OK(averaged.status());
+  EXPECT_EQ(network.weight.Value()->ToFloats(), std::vector<float>(3, 5.0f));
+}
+
+// Averages begin where the EMA does, whatever the optimizer inside has done before.
+TEST(EMA, AveragesOfATrainedOptimizerStartFromTheWeights) {
+  Probe network(1, 3.0);
+  SumLoss loss;
+  const nn::SGD inside(network.TrainableParams(), {.learning_rate = 0.125});
+  const data::Dataset ones = GivenGradient({1.0f});
+  {
+    nn::SGD optimizer = inside;
+    MPC_ASSERT_OK(Model(network, loss, optimizer).Train(1, ones));
+  }
+  nn::EMA optimizer(inside, {.decay = 0.5});
+  EXPECT_EQ(*optimizer.step(), 1);
+  EXPECT_THAT(ErrorOf(nn::AveragedWeights(optimizer).status()), HasSubstr("no averages before the first update"));
+  Model model(network, loss, optimizer);
+  MPC_ASSERT_OK(model.Train(1, ones));
+  EXPECT_EQ(network.weight.Value()->ToFloats()[0], 2.75f);
+  EXPECT_EQ(optimizer.average(0).Value()->ToFloats()[0], (2.875f + 2.75f) / 2);
+}
+
+/// Adds two weights, the first of which is low.
+class LowAndWide : public nn::Cell {
+ public:
+  MPC_CELL(LowAndWide, low, wide)
+  explicit LowAndWide(DType dtype) : low(Tensor::Full({3}, 1.0).To(dtype)), wide(Tensor::Full({3}, 2.0)) {}
+  Tensor Construct(Tensor x) { return cast(low, DType::kF32) * x + wide * x; }
+  Parameter low, wide;
+};
+
+TEST(EMA, AveragesLowParametersInF32) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    LowAndWide network(dtype);
+    SumLoss loss;
+    nn::EMA optimizer(nn::SGD(network.TrainableParams(), {.learning_rate = 0.25}), {.decay = 0.5});
+    Model model(network, loss, optimizer);
+    MPC_ASSERT_OK(model.Train(1, GivenGradient(kGradient, 2)));
+    // The weights and their averages are numbers of both types.
+    EXPECT_EQ(network.low.Value()->ToFloats(), (std::vector<float>{0.75f, 1.5f, 0.0f}));
+    EXPECT_EQ(optimizer.average(0).Value()->dtype(), DType::kF32);
+    EXPECT_EQ(optimizer.average(0).Value()->ToFloats(), (std::vector<float>{0.84375f, 1.3125f, 0.375f}));
+    MPC_ASSERT_OK(network.SetRequiresGrad("low", false));
+    MPC_ASSERT_OK(model.Train(1, GivenGradient(kGradient)));
+    EXPECT_EQ(optimizer.average(0).Value()->ToFloats(), network.low.Value()->ToFloats()) << "frozen";
+    const nn::AveragedWeights averaged(optimizer);
+    MPC_EXPECT_OK(averaged.status());
+  }
+}
+
 TEST(EMA, HasNoAveragesBeforeTheFirstUpdate) {
   Averaged training({"O0", {}});
   const std::vector<float> weight = training.Weight();
@@ -255,6 +318,9 @@ TEST(EMA, RejectsBadArgumentsAndWrapsAWrapper) {
   const nn::SGD sgd({network.weight});
   EXPECT_THAT(ErrorOf(nn::EMA(sgd, {.decay = 1.5}).status()), HasSubstr("decay must be in [0, 1], got 1.5"));
   EXPECT_EQ(nn::EMA(nn::LARS(sgd)).TypeName(), "EMA of LARS of SGD");
+  EXPECT_EQ(nn::EMA(nn::EMA(sgd), {.decay = 0.5}).status().message(),
+            "optimizer: EMA of EMA of SGD would keep two slots of the name average");
+  EXPECT_THAT(ErrorOf(nn::EMA(nn::LARS(nn::EMA(sgd))).status()), HasSubstr("two slots of the name average"));
 }
 
 }  // namespace

@@ -244,6 +244,41 @@ TEST(MultiheadAttention, AFloatingMaskOfMinusInfinityLeavesOutAsATrueOne) {
   for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(added[i], 0) << "out_proj of zeros, with a bias of zeros";
 }
 
+/// Network of one head whose projections are identities.
+class PlainAttention : public nn::Cell {
+ public:
+  MPC_CELL(PlainAttention, attention)
+  explicit PlainAttention(bool causal) : attention(2, 1, {.has_bias = false, .causal = causal}) {
+    EXPECT_TRUE(attention.in_proj.weight
+                    .SetData(Tensor::From({1.f, 0.f, 0.f, 1.f, 1.f, 0.f, 0.f, 1.f, 1.f, 0.f, 0.f, 1.f}, {6, 2}))
+                    .ok());
+    EXPECT_TRUE(attention.out_proj.weight.SetData(Tensor::From({1.f, 0.f, 0.f, 1.f}, {2, 2})).ok());
+  }
+  Tensor Construct(Tensor x, Tensor padding, Tensor added) {
+    return attention(x, x, x, {.key_padding_mask = padding, .attn_mask = added});
+  }
+  nn::MultiheadAttention attention;
+};
+
+// torch.nn.MultiheadAttention gives these numbers: what is left out stays below whatever is added to the others.
+TEST(MultiheadAttention, AVeryLowFloatingMaskIsAboveWhatIsLeftOut) {
+  const Tensor x = Tensor::From({1.f, 2.f, 3.f, 4.f}, {1, 2, 2});
+  PlainAttention causal(true), padded(false);
+  for (const char* level : {"O0", "O1", "O2", "O3"}) {
+    Model first(causal, {.amp_level = level}), second(padded, {.amp_level = level});
+    for (const float low : {-1e4f, -1e9f}) {
+      const absl::StatusOr<Tensor> y =
+          first.Predict(x, Tensor::From({false, false}, {1, 2}), Tensor::From({low, low, low, 0.f}, {2, 2}));
+      ASSERT_TRUE(y.ok()) << y.status();
+      EXPECT_EQ(y->ToFloats(), (std::vector<float>{1, 2, 3, 4})) << level << " " << low;
+      const absl::StatusOr<Tensor> z =
+          second.Predict(x, Tensor::From({false, true}, {1, 2}), Tensor::Full({2, 2}, low));
+      ASSERT_TRUE(z.ok()) << z.status();
+      EXPECT_EQ(z->ToFloats(), (std::vector<float>{1, 2, 1, 2})) << level << " " << low;
+    }
+  }
+}
+
 TEST(MultiheadAttention, CausalWithAFloatingMaskReadsTheSamePositions) {
   SetSeed(3);
   nn::MultiheadAttention causal(4, 2, {.causal = true});

@@ -312,6 +312,60 @@ TEST(Initialize, ItsScalerIsTheModels) {
   EXPECT_EQ(amp::StateDict()->at("loss_scaler0").at("loss_scale"), 32768);
 }
 
+TEST(Initialize, OptionsOfAModelAgreeWithIt) {
+  TwoLayers network;
+  nn::SoftmaxCrossEntropyWithLogits loss({.reduction = "mean"});
+  nn::SGD optimizer(network.TrainableParams());
+  MPC_ASSERT_OK(amp::Initialize(network, optimizer, Quiet({.level = "O2", .deny_add = {"relu"}})));
+  const auto error = [&](ModelOptions options) {
+    options.amp.verbosity = 0;
+    return ErrorOf(Model(network, loss, optimizer, std::move(options)).status());
+  };
+  EXPECT_EQ(error({.amp = {.loss_scale = 128}}),
+            "Model: amp.loss_scale = 128, but amp::Initialize gave TwoLayers loss_scale dynamic; give one of them");
+  EXPECT_EQ(error({.amp_level = "O2", .amp_dtype = DType::kBF16}),
+            "Model: amp.dtype = bf16, but amp::Initialize gave TwoLayers dtype f16; give one of them");
+  EXPECT_THAT(error({.keep_batchnorm_fp32 = false}), HasSubstr("gave TwoLayers keep_batchnorm_fp32 true"));
+  EXPECT_THAT(error({.amp = {.level = "O2", .master_weights = false}}),
+              HasSubstr("gave TwoLayers master_weights true"));
+  EXPECT_THAT(error({.amp = {.enabled = false}}), HasSubstr("amp.enabled = false, but amp::Initialize gave TwoLayers"));
+  EXPECT_THAT(error({.amp = {.cast_model_outputs = "f16"}}), HasSubstr("gave TwoLayers cast_model_outputs f32"));
+  EXPECT_THAT(error({.amp = {.max_loss_scale = 64}}), HasSubstr("max_loss_scale = 64, but"));
+  EXPECT_THAT(error({.amp = {.num_losses = 2}}), HasSubstr("gave TwoLayers num_losses 1"));
+  EXPECT_THAT(error({.amp = {.allow_add = {"softmax"}}}), HasSubstr("gave TwoLayers no allow_add"));
+  EXPECT_EQ(error({.amp = {.deny_add = {"gelu"}}}),
+            "Model: amp.deny_add = gelu, but amp::Initialize gave TwoLayers deny_add relu; give one of them");
+  // What says the same is no contradiction, and a manager of the Model's takes the place of the scaler.
+  Model agrees(network, loss, optimizer,
+               {.amp_level = "O2",
+                .keep_batchnorm_fp32 = true,
+                .amp_dtype = DType::kF16,
+                .amp = {.loss_scale = "dynamic", .max_loss_scale = "16777216", .verbosity = 0, .deny_add = {"relu"}}});
+  MPC_EXPECT_OK(agrees.status());
+  EXPECT_EQ(agrees.loss_scale(), 65536);
+  Model managed(network, loss, optimizer, {.loss_scale_manager = FixedLossScaleManager({.loss_scale = 256})});
+  MPC_EXPECT_OK(managed.status());
+  EXPECT_EQ(managed.loss_scale(), 256);
+}
+
+// The step at a low level is scaled, whichever optimizer Initialize was given.
+TEST(Initialize, ItsScalerIsTheModelsWithoutTheOptimizerToo) {
+  Probe network;
+  SumLoss loss;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 1.0});
+  const nn::EMA earlier(optimizer);
+  MPC_ASSERT_OK(amp::Initialize(network, Quiet({.level = "O2"})));
+  const data::Dataset overflow = Batches({{Tensor::Full({1}, kInfinity), Tensor::Full({1}, 0.0)}});
+  Model model(network, loss, optimizer);
+  MPC_ASSERT_OK(model.Train(1, overflow));
+  EXPECT_EQ(model.loss_scale(), 32768);
+  MPC_ASSERT_OK(amp::Initialize(network, optimizer, Quiet({.level = "O2"})));
+  nn::EMA averaging = earlier;
+  Model averaged(network, loss, averaging);
+  MPC_ASSERT_OK(averaged.Train(1, overflow));
+  EXPECT_EQ(amp::StateDict()->at("loss_scaler0").at("loss_scale"), 32768);
+}
+
 TEST(StateDict, RoundTripsAndRejectsWhatDoesNotFit) {
   TwoModelStep step(3, "O1");
   MPC_ASSERT_OK(step.initialized);
@@ -343,6 +397,40 @@ TEST(StateDict, OfACellAndAnOptimizerAreF32) {
   EXPECT_EQ(of_cell->at("weight").Item<float>(), -2.0f);
   EXPECT_EQ(amp::StateDict(step.optimizer)->count("optimizer.learning_rate"), 1u);
   EXPECT_EQ(amp::MasterParams(step.optimizer).size(), 1u);
+}
+
+/// A network and an optimizer whose groups were asked for from its parts.
+struct Grouped {
+  TwoLayers network;
+  nn::Momentum optimizer{
+      {{.params = network.fc1.TrainableParams()}, {.params = network.fc2.TrainableParams(), .learning_rate = 0.5}},
+      {.learning_rate = 0.25}};
+};
+
+TEST(StateDict, OfGroupsFromPartsNeedsNamesOfTheWhole) {
+  Grouped given;
+  const std::string twice =
+      "two entries are named 'optimizer.weight.velocity', because their parameters were named by the paths of "
+      "different "
+      "Cells";
+  EXPECT_THAT(ErrorOf(amp::StateDict(given.optimizer).status()), HasSubstr("amp::StateDict: " + twice));
+  EXPECT_THAT(ErrorOf(amp::LoadStateDict(given.optimizer, {})), HasSubstr("amp::LoadStateDict: " + twice));
+  MPC_ASSERT_OK(amp::Initialize(given.network, given.optimizer, Quiet({.level = "O0"})));
+  nn::SoftmaxCrossEntropyWithLogits loss({.reduction = "mean"});
+  Model model(given.network, loss, given.optimizer);
+  MPC_ASSERT_OK(model.Train(1, GoodBatches({6}, 2)));
+  const auto state = amp::StateDict(given.optimizer);
+  MPC_ASSERT_OK(state.status());
+  EXPECT_EQ(state->size(), 7u) << "two rates, the step, four slots";
+  Grouped fresh;
+  MPC_ASSERT_OK(amp::Initialize(fresh.network, fresh.optimizer, Quiet({.level = "O0"})));
+  MPC_ASSERT_OK(amp::LoadStateDict(fresh.optimizer, *state));
+  const auto loaded = amp::StateDict(fresh.optimizer);
+  MPC_ASSERT_OK(loaded.status());
+  EXPECT_EQ(loaded->size(), state->size());
+  for (const auto& [name, value] : *loaded) {
+    EXPECT_EQ(value.ToFloats(), state->at(name).ToFloats()) << name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, ApexAtLevel, ::testing::Values("O0", "O1", "O2", "O3"),

@@ -156,19 +156,17 @@ class NamingStep : public NamelessStep {
   std::vector<nn::Optimizer*> optimizers() const override { return {&optimizer}; }
 };
 
-TEST(Fit, ReduceLROnPlateauWantsToKnowTheOptimizersOfAStep) {
-  Probe network;
-  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 0.5});
+TEST(Fit, ReduceLROnPlateauLowersTheRatesOfStepsThatNameTheirOptimizersOrDoNot) {
   ReduceLROnPlateau reduce({.monitor = "loss", .factor = 0.5, .patience = 1, .mode = "max"});
   const data::Dataset batches = data::GeneratorDataset({{Tensor::Full({1}, 1.0)}}, {"data"});
-  NamelessStep nameless(network, optimizer);
-  EXPECT_EQ(std::string(Model(nameless).Train(3, batches, {reduce}).message()),
-            "ReduceLROnPlateau: the training step names no optimizer whose learning rate could fall; override "
-            "TrainingStep::optimizers() in it");
-  EXPECT_EQ(*optimizer.learning_rate(), 0.5);
-  NamingStep naming(network, optimizer);
-  MPC_ASSERT_OK(Model(naming).Train(3, batches, {reduce}));
-  EXPECT_EQ(*optimizer.learning_rate(), 0.125);
+  for (const bool names : {false, true}) {
+    Probe network;
+    nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 0.5});
+    NamelessStep nameless(network, optimizer);
+    NamingStep naming(network, optimizer);
+    MPC_ASSERT_OK(Model(names ? naming : nameless).Train(3, batches, {reduce}));
+    EXPECT_EQ(*optimizer.learning_rate(), 0.125);
+  }
 }
 
 TEST(Fit, AStoppedEpochIsNotEvaluated) {
@@ -323,6 +321,110 @@ TEST(Fit, RatesFallOnAPlateauAndSchedulesAreRefused) {
   Training<ConvNorm> scheduled({"O0", {}}, {}, {.learning_rate = nn::StepDecay({})});
   EXPECT_EQ(scheduled.model->Fit(1, batches, batches, {}, {ReduceLROnPlateau()}).message(),
             "ReduceLROnPlateau: a schedule computes the learning rate of Momentum group 0");
+}
+
+/// Trains TwoLayers and does not say by what.
+class UnnamedStep : public nn::TrainingStep {
+ public:
+  MPC_CELL(UnnamedStep, network)
+  UnnamedStep(TwoLayers& network, std::vector<nn::Optimizer*> optimizers)
+      : network(network), optimizers_(std::move(optimizers)) {}
+  Tensor Construct(Tensor x, Tensor label) {
+    const Tensor loss = reduce_mean(softmax_cross_entropy(network(x), label));
+    for (nn::Optimizer* optimizer : optimizers_) (*optimizer)(ops::Backward(loss, optimizer->parameters()));
+    return loss;
+  }
+  TwoLayers& network;
+
+ private:
+  std::vector<nn::Optimizer*> optimizers_;
+};
+
+TEST(Fit, RatesOfAStepThatDoesNotNameItsOptimizersFallToo) {
+  const ReduceLROnPlateauOptions falls{.monitor = "loss", .factor = 0.5, .patience = 1, .min_delta = 100};
+  TwoLayers network;
+  nn::SGD first(network.fc1.TrainableParams(), {.learning_rate = 0.5});
+  nn::SGD second({{.params = {network.fc2.weight}}, {.params = {network.fc2.bias}, .learning_rate = 0.25}},
+                 {.learning_rate = 0.125});
+  UnnamedStep step(network, {&first, &second});
+  MPC_ASSERT_OK(Model(step).Train(3, GoodBatches({6}, 2), {ReduceLROnPlateau(falls)}));
+  EXPECT_EQ(first.learning_rate().value_or(0), 0.125);
+  EXPECT_EQ(second.learning_rate(0).value_or(0), 0.03125);
+  EXPECT_EQ(second.learning_rate(1).value_or(0), 0.0625);
+
+  nn::SGD scheduled(network.TrainableParams(), {.learning_rate = nn::StepDecay({})});
+  UnnamedStep by_schedule(network, {&scheduled});
+  EXPECT_EQ(Model(by_schedule).Train(2, GoodBatches({6}, 2), {ReduceLROnPlateau(falls)}).message(),
+            "ReduceLROnPlateau: a schedule computes the learning rate of SGD group 0");
+  UnnamedStep by_none(network, {});
+  EXPECT_EQ(Model(by_none).Train(2, GoodBatches({6}, 2), {ReduceLROnPlateau(falls)}).message(),
+            "ReduceLROnPlateau: the step calls no optimizer whose rate could fall");
+}
+
+/// A loss that learns a factor and normalises predictions by running statistics.
+class LearningLoss : public nn::LossBase {
+ public:
+  MPC_CELL(LearningLoss, factor, norm)
+  Tensor Construct(Tensor prediction, Tensor label) { return reduce_mean(square(norm(prediction) * factor - label)); }
+  Parameter factor{{1}, Constant(1.0)};
+  nn::BatchNorm1d norm{3};
+};
+
+/// Network, loss and an optimizer of the parameters of both.
+struct LossTraining {
+  LossTraining() {
+    SetSeed(7);
+    std::vector<Parameter> parameters = network.TrainableParams();
+    for (const Parameter& parameter : loss.TrainableParams()) parameters.push_back(parameter);
+    optimizer.emplace(parameters, nn::MomentumOptions{.learning_rate = 0.05});
+    model.emplace(network, loss, *optimizer);
+  }
+  TwoLayers network;
+  LearningLoss loss;
+  std::optional<nn::Momentum> optimizer;
+  std::optional<Model> model;
+};
+
+TEST(Fit, ALossWithStateTrainsIsEvaluatedAndResumes) {
+  const TemporaryFolder folder;
+  const data::Dataset batches = GoodBatches({6}, 4);
+  LossTraining whole;
+  MPC_ASSERT_OK(whole.model->Fit(1, batches, batches, {}, {SaveAt(2, folder / "at2")}));
+  EXPECT_NE(whole.loss.factor.Value()->ToFloats()[0], 1.0f);
+  EXPECT_NE(whole.loss.norm.moving_mean.Value()->ToFloats()[0], 0.0f);
+  const Snapshot trained = StateOf(*whole.model);
+  EXPECT_TRUE(trained.contains("factor") && trained.contains("norm.moving_mean"));
+  EXPECT_TRUE(trained.contains("optimizer.factor.velocity"));
+  EXPECT_TRUE(whole.loss.norm.training()) << "as before evaluation";
+  // Evaluation reads running statistics, and so moves none.
+  MPC_ASSERT_OK(whole.model->Eval(batches).status());
+  EXPECT_THAT(Differences(trained, StateOf(*whole.model)), IsEmpty());
+
+  LossTraining resumed;
+  MPC_ASSERT_OK(resumed.model->LoadCheckpoint(folder / "at2").status());
+  MPC_ASSERT_OK(resumed.model->Train(1, batches));
+  EXPECT_THAT(Differences(trained, StateOf(*resumed.model)), IsEmpty());
+}
+
+/// A loss with a Parameter of the name that a dense layer's has.
+class WeightLoss : public nn::LossBase {
+ public:
+  MPC_CELL(WeightLoss, weight)
+  Tensor Construct(Tensor x, Tensor label) { return reduce_mean(square(x * weight - label)); }
+  Parameter weight{{3}, Constant(1.0)};
+};
+
+TEST(Fit, AParameterOfTheLossNeedsAnOptimizerAndANameOfItsOwn) {
+  TwoLayers network;
+  LearningLoss loss;
+  nn::SGD partial(network.TrainableParams());
+  EXPECT_EQ(Model(network, loss, partial).status().message(),
+            "no optimizer updates factor, norm.gamma, norm.beta; give them to the optimizer, or freeze them with "
+            "SetRequiresGrad(path, false)");
+  nn::Dense layer(3, 3);
+  WeightLoss same_name;
+  EXPECT_EQ(Model(layer, same_name).status().message(),
+            "Model: Dense and WeightLoss both have a Parameter 'weight'; give the member of one of them another name");
 }
 
 }  // namespace
