@@ -122,8 +122,10 @@ bool NanOrigins::follow(llvm::Value *v) {
 }
 
 bool NanOrigins::areShort(llvm::Value *v) {
-  if (auto it = known.find(v); it != known.end())
-    return it->second;
+  // A value that a cycle leads back to is not short while it is being followed.
+  auto [entry, isNew] = known.try_emplace(v, false);
+  if (!isNew)
+    return entry->second;
   bool isShort = follow(v);
   known[v] = isShort;
   return isShort;

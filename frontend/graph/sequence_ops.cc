@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "frontend/graph/emit.h"
+#include "kernels/dtype.h"
 
 namespace mpc {
 
@@ -45,7 +46,9 @@ Tensor group_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, std:
 }
 
 std::pair<Tensor, Tensor> lstm_cell(const Tensor& gates, const Tensor& cell_state) {
-  const std::vector<Tensor> results = EmitAll("lstm_cell", {gates, cell_state}, {});
+  const bool is_low = cell_state.defined() && cell_state.status().ok() && IsLowPrecision(cell_state.dtype());
+  const Tensor wide = is_low ? EmitAll("cast", {cell_state}, {}, DType::kF32)[0] : cell_state;
+  const std::vector<Tensor> results = EmitAll("lstm_cell", {gates, wide}, {});
   return {results[0], results[1]};
 }
 

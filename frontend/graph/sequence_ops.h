@@ -48,6 +48,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, doub
 Tensor group_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, std::int64_t groups, double epsilon = 1e-5);
 
 /// Hidden and cell state after the gates [N, 4 H], in the order input, forget, cell, output; `cell_state` is [N, H].
+/// Cell states are f32: a low one is widened.
 std::pair<Tensor, Tensor> lstm_cell(const Tensor& gates, const Tensor& cell_state);
 
 /// Cross-entropy of sigmoid(logits) against labels of the same shape in [0, 1]; reduction none, mean or sum. The loss

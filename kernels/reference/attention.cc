@@ -61,6 +61,9 @@ class Attention {
   std::vector<std::size_t> mask_indices_;
 };
 
+// The score of what may not be read, and the logarithm of the sum over nothing.
+constexpr double kNoScore = -std::numeric_limits<double>::infinity();
+
 // The value that a low-precision product reads.
 double RoundedIfLow(DType dtype, double value) { return IsLowPrecision(dtype) ? RoundTo(dtype, value) : value; }
 
@@ -73,18 +76,21 @@ void Forward(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   for (std::size_t head = 0; head < attention.heads; ++head) {
     for (std::size_t t = 0; t < attention.rows; ++t) {
       const std::size_t row = head * attention.rows + t;
-      double largest = -std::numeric_limits<double>::infinity();
+      double largest = kNoScore;
       for (std::size_t s = 0; s < attention.columns; ++s) {
         if (!attention.Allowed(head, t, s)) continue;
         scores[s] = attention.Score(head, t, s);
         largest = std::max(largest, scores[s]);
       }
+      // A row that may read nothing, or has scores of -infinity alone, has the sum 0. A row with a NaN has the sum NaN.
+      const double shift = largest == kNoScore ? 0 : largest;
       double sum = 0;
       for (std::size_t s = 0; s < attention.columns; ++s) {
-        if (attention.Allowed(head, t, s)) sum += std::exp(scores[s] - largest);
+        if (attention.Allowed(head, t, s)) sum += std::exp(scores[s] - shift);
       }
-      const double log_sum_exp = sum > 0 ? largest + std::log(sum) : -std::numeric_limits<double>::infinity();
+      const double log_sum_exp = shift + std::log(sum);
       outputs[1].values[row] = log_sum_exp;
+      if (log_sum_exp == kNoScore) continue;
       for (std::size_t s = 0; s < attention.columns; ++s) {
         if (!attention.Allowed(head, t, s)) continue;
         const double p = RoundedIfLow(value.spec.dtype, std::exp(scores[s] - log_sum_exp));
@@ -108,10 +114,11 @@ void Backward(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   for (std::size_t head = 0; head < attention.heads; ++head) {
     for (std::size_t t = 0; t < attention.rows; ++t) {
       const std::size_t row = head * attention.rows + t;
+      if (inputs[4].values[row] == kNoScore) continue;
       double delta = 0;
       for (std::size_t s = 0; s < attention.columns; ++s) {
-        const bool allowed = attention.Allowed(head, t, s);
-        p[s] = allowed ? std::exp(attention.Score(head, t, s) - inputs[4].values[row]) : 0;
+        if (!attention.Allowed(head, t, s)) continue;
+        p[s] = std::exp(attention.Score(head, t, s) - inputs[4].values[row]);
         const double rounded = RoundedIfLow(value.spec.dtype, p[s]);
         dp[s] = 0;
         for (std::size_t e = 0; e < attention.value_width; ++e) {
@@ -123,6 +130,7 @@ void Backward(const Attributes& attributes, Inputs inputs, Outputs outputs) {
         delta += dp[s] * p[s];
       }
       for (std::size_t s = 0; s < attention.columns; ++s) {
+        if (!attention.Allowed(head, t, s)) continue;
         const double ds = RoundedIfLow(query.spec.dtype, attention.scale() * p[s] * (dp[s] - delta));
         for (std::size_t d = 0; d < attention.width; ++d) {
           const std::size_t q = row * attention.width + d;

@@ -30,7 +30,8 @@ std::vector<std::string_view> Names();
 /// RoundTo does.
 enum class Rounding {
   /// To f32 to nearest even, f16 and bf16 from there, as kernels do. So a narrowing cast may be folded into an
-  /// operation without another bit. A cast of an integer to f16 or bf16 rounds once, and so does every f8 result.
+  /// operation without another bit. A cast of an integer or of f64 to f16 or bf16 rounds once, and so does every f8
+  /// result.
   kStorage,
   /// Only f16, bf16 and f8 types, from f64 at once. f32 tensors keep f64 accuracy: the oracle that tolerances are
   /// derived against.
@@ -44,7 +45,7 @@ enum class Rounding {
 absl::Status Run(std::string_view name, const Attributes& attributes, absl::Span<const Tensor> inputs,
                  absl::Span<Tensor> outputs, Rounding rounding = Rounding::kStorage);
 
-/// Rounds the result of an operation, which is no cast of an integer, as Run does.
+/// Rounds the result of an operation, which is no cast of an integer or of f64, as Run does.
 void Round(Tensor& result, Rounding rounding);
 
 /// `value` as storage type `dtype` represents it: rounded once, to nearest even. Integers truncate towards zero and

@@ -67,9 +67,12 @@ T Saturate(double value) {
   return static_cast<T>(value);
 }
 
-// Kernels round an integer once, by RoundToOdd of kernels/scalar/cast.h.
-bool IsCastOfInteger(std::string_view name, Inputs inputs) {
-  return name == "cast" && !IsFloating(inputs[0].spec.dtype);
+// Kernels round an integer once, by RoundToOdd of kernels/scalar/cast.h. An f64 is rounded once where a cast of a
+// constant is folded.
+bool IsCastRoundedOnce(std::string_view name, Inputs inputs) {
+  if (name != "cast") return false;
+  const DType from = inputs[0].spec.dtype;
+  return !IsFloating(from) || from == DType::kF64;
 }
 
 void RoundValues(Tensor& result, Rounding rounding, bool through_f32) {
@@ -104,7 +107,7 @@ absl::Status Run(std::string_view name, const Attributes& attributes, Inputs inp
   if (absl::Status status = CheckWords(name, attributes); !status.ok()) return status;
   for (Tensor& output : outputs) output.values.resize(static_cast<std::size_t>(output.spec.num_elements()));
   function(attributes, inputs, outputs);
-  const bool through_f32 = rounding == Rounding::kStorage && !IsCastOfInteger(name, inputs);
+  const bool through_f32 = rounding == Rounding::kStorage && !IsCastRoundedOnce(name, inputs);
   for (Tensor& output : outputs) RoundValues(output, rounding, through_f32);
   return absl::OkStatus();
 }

@@ -421,6 +421,15 @@ TEST(LstmCell, GatesAreInMindSporesOrder) {
               HasSubstr("LSTMCell expects x [N, 2] and states h and c [N, 1], got tensor<1x3xf32>"));
 }
 
+TEST(LstmCell, ALowCellStateIsWidened) {
+  const Tensor gates = Values({3, 20}, 1), state = cast(Values({3, 5}, 2), DType::kF16);
+  const auto [h, c] = lstm_cell(gates, state);
+  const auto [wide_h, wide_c] = lstm_cell(gates, cast(state, DType::kF32));
+  EXPECT_EQ(c.dtype(), DType::kF32);
+  EXPECT_EQ(c.ToFloats(), wide_c.ToFloats());
+  EXPECT_EQ(h.ToFloats(), wide_h.ToFloats());
+}
+
 TEST(BceWithLogitsLoss, IsTheMeanOverElements) {
   nn::BCEWithLogitsLoss loss;
   const Tensor logits = Tensor::From({0.0f, 2.0f}, {2, 1});

@@ -55,6 +55,16 @@ TEST(Elementwise, CastRoundsToNearestEven) {
   EXPECT_EQ(y[0].values, (Values{2048, 2052, std::numeric_limits<double>::infinity(), 0}));
 }
 
+TEST(Elementwise, ACastOfF64RoundsOnce) {
+  // Both lie just above the middle of two numbers. f32 would give the middle, and the tie the even one below.
+  const reference::Tensor half{{DType::kF64, {1}}, {1.000488281251}}, bfloat{{DType::kF64, {1}}, {1.00390625001}};
+  const auto cast = [](const reference::Tensor& x, DType to) {
+    return RunReference("cast", {}, {x}, {{to, {1}}}, reference::Rounding::kStorage)[0].values[0];
+  };
+  EXPECT_EQ(cast(half, DType::kF16), 1 + 0x1p-10);
+  EXPECT_EQ(cast(bfloat, DType::kBF16), 1 + 0x1p-7);
+}
+
 TEST(Elementwise, SelectTakesScalarConditions) {
   EXPECT_EQ(RunOne("select", {}, {Bool({}, {0}), F32({2}, {1, 2}), F32({2}, {3, 4})}, {2}), (Values{3, 4}));
   EXPECT_EQ(RunOne("select", {}, {Bool({2}, {1, 0}), F32({2}, {1, 2}), F32({2}, {3, 4})}, {2}), (Values{1, 4}));

@@ -51,6 +51,40 @@ TEST(Attention, ARowThatMayReadNothingIsZero) {
   ExpectNear(gradients[2].values, {0.25, 0, 0.75});
 }
 
+TEST(Attention, ANanReachesTheSumOfItsRowAlone) {
+  const auto results = RunAttention({{"scale", 1.0}}, OneHead(std::nan(""), 0));
+  EXPECT_TRUE(std::isnan(results[0].values[0]));
+  EXPECT_TRUE(std::isnan(results[1].values[0]));
+  ExpectNear({results[0].values[1], results[1].values[1]}, {111.0 / 3, std::log(3)});
+}
+
+TEST(Attention, ScoresOfMinusInfinityAloneReadNothing) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  std::vector<reference::Tensor> operands = OneHead(1, 0);
+  operands[0].values[0] = -infinity;
+  operands[1].values = {1, 2, 3};
+  operands.push_back(Bool({2, 1}, {1, 0}));
+  const auto results = RunAttention({{"scale", 1.0}}, operands);
+  EXPECT_EQ(results[0].values, (Values{0, 0}));
+  EXPECT_EQ(results[1].values, (Values{-infinity, -infinity}));
+}
+
+TEST(Attention, WhatMayNotBeReadHasNoDerivativeByANan) {
+  std::vector<reference::Tensor> operands = OneHead(1, 0);
+  operands.push_back(RunAttention({{"scale", 1.0}, {"causal", true}}, operands)[1]);
+  operands.insert(operands.begin(), F32({1, 1, 2, 1}, {std::nan(""), 1}));
+  const auto gradients =
+      RunReference("attention_grad", {{"scale", 1.0}, {"causal", true}}, operands,
+                   {{DType::kF32, {1, 1, 2, 1}}, {DType::kF32, {1, 1, 3, 1}}, {DType::kF32, {1, 1, 3, 1}}});
+  // The first row reads two columns. Its cotangent is no number.
+  for (std::size_t s = 0; s < 2; ++s) {
+    EXPECT_TRUE(std::isnan(gradients[1].values[s])) << s;
+    EXPECT_TRUE(std::isnan(gradients[2].values[s])) << s;
+  }
+  EXPECT_EQ(gradients[1].values[2], 0);
+  ExpectNear({gradients[2].values[2]}, {1.0 / 3});
+}
+
 TEST(Attention, LowProbabilitiesAreRoundedBeforeTheirProduct) {
   std::vector<reference::Tensor> operands = OneHead(1, 0);
   operands[2] = F16({1, 1, 3, 1}, {0, 0, 3});

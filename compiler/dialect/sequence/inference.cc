@@ -139,6 +139,13 @@ InferredTypes PackedAttentionGradOp::inferTypes(TypeRange operands, DictionaryAt
 
 //===-- Recurrent cells ------------------------------------------------------------------------------------------===//
 
+// Kernels read cell states, their cotangents and activations as f32.
+static llvm::Error expectF32(StringRef op, StringRef name, RankedTensorType type) {
+  if (isa<Float32Type, Float64Type>(type.getElementType()))
+    return llvm::Error::success();
+  return inferenceError("{0} takes {1} in f32, got {2}; cast changes it", op, name, typeText(type));
+}
+
 static llvm::Error checkLstm(StringRef op, StringRef name, RankedTensorType gates, RankedTensorType cellState) {
   MPC_RETURN_IF_ERROR(expectRank(op, "a cell state [N, H]", cellState, 2));
   if (gates.getShape() == ArrayRef<int64_t>({cellState.getDimSize(0), 4 * cellState.getDimSize(1)}))
@@ -150,6 +157,7 @@ static llvm::Error checkLstm(StringRef op, StringRef name, RankedTensorType gate
 InferredTypes LstmCellOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_ASSIGN_OR_RETURN(types, operandTypes<LstmCellOp>(operands));
   MPC_RETURN_IF_ERROR(checkLstm(mnemonic(), "gates", types[0], types[1]));
+  MPC_RETURN_IF_ERROR(expectF32(mnemonic(), "a cell state", types[1]));
   MLIRContext *context = types[0].getContext();
   return SmallVector<RankedTensorType>{withShape(types[0], types[1].getShape()),
                                        f32Tensor(context, types[1].getShape()),
@@ -161,6 +169,8 @@ InferredTypes LstmCellGradOp::inferTypes(TypeRange operands, DictionaryAttr) {
   MPC_RETURN_IF_ERROR(checkLstm(mnemonic(), "activations", types[2], types[3]));
   for (unsigned index : {0u, 1u, 4u})
     MPC_RETURN_IF_ERROR(expectShape(mnemonic(), "states and their cotangents", types[index], types[3].getShape()));
+  for (RankedTensorType type : ArrayRef(types).drop_front())
+    MPC_RETURN_IF_ERROR(expectF32(mnemonic(), "cell states, their cotangents and activations", type));
   return SmallVector<RankedTensorType>{withShape(types[0], types[2].getShape()), types[3]};
 }
 

@@ -196,6 +196,21 @@ TEST_F(ShortNan, IsInABufferThatHoldsNoOther) {
   EXPECT_FALSE(IsShort(loaded(mixed)));
 }
 
+TEST_F(ShortNan, EndsInALoop) {
+  llvm::BasicBlock* const entry = builder_.GetInsertBlock();
+  const Float x = Bf16();
+  auto* const loop = llvm::BasicBlock::Create(context_, "loop", entry->getParent());
+  builder_.CreateBr(loop);
+  builder_.SetInsertPoint(loop);
+  llvm::PHINode* const sum = builder_.CreatePHI(wide_->getType(), 2);
+  const Float next = Float(sum) + x;
+  sum->addIncoming(x.value(), entry);
+  sum->addIncoming(next.value(), loop);
+  // What a loop carries counts as an f32, which is never wrong.
+  EXPECT_FALSE(IsShort(Float(sum)));
+  EXPECT_FALSE(IsShort(next));
+}
+
 TEST_F(ShortNan, FollowsBitsThatWereShifted) {
   const Float x = Bf16();
   EXPECT_TRUE(IsShort(x * FloatFromBits(BitsOf(x + Float(0x1.8p23f)) << codegen::Unsigned(23))));

@@ -77,3 +77,27 @@ func.func @int_abs(%0: tensor<2x3xi32>) {
   %r0 = mpc.int_abs %0 : (tensor<2x3xi32>) -> tensor<3x2xi32>
   return
 }
+
+// -----
+
+func.func @int_add(%0: tensor<3xi64>, %1: tensor<3xi64>) {
+  // expected-error @+1 {{'mpc.int_add' op result 0 is 'tensor<3xi32>', but it computes in the type of its operands, 'i64'; mpc.cast changes it}}
+  %r0 = mpc.int_add %0, %1 : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xi32>
+  return
+}
+
+// -----
+
+func.func @int_neg(%0: tensor<3xi32>) {
+  // expected-error @+1 {{'mpc.int_neg' op result 0 is 'tensor<3xi64>', but it computes in the type of its operands, 'i32'; mpc.cast changes it}}
+  %r0 = mpc.int_neg %0 : (tensor<3xi32>) -> tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @int_floor_div(%0: tensor<3xi32>, %1: tensor<3xi32>) {
+  // expected-error @+1 {{'mpc.int_floor_div' op result 0 is 'tensor<3xi64>', but it computes in the type of its operands, 'i32'; mpc.cast changes it}}
+  %r0 = mpc.int_floor_div %0, %1 : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi64>
+  return
+}

@@ -304,6 +304,14 @@ func.func @split(%0: tensor<4xf16>) {
 
 // -----
 
+func.func @stop_gradient(%0: tensor<4xf16>) {
+  // expected-error @+1 {{'mpc.stop_gradient' op result 0 is 'tensor<4xf32>', but it moves elements of 'f16', which keep their type; mpc.cast changes it}}
+  %r0 = mpc.stop_gradient %0 : (tensor<4xf16>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @pad(%0: tensor<3xf32>) {
   // expected-error @+1 {{'mpc.pad' op result 0 is 'tensor<5xbf16>', but it moves elements of 'f32', which keep their type; mpc.cast changes it}}
   %r0 = mpc.pad %0 {high = [1], low = [1]} : (tensor<3xf32>) -> tensor<5xbf16>

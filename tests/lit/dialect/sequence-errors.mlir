@@ -144,9 +144,74 @@ func.func @lstm_cell(%0: tensor<3x15xf32>, %1: tensor<3x5xf32>) {
 
 // -----
 
+// Kernels read and write cell states and activations as f32.
+func.func @lstm_cell(%0: tensor<3x20xf16>, %1: tensor<3x5xf16>) {
+  // expected-error @+1 {{'mpc.lstm_cell' op lstm_cell takes a cell state in f32, got tensor<3x5xf16>; cast changes it}}
+  %r0, %r1, %r2 = mpc.lstm_cell %0, %1 : (tensor<3x20xf16>, tensor<3x5xf16>) -> (tensor<3x5xf16>, tensor<3x5xf32>, tensor<3x20xf32>)
+  return
+}
+
+// -----
+
+func.func @lstm_cell(%0: tensor<3x20xf32>, %1: tensor<3x5xf32>) {
+  // expected-error @+1 {{'mpc.lstm_cell' op result 1 is 'tensor<3x5xf16>', but it stays f32 whatever the other types are; mpc.cast changes it}}
+  %r0, %r1, %r2 = mpc.lstm_cell %0, %1 : (tensor<3x20xf32>, tensor<3x5xf32>) -> (tensor<3x5xf32>, tensor<3x5xf16>, tensor<3x20xf32>)
+  return
+}
+
+// -----
+
+func.func @lstm_cell(%0: tensor<3x20xf32>, %1: tensor<3x5xf32>) {
+  // expected-error @+1 {{'mpc.lstm_cell' op result 2 is 'tensor<3x20xbf16>', but it stays f32 whatever the other types are; mpc.cast changes it}}
+  %r0, %r1, %r2 = mpc.lstm_cell %0, %1 : (tensor<3x20xf32>, tensor<3x5xf32>) -> (tensor<3x5xf32>, tensor<3x5xf32>, tensor<3x20xbf16>)
+  return
+}
+
+// -----
+
 func.func @lstm_cell_grad(%0: tensor<3x4xf32>, %1: tensor<3x5xf32>, %2: tensor<3x20xf32>, %3: tensor<3x5xf32>, %4: tensor<3x5xf32>) {
   // expected-error @+1 {{'mpc.lstm_cell_grad' op lstm_cell_grad expects states and their cotangents of shape 3x5, got tensor<3x4xf32>}}
   %r0, %r1 = mpc.lstm_cell_grad %0, %1, %2, %3, %4 : (tensor<3x4xf32>, tensor<3x5xf32>, tensor<3x20xf32>, tensor<3x5xf32>, tensor<3x5xf32>) -> (tensor<3x20xf32>, tensor<3x5xf32>)
+  return
+}
+
+// -----
+
+func.func @lstm_cell_grad(%0: tensor<3x5xf16>, %1: tensor<3x5xf16>, %2: tensor<3x20xf32>, %3: tensor<3x5xf32>, %4: tensor<3x5xf32>) {
+  // expected-error @+1 {{'mpc.lstm_cell_grad' op lstm_cell_grad takes cell states, their cotangents and activations in f32, got tensor<3x5xf16>; cast changes it}}
+  %r0, %r1 = mpc.lstm_cell_grad %0, %1, %2, %3, %4 : (tensor<3x5xf16>, tensor<3x5xf16>, tensor<3x20xf32>, tensor<3x5xf32>, tensor<3x5xf32>) -> (tensor<3x20xf16>, tensor<3x5xf32>)
+  return
+}
+
+// -----
+
+func.func @lstm_cell_grad(%0: tensor<3x5xf16>, %1: tensor<3x5xf32>, %2: tensor<3x20xbf16>, %3: tensor<3x5xf32>, %4: tensor<3x5xf32>) {
+  // expected-error @+1 {{'mpc.lstm_cell_grad' op lstm_cell_grad takes cell states, their cotangents and activations in f32, got tensor<3x20xbf16>; cast changes it}}
+  %r0, %r1 = mpc.lstm_cell_grad %0, %1, %2, %3, %4 : (tensor<3x5xf16>, tensor<3x5xf32>, tensor<3x20xbf16>, tensor<3x5xf32>, tensor<3x5xf32>) -> (tensor<3x20xf16>, tensor<3x5xf32>)
+  return
+}
+
+// -----
+
+func.func @lstm_cell_grad(%0: tensor<3x5xf16>, %1: tensor<3x5xf32>, %2: tensor<3x20xf32>, %3: tensor<3x5xf16>, %4: tensor<3x5xf32>) {
+  // expected-error @+1 {{'mpc.lstm_cell_grad' op lstm_cell_grad takes cell states, their cotangents and activations in f32, got tensor<3x5xf16>; cast changes it}}
+  %r0, %r1 = mpc.lstm_cell_grad %0, %1, %2, %3, %4 : (tensor<3x5xf16>, tensor<3x5xf32>, tensor<3x20xf32>, tensor<3x5xf16>, tensor<3x5xf32>) -> (tensor<3x20xf16>, tensor<3x5xf32>)
+  return
+}
+
+// -----
+
+func.func @lstm_cell_grad(%0: tensor<3x5xf16>, %1: tensor<3x5xf32>, %2: tensor<3x20xf32>, %3: tensor<3x5xf32>, %4: tensor<3x5xf16>) {
+  // expected-error @+1 {{'mpc.lstm_cell_grad' op lstm_cell_grad takes cell states, their cotangents and activations in f32, got tensor<3x5xf16>; cast changes it}}
+  %r0, %r1 = mpc.lstm_cell_grad %0, %1, %2, %3, %4 : (tensor<3x5xf16>, tensor<3x5xf32>, tensor<3x20xf32>, tensor<3x5xf32>, tensor<3x5xf16>) -> (tensor<3x20xf16>, tensor<3x5xf32>)
+  return
+}
+
+// -----
+
+func.func @lstm_cell_grad(%0: tensor<3x5xf16>, %1: tensor<3x5xf32>, %2: tensor<3x20xf32>, %3: tensor<3x5xf32>, %4: tensor<3x5xf32>) {
+  // expected-error @+1 {{'mpc.lstm_cell_grad' op result 1 is 'tensor<3x5xbf16>', but it stays f32 whatever the other types are; mpc.cast changes it}}
+  %r0, %r1 = mpc.lstm_cell_grad %0, %1, %2, %3, %4 : (tensor<3x5xf16>, tensor<3x5xf32>, tensor<3x20xf32>, tensor<3x5xf32>, tensor<3x5xf32>) -> (tensor<3x20xf16>, tensor<3x5xbf16>)
   return
 }
 
