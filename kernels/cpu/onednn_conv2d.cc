@@ -70,9 +70,9 @@ bool SumsAnOddChannelWrongly(const std::string& implementation, const Convolutio
   return DNNL_VERSION_MAJOR == 2 && absl::StartsWith(implementation, "jit_bf16_1x1:avx512") && shape.y[1] % 2 != 0;
 }
 
-/// oneDNN 3.2 computes the gradient of the weight of bf16 images wrongly, from memory that nothing has written. It was
-/// seen where rows are dilated, y has more than 28 columns and strides are 1 in height. The channels of a group of x
-/// left part of a vector empty. Other gradients, f32 and blocked images are right. Every such remainder is left to
+/// oneDNN 2.6 and 3.2 compute the gradient of the weight of bf16 images wrongly, from memory that nothing has written.
+/// It was seen where rows are dilated, y has more than 28 columns and strides are 1 in height. The channels of a group
+/// of x left part of a vector empty. Other gradients, f32 and blocked images are right. Every such remainder is left to
 /// other kernels.
 bool ReadsUnwrittenRows(const std::string& implementation, const ConvolutionShape& shape) {
   const std::int64_t channels_of_group = shape.weight[shape.weight.size() - 3];
