@@ -118,7 +118,7 @@ Cell& Cell::operator=(const Cell& other) {
 std::string Cell::TypeName() const { return "Cell"; }
 
 bool Cell::training() const {
-  if (mpc::internal::Trace* trace = mpc::internal::Trace::Current()) trace->NoteModeRead(*this);
+  if (mpc::internal::Trace* trace = mpc::internal::Trace::Current()) trace->NoteModeRead(*this, training_);
   return training_;
 }
 

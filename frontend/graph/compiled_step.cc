@@ -45,6 +45,37 @@ class StructureWriter : public nn::internal::MemberVisitor {
   std::string& out_;
 };
 
+/// Whether a Cell, or one below it, is in training mode.
+class TrainingFinder : public nn::internal::MemberVisitor {
+ public:
+  void Visit(const std::string&, nn::Cell& cell) override {
+    found_ = found_ || cell.training();
+    if (!found_) cell.VisitMembers(*this);
+  }
+  void Visit(const std::string&, Parameter&) override {}
+  bool found() const { return found_; }
+
+ private:
+  bool found_ = false;
+};
+
+/// Whether `root` is a training step that nobody has put into training mode, with no Cell below it either.
+bool IsStepInInference(nn::Cell* root, const StepOptions& options) {
+  if (root == nullptr || !root->is_training_step() || !options.training) return false;
+  TrainingFinder finder;
+  finder.Visit("", *root);
+  return !finder.found();
+}
+
+/// Fails where the mode of such a step makes a difference.
+void CheckModeDoesNotMatter(const nn::Cell& step, Trace& trace) {
+  if (!trace.in_inference().has_value()) return;
+  const std::string& path = *trace.in_inference();
+  trace.Fail(absl::StrCat(step.TypeName(), " trains, but is in inference mode with all of its Cells, and ",
+                          path.empty() ? "it" : absl::StrCat("'", path, "'"), " asks for its mode; call SetTrain() ",
+                          "on the step first, then SetTrain(false) on Cells that are to stay in inference"));
+}
+
 StepProcesses ProcessesOf(const StepOptions& options) {
   return {.count = options.load.communicator == nullptr ? 1 : options.load.communicator->size(),
           .shares_gradients = options.compile.processes > 1,
@@ -68,6 +99,7 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
                                            const std::vector<TensorSpec>& inputs, const StepOptions& options,
                                            std::vector<Parameter>* used, StepFacts* facts) {
   if (absl::Status status = CheckNoUntracedScope(); !status.ok()) return status;
+  const bool in_inference = IsStepInInference(root, options);
   std::vector<Parameter> parameters;
   if (root != nullptr) {
     for (auto& [name, parameter] : root->ParametersAndNames()) parameters.push_back(parameter);
@@ -96,6 +128,7 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
                             "; cast it first, as with x.To(DType::kF32)"));
   }
   const std::vector<Tensor> outputs = function(arguments);
+  if (in_inference) CheckModeDoesNotMatter(*root, trace);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < outputs.size(); ++i) names.push_back(NameAt(options.output_names, i, "output"));
   trace.EndStep(outputs, names);

@@ -81,8 +81,14 @@ class Trace {
 
   // Cells.
   void EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs);
-  /// Notes that `cell` asks whether it trains. Fails if it is called and not registered: SetTrain has not reached it.
-  void NoteModeRead(const nn::Cell& cell) { graph_.KeepError(cells_.CheckModeRead(cell)); }
+  /// Notes that `cell` asks whether it trains, and is told `trains`. Fails if it is called and not registered: SetTrain
+  /// has not reached it.
+  void NoteModeRead(const nn::Cell& cell, bool trains) {
+    graph_.KeepError(cells_.CheckModeRead(cell));
+    if (!trains && !in_inference_.has_value()) in_inference_ = cells_.path();
+  }
+  /// Where the first Cell that was told that it does not train is called; empty: there is none.
+  const std::optional<std::string>& in_inference() const { return in_inference_; }
   /// Returns the outputs as the caller gets them. Those of a network have the type that `network_outputs` asked for.
   std::vector<Tensor> LeaveCell(std::vector<Tensor> outputs);
   /// Returns `tensor` from the step under `name`, whatever function it is computed in.
@@ -115,6 +121,7 @@ class Trace {
   StepReport report_;
   TraceLocals locals_;
   bool training_;
+  std::optional<std::string> in_inference_;
   StepProcesses processes_;
   Trace* previous_;
 };

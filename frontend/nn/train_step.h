@@ -54,7 +54,9 @@ class WithLossCell : public Cell {
 ///       mpc::amp::AmpScaler scaler;
 ///     };
 ///
-/// Called directly it trains one step; `Model(step)` trains over a data set, whose columns are the inputs.
+/// Called directly it trains one step; `Model(step)` trains over a data set, whose columns are the inputs. Call
+/// SetTrain() before a direct call. Without it a Cell that asks whether it trains, such as dropout, makes the call an
+/// error.
 class TrainingStep : public Cell {
  public:
   /// A single network keeps its own paths ("conv1.weight"); those of several begin with the member's name.

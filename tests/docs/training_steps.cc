@@ -93,6 +93,7 @@ absl::Status RunPaddle(const data::Dataset& train_set) {
   nn::Momentum opt(net.TrainableParams(), {.learning_rate = 0.02, .momentum = 0.9});
 
   PaddleStep step(net, opt);
+  step.SetTrain();
   for (auto& batch : train_set.CreateDictIterator()) {
     Tensor loss = step(batch["image"], batch["label"]);
     if (!loss.status().ok()) return loss.status();

@@ -264,6 +264,30 @@ TEST(WithLossCell, IsTheLossOfTheNetworksOutput) {
   EXPECT_THAT(std::string(with_loss(batch[0]).status().message()), HasSubstr("WithLossCell takes"));
 }
 
+TEST(TrainingStep, ADirectCallInInferenceModeIsAnError) {
+  testing::Training<testing::ConvNorm> parts({"O0", {}});
+  nn::WithLossCell with_loss(*parts.network, parts.loss);
+  nn::TrainOneStepCell step(with_loss, *parts.optimizer);
+  const data::Row batch = MakeBatch({2, 6, 6}, 8, 0);
+  EXPECT_EQ(step(batch[0], batch[1]).status().message(),
+            "TrainOneStepCell trains, but is in inference mode with all of its Cells, and 'convnorm/norm' asks for its "
+            "mode; call SetTrain() on the step first, then SetTrain(false) on Cells that are to stay in inference");
+  step.SetTrain();
+  MPC_ASSERT_OK(step(batch[0], batch[1]).status());
+  EXPECT_NE(parts.network->norm.moving_mean.Value()->ToFloats()[0], 0.0f);
+  // A part may stay in inference.
+  parts.network->norm.SetTrain(false);
+  const std::vector<float> mean = parts.network->norm.moving_mean.Value()->ToFloats();
+  MPC_ASSERT_OK(step(batch[0], batch[1]).status());
+  EXPECT_EQ(parts.network->norm.moving_mean.Value()->ToFloats(), mean);
+  // Nothing asks for its mode here.
+  testing::Training<TwoLayers> plain({"O0", {}});
+  nn::WithLossCell plain_loss(*plain.network, plain.loss);
+  nn::TrainOneStepCell plain_step(plain_loss, *plain.optimizer);
+  const data::Row rows = MakeBatch({6}, 8, 0);
+  MPC_EXPECT_OK(plain_step(rows[0], rows[1]).status());
+}
+
 TEST(TrainOneStepCell, EqualsTheModelsOwnStep) {
   const auto train = [](bool by_hand) {
     testing::Training<TwoLayers> parts({"O0", {}});

@@ -17,6 +17,7 @@ struct DcganTraining {
     initialized = amp::Initialize(
         {generator, discriminator}, {optimizer_g, optimizer_d},
         {.level = level, .loss_scale = "dynamic", .max_loss_scale = 256, .num_losses = 3, .verbosity = 0});
+    step.SetTrain();
   }
   absl::Status Run(const Tensor& images, const Tensor& noise) { return step(images, noise).first.status(); }
 
@@ -72,7 +73,9 @@ TEST_P(DcganOverflowAtLevel, AMP_21_RealImagesSkipTheDiscriminatorOnly) {
   MPC_ASSERT_OK(training.Run(WithInfinity(Images(1)), Noise(1)));
   EXPECT_EQ(*training.optimizer_d.step(), 1);
   EXPECT_EQ(*training.optimizer_g.step(), 2);
-  for (const std::string& name : Differences(discriminator, ParametersOf(training.discriminator))) {
+  const std::vector<std::string> moved = Differences(discriminator, ParametersOf(training.discriminator));
+  EXPECT_FALSE(moved.empty());
+  for (const std::string& name : moved) {
     // Generated images pass through the discriminator too, and those losses are finite.
     EXPECT_TRUE(IsStatistic(name)) << name;
   }
@@ -94,7 +97,9 @@ TEST_P(DcganOverflowAtLevel, AMP_21_NoiseSkipsBoth) {
   EXPECT_EQ(*training.optimizer_d.step(), 1);
   EXPECT_EQ(*training.optimizer_g.step(), 1);
   // Of the discriminator's statistics those of real images move: that loss is finite.
-  for (const std::string& name : Differences(discriminator, ParametersOf(training.discriminator))) {
+  const std::vector<std::string> moved = Differences(discriminator, ParametersOf(training.discriminator));
+  EXPECT_FALSE(moved.empty());
+  for (const std::string& name : moved) {
     EXPECT_TRUE(IsStatistic(name)) << name;
   }
   EXPECT_EQ(Differences(generator, ParametersOf(training.generator)), std::vector<std::string>{});
