@@ -5,8 +5,10 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <sstream>
+#include <thread>
 
 #include "frontend/train/request_exit.h"
 
@@ -151,6 +153,8 @@ TEST(TimeMonitor, StepsOfAnotherRunHaveNoPartInItsTime) {
   RunContext context;
   context.step_in_epoch = 9;
   monitor.OnEpochBegin(context);
+  // Long enough that a tenth of it is another number.
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
   context.step_in_epoch = 10;
   monitor.OnEpochEnd(context);
   // The one step took the whole time.
