@@ -13,7 +13,10 @@ std::string shapeText(ArrayRef<int64_t> dims) { return ShapeToString(Shape(dims.
 
 bool isTooLarge(ArrayRef<int64_t> dims) {
   constexpr int64_t maxElements = int64_t(1) << 47;
-  return NumElements(Shape(dims.begin(), dims.end())) > maxElements;
+  // Where one extent is 0, strides over the others must not overflow either.
+  Shape counted;
+  llvm::copy_if(dims, std::back_inserter(counted), [](int64_t extent) { return extent != 0; });
+  return NumElements(counted) > maxElements;
 }
 
 llvm::Expected<SmallVector<RankedTensorType>> operandTypes(TypeRange operands, const OperandNames &given) {

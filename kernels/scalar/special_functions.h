@@ -117,7 +117,7 @@ template <typename F>
   return Select(magnitude > 1.0f, CopySign(large, x), small);
 }
 
-/// x^exponent for one constant exponent, evaluated in f64. Special values are those of std::pow, but for a fractional
+/// x^exponent for one finite exponent, evaluated in f64. Special values are those of std::pow, but for a fractional
 /// power of -infinity: NaN, as for every negative number.
 class Power {
  public:

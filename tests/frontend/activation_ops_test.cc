@@ -217,6 +217,9 @@ TEST(Ops, ErrorsOfMovementSayWhatIsAccepted) {
   EXPECT_THAT(ErrorOf(gelu(kA, "erf")), HasSubstr("\"none\" or \"tanh\""));
   EXPECT_THAT(ErrorOf(prelu(kA, Values({3}))), HasSubstr("one slope a channel"));
   EXPECT_THAT(ErrorOf(clamp(kA, 1, -1)), HasSubstr("the minimum must not exceed the maximum"));
+  for (const double exponent : {1e300, std::nan("")}) {
+    EXPECT_THAT(ErrorOf(pow(kA, exponent)), HasSubstr("takes an exponent that is finite in f32"));
+  }
   EXPECT_THAT(ErrorOf(global_avg_pool2d(kA)), HasSubstr("[N, C, H, W]"));
 }
 

@@ -196,7 +196,7 @@ def Mpc_PreluGradOp : Mpc_GradientOp<"prelu_grad", [Mpc_Reducing, Mpc_Image]> {
 def Mpc_PowOp : Mpc_DifferentiableOp<"pow", "Deny", [Mpc_IsElementwise, Mpc_IsArithmetic, Mpc_IsExpensive]> {
   let summary = "x raised to a constant exponent.";
   let description = [{
-    y = x^exponent in f32, rounded once; a negative x with a fractional exponent gives NaN.
+    y = x^exponent in f32, rounded once; a negative x with a fractional exponent gives NaN. The exponent is finite.
 
     ```mlir
     %x = mpc.constant {value = dense<[1.0, 4.0, 9.0]> : tensor<3xf32>} : () -> tensor<3xf32>
@@ -209,12 +209,13 @@ def Mpc_PowOp : Mpc_DifferentiableOp<"pow", "Deny", [Mpc_IsElementwise, Mpc_IsAr
   let gradientReads = "getX(), getExponentAttr()";
   let arguments = (ins Mpc_FloatTensor:$x, F32Attr:$exponent);
   let results = (outs Mpc_FloatTensor:$y);
+  let hasVerifier = 1;
 }
 
 def Mpc_PowGradOp : Mpc_GradientOp<"pow_grad", [Mpc_IsElementwise, Mpc_IsExpensive]> {
   let summary = "dy * exponent * x^(exponent - 1).";
   let description = [{
-    Zero where the exponent is zero. Computed in f32 and rounded once.
+    Zero where the exponent is zero. Computed in f32 and rounded once. The exponent is finite.
 
     ```mlir
     %dy = mpc.constant {value = dense<1.0> : tensor<3xf32>} : () -> tensor<3xf32>
@@ -226,6 +227,7 @@ def Mpc_PowGradOp : Mpc_GradientOp<"pow_grad", [Mpc_IsElementwise, Mpc_IsExpensi
   let alike = 1;
   let arguments = (ins Mpc_FloatTensor:$dy, Mpc_FloatTensor:$x, F32Attr:$exponent);
   let results = (outs Mpc_FloatTensor:$dx);
+  let hasVerifier = 1;
 }
 
 def Mpc_ClampOp : Mpc_DifferentiableOp<"clamp", "Clear", [Mpc_Elementwise, Mpc_IsElementwise]> {

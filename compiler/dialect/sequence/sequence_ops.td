@@ -112,7 +112,7 @@ def Mpc_LstmCellOp : Mpc_DifferentiableOp<"lstm_cell", "Allow"> {
     gates: [N, 4H], the sums of the input's and the state's matrix products. Their order is input i, forget f, cell g,
     output o. cell_state c: [N, H].
     c' = sigmoid(f) * c + sigmoid(i) * tanh(g); h' = sigmoid(o) * tanh(c'). Computed in f32, each result rounded once;
-    cell states are f32. `activations` holds the four activated gates for the derivative.
+    cell states are f32. `activations`, f32 too, holds the four activated gates for the derivative.
 
     ```mlir
     %gates = mpc.constant {value = dense<0.0> : tensor<1x4xf32>} : () -> tensor<1x4xf32>
@@ -135,10 +135,11 @@ def Mpc_LstmCellGradOp : Mpc_GradientOp<"lstm_cell_grad"> {
   let description = [{
     With a = activations, t = tanh(c'): dc' = dnew_cell_state + dhidden * o * (1 - t^2). di = dc' g i (1 - i);
     df = dc' c f (1 - f). dg = dc' i (1 - g^2); do = dhidden t o (1 - o); dc = dc' f. Computed in f32, rounded once.
+    Only dhidden and dgates may be low.
 
     ```mlir
     %dgates, %dcell_state = mpc.lstm_cell_grad %dhidden, %dnew_cell_state, %activations, %cell_state, %new_cell_state
-        : (tensor<2x5xf16>, tensor<2x5xf32>, tensor<2x20xf16>, tensor<2x5xf32>, tensor<2x5xf32>)
+        : (tensor<2x5xf16>, tensor<2x5xf32>, tensor<2x20xf32>, tensor<2x5xf32>, tensor<2x5xf32>)
         -> (tensor<2x20xf16>, tensor<2x5xf32>)
     ```
   }];

@@ -216,6 +216,30 @@ func.func @pow(%0: tensor<2x3xf32>) {
 
 // -----
 
+func.func @pow(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.pow' op takes an exponent that is finite in f32, got +Inf}}
+  %r0 = mpc.pow %0 {exponent = 0x7F800000 : f32} : tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @pow(%0: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.pow' op takes an exponent that is finite in f32, got NaN}}
+  %r0 = mpc.pow %0 {exponent = 0x7FC00000 : f32} : tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @pow_grad(%0: tensor<2x3xf32>, %1: tensor<2x3xf32>) {
+  // expected-error @+1 {{'mpc.pow_grad' op takes an exponent that is finite in f32, got -Inf}}
+  %r0 = mpc.pow_grad %0, %1 {exponent = 0xFF800000 : f32} : tensor<2x3xf32>
+  return
+}
+
+// -----
+
 func.func @clamp(%0: tensor<2x3xf32>) {
   // expected-error @+1 {{'mpc.clamp' op limits x to [1.000000e+00, -1.000000e+00]; the minimum must not exceed the maximum}}
   %r0 = mpc.clamp %0 {maximum = -1.0, minimum = 1.0} : tensor<2x3xf32>

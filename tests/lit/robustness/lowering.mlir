@@ -29,6 +29,13 @@ func.func @large(%x: tensor<4611686018427387904x4xf32>) {
 
 // -----
 
+// expected-error @+1 {{@empty: argument 0 is tensor<4611686018427387904x0xf32>; a Program holds}}
+func.func @empty(%x: tensor<4611686018427387904x0xf32>) {
+  return
+}
+
+// -----
+
 func.func private @callee(tensor<4xf32>) -> f32
 
 // expected-error @+1 {{@call: a result of func.call is f32; a Program holds}}
