@@ -230,6 +230,10 @@ TEST_P(DcganAtLevel, BothOptimizersLearnFromThreeLosses) {
   MPC_ASSERT_OK(amp::Initialize({generator, discriminator}, {optimizer_g, optimizer_d},
                                 {.level = GetParam(), .max_loss_scale = 1024, .num_losses = 3, .verbosity = 0}));
   models::DcganStep step(generator, discriminator, optimizer_g, optimizer_d);
+  // Norms keep the statistics that they begin with, so that the loss of one batch says how far training is.
+  step.SetTrain();
+  generator.SetTrain(false);
+  discriminator.SetTrain(false);
   const Tensor images = Values({8, 1, 8, 8}, 3);
   std::vector<float> judged, passed;
   for (int i = 0; i < 20; ++i) {
