@@ -136,39 +136,6 @@ TEST(Fit, MonitorsAskTheMetricWhichWayIsBetter) {
   }
 }
 
-/// A step that names no optimizer.
-class NamelessStep : public nn::TrainingStep {
- public:
-  MPC_CELL(NamelessStep, network)
-  NamelessStep(Probe& network, nn::Optimizer& optimizer) : network(network), optimizer(optimizer) {}
-  Tensor Construct(Tensor x) {
-    const Tensor loss = reduce_sum(network(x));
-    optimizer(ops::Backward(loss, optimizer.parameters()));
-    return loss;
-  }
-  Probe& network;
-  nn::Optimizer& optimizer;
-};
-
-class NamingStep : public NamelessStep {
- public:
-  using NamelessStep::NamelessStep;
-  std::vector<nn::Optimizer*> optimizers() const override { return {&optimizer}; }
-};
-
-TEST(Fit, ReduceLROnPlateauLowersTheRatesOfStepsThatNameTheirOptimizersOrDoNot) {
-  ReduceLROnPlateau reduce({.monitor = "loss", .factor = 0.5, .patience = 1, .mode = "max"});
-  const data::Dataset batches = data::GeneratorDataset({{Tensor::Full({1}, 1.0)}}, {"data"});
-  for (const bool names : {false, true}) {
-    Probe network;
-    nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 0.5});
-    NamelessStep nameless(network, optimizer);
-    NamingStep naming(network, optimizer);
-    MPC_ASSERT_OK(Model(names ? naming : nameless).Train(3, batches, {reduce}));
-    EXPECT_EQ(*optimizer.learning_rate(), 0.125);
-  }
-}
-
 TEST(Fit, AStoppedEpochIsNotEvaluated) {
   Training<ConvNorm> training({"O0", {}});
   Hooks hooks;
