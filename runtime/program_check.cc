@@ -18,23 +18,19 @@ namespace {
 
 constexpr const char* kCodeFormats[] = {"cubin", "elf", "object", "ptx"};
 
-/// Bytes of `spec`, or nothing if an extent is below 1, the type unknown or the size absurd.
+bool IsEmpty(const TensorSpec& spec) { return std::ranges::find(spec.shape, 0) != spec.shape.end(); }
+
+/// Bytes of `spec`, or nothing if an extent is negative, the type unknown or the size absurd.
 std::optional<std::size_t> CheckedBytes(const TensorSpec& spec) {
   std::size_t bytes = ElementSize(spec.dtype);
   if (bytes == 0) return std::nullopt;
   for (std::int64_t extent : spec.shape) {
-    if (extent < 1) return std::nullopt;
+    if (extent < 0) return std::nullopt;
+    if (extent == 0) continue;
     if (static_cast<std::uint64_t>(extent) > kMostProgramBytes / bytes) return std::nullopt;
     bytes *= static_cast<std::size_t>(extent);
   }
-  return bytes;
-}
-
-/// What is said of a tensor that has no CheckedBytes.
-std::string TypeProblem(const TensorSpec& spec) {
-  const bool is_empty = std::ranges::find(spec.shape, 0) != spec.shape.end();
-  return is_empty ? absl::StrCat(" is ", spec.ToString(), "; every tensor has at least one element")
-                  : std::string(" has no valid type");
+  return IsEmpty(spec) ? 0 : bytes;
 }
 
 class ProgramChecker {
@@ -110,7 +106,8 @@ class ProgramChecker {
     for (const StateBinding& binding : program_.state) {
       if (binding.name.empty()) Report("a state binding has no name");
       if (!names.insert(binding.name).second) Report("state \"", binding.name, "\" is bound twice");
-      if (!CheckedBytes(binding.spec)) Report("state \"", binding.name, "\"", TypeProblem(binding.spec));
+      if (!CheckedBytes(binding.spec)) Report("state \"", binding.name, "\" has no valid type");
+      CheckElements(absl::StrCat("state \"", binding.name, "\""), binding.spec);
     }
   }
 
@@ -126,7 +123,7 @@ class ProgramChecker {
     const Value& value = program_.values[id];
     const std::string what = absl::StrCat("value ", id);
     const std::optional<std::size_t> bytes = CheckedBytes(value.spec);
-    if (!bytes) return Report(what, TypeProblem(value.spec));
+    if (!bytes) return Report(what, " has no valid type");
     const auto index = static_cast<std::size_t>(value.index);
     switch (value.storage) {
       case Storage::kState:
@@ -155,8 +152,14 @@ class ProgramChecker {
 
   bool InRange(ValueId id) const { return id >= 0 && static_cast<std::size_t>(id) < program_.values.size(); }
 
+  /// Kernels rely on it: some divide by extents. A value that nothing uses may be empty.
+  void CheckElements(const std::string& what, const TensorSpec& spec) {
+    if (IsEmpty(spec)) Report(what, " is ", spec.ToString(), "; every tensor has at least one element");
+  }
+
   void CheckReadable(const std::string& what, ValueId id) {
-    if (!InRange(id)) Report(what, " is value ", id, " of ", program_.values.size());
+    if (!InRange(id)) return Report(what, " is value ", id, " of ", program_.values.size());
+    CheckElements(absl::StrCat(what, ", value ", id), program_.values[id].spec);
   }
 
   /// Whether `value` is the state of an output of `caller`, or lies in the arena where such an output lies.
@@ -172,6 +175,7 @@ class ProgramChecker {
   void CheckWritable(const std::string& what, ValueId id, const Instruction* caller) {
     if (!InRange(id)) return Report(what, " is value ", id, " of ", program_.values.size());
     const Value& value = program_.values[id];
+    CheckElements(absl::StrCat(what, ", value ", id), value.spec);
     if (value.storage == Storage::kConstant) Report(what, " writes a constant, value ", id);
     if (value.storage == Storage::kInput) Report(what, " writes an input, value ", id);
     if (value.storage != Storage::kState) return;
