@@ -150,12 +150,17 @@ std::string elementTypeNames() {
 
 /// Errors: an argument or a value of the body that no Program can hold.
 absl::Status checkTypes(func::FuncOp function) {
-  auto isStorable = [](Type t) { return isKnownTensor(t) && !isTooLarge(cast<RankedTensorType>(t).getShape()); };
+  auto isStorable = [](Type t) {
+    if (!isKnownTensor(t))
+      return false;
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(t).getShape();
+    return !llvm::is_contained(shape, 0) && !isTooLarge(shape);
+  };
   auto refuse = [&](StringRef what, Type t) {
     return absl::InvalidArgumentError(absl::StrCat("@", function.getSymName().str(), ": ", what.str(), " is ",
                                                    typeText(t),
-                                                   "; a Program holds tensors of a static shape, of at "
-                                                   "most 2^47 elements, of ",
+                                                   "; a Program holds tensors of a static shape, of at least one and "
+                                                   "at most 2^47 elements, of ",
                                                    elementTypeNames()));
   };
   for (BlockArgument argument : function.getArguments())

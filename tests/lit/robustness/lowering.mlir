@@ -1,7 +1,7 @@
 // What verifies but no Program can hold is an error of lowering.
 // RUN: mpc-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(mpc-check-program)'
 
-// expected-error @+1 {{@index: argument 0 is index; a Program holds tensors of a static shape, of at most 2^47 elements, of f32, f16, bf16, f64, i32, i64, i1, i8, f8E4M3FN or f8E5M2}}
+// expected-error @+1 {{@index: argument 0 is index; a Program holds tensors of a static shape, of at least one and at most 2^47 elements, of f32, f16, bf16, f64, i32, i64, i1, i8, f8E4M3FN or f8E5M2}}
 func.func @index(%x: index) {
   return
 }
@@ -24,6 +24,13 @@ func.func @short(%x: tensor<4xf32>, %y: tensor<4xi7>) {
 
 // expected-error @+1 {{@large: argument 0 is tensor<4611686018427387904x4xf32>; a Program holds}}
 func.func @large(%x: tensor<4611686018427387904x4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{@unused: argument 1 is tensor<2x0xf32>; a Program holds}}
+func.func @unused(%x: tensor<4xf32>, %y: tensor<2x0xf32>) {
   return
 }
 
