@@ -179,4 +179,17 @@ void* Stage::Prepare(const void* operand, std::byte* workspace) {
   return packed;
 }
 
+LayoutChange::LayoutChange(const Port& port, WorkspaceLayout& workspace)
+    : copy_(BlockedCopy::Make(port.storage, port.stored, port.wanted)) {
+  if (copy_) return;
+  stage_.emplace(port, workspace);
+  reorder_.emplace(port.stored, port.wanted);
+  scratchpad_offset_ = workspace.Reserve(reorder_->scratchpad_bytes());
+}
+
+void LayoutChange::Execute(const void* operand, void* to, std::byte* workspace) {
+  if (copy_) return copy_->Run(operand, to);
+  reorder_->Execute(stage_->Convert(operand, workspace), to, workspace + scratchpad_offset_);
+}
+
 }  // namespace mpc::cpu

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/cpu/blocked_copy.h"
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/onednn_common.h"
 
@@ -139,6 +140,22 @@ struct Stage {
   std::size_t conversion_offset = 0;
   std::size_t packed_offset = 0;
   std::size_t scratchpad_offset = 0;
+};
+
+/// An operand on its way to the layout that primitives take: our own copy where there is one, else a conversion and
+/// then the library's.
+class LayoutChange {
+ public:
+  /// `port.stored` and `port.wanted` differ.
+  LayoutChange(const Port& port, WorkspaceLayout& workspace);
+
+  void Execute(const void* operand, void* to, std::byte* workspace);
+
+ private:
+  std::optional<BlockedCopy> copy_;
+  std::optional<Stage> stage_;
+  std::optional<ReorderInParts> reorder_;
+  std::size_t scratchpad_offset_ = 0;
 };
 
 }  // namespace mpc::cpu

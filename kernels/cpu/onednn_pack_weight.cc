@@ -17,22 +17,16 @@ namespace {
 
 class PackWeightKernel final : public Kernel {
  public:
-  explicit PackWeightKernel(const Port& port) : stage_(port, workspace_), reorder_(port.stored, port.wanted) {
-    scratchpad_offset_ = workspace_.Reserve(reorder_.scratchpad_bytes());
-  }
+  explicit PackWeightKernel(const Port& port) : change_(port, workspace_) {}
 
   std::size_t workspace_bytes() const override { return workspace_.size(); }
   void Run(const KernelOperands& operands) override {
-    auto* workspace = static_cast<std::byte*>(operands.workspace);
-    void* weight = stage_.Convert(operands.inputs[0], workspace);
-    reorder_.Execute(weight, operands.outputs[0], workspace + scratchpad_offset_);
+    change_.Execute(operands.inputs[0], operands.outputs[0], static_cast<std::byte*>(operands.workspace));
   }
 
  private:
   WorkspaceLayout workspace_;
-  Stage stage_;
-  ReorderInParts reorder_;
-  std::size_t scratchpad_offset_ = 0;
+  LayoutChange change_;
 };
 
 /// True if elements at `strides` fill `elements` places, each one once.

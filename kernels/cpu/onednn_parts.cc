@@ -28,28 +28,28 @@ constexpr std::int64_t kScratchBytes = 128 << 20, kLeastSlots = 2;
 /// An operand that is converted or packed once, before the parts begin.
 class PreparedOperand {
  public:
-  PreparedOperand(std::size_t input, const Port& port, WorkspaceLayout& workspace)
-      : input_(input), stage_(port, workspace) {
-    if (port.stored == port.wanted) return;
-    reorder_.emplace(port.stored, port.wanted);
+  PreparedOperand(std::size_t input, const Port& port, WorkspaceLayout& workspace) : input_(input) {
+    if (port.stored == port.wanted) {
+      stage_.emplace(port, workspace);
+      return;
+    }
+    change_.emplace(port, workspace);
     packed_offset_ = workspace.Reserve(port.wanted.get_size());
-    scratchpad_offset_ = workspace.Reserve(reorder_->scratchpad_bytes());
   }
 
   std::size_t input() const { return input_; }
   /// Returns where it then is.
   const void* Prepare(const void* operand, std::byte* workspace) {
-    const void* converted = stage_.Convert(operand, workspace);
-    if (!reorder_) return converted;
-    reorder_->Execute(converted, workspace + packed_offset_, workspace + scratchpad_offset_);
+    if (stage_) return stage_->Convert(operand, workspace);
+    change_->Execute(operand, workspace + packed_offset_, workspace);
     return workspace + packed_offset_;
   }
 
  private:
   std::size_t input_;
-  Stage stage_;
-  std::optional<ReorderInParts> reorder_;
-  std::size_t packed_offset_ = 0, scratchpad_offset_ = 0;
+  std::optional<Stage> stage_;  ///< where it only changes its type
+  std::optional<LayoutChange> change_;
+  std::size_t packed_offset_ = 0;
 };
 
 class PartsKernel final : public Kernel {

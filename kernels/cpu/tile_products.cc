@@ -5,6 +5,7 @@
 #include <immintrin.h>
 #endif
 
+#include "kernels/cpu/lane_transpose.h"
 #include "kernels/cpu/row_products.h"
 
 namespace mpc::cpu {
@@ -58,42 +59,6 @@ template <bool kTwoRows, bool kTwoColumns>
 
 #define MPC_AVX512 [[gnu::target("avx512f")]]
 
-/// For two rows that lie `kStep` apart. Of each 2 * kStep lanes the second half of `a` changes places with the first
-/// half of `b`.
-template <int kStep>
-MPC_AVX512 void ExchangeLanes(__m512i& a, __m512i& b) {
-  struct Lanes {
-    alignas(64) std::int32_t of_a[16], of_b[16];
-  };
-  static constexpr Lanes kLanes = [] {
-    Lanes lanes{};
-    for (int j = 0; j < 16; ++j) {
-      const bool is_second = (j & kStep) != 0;
-      lanes.of_a[j] = is_second ? 16 + j - kStep : j;
-      lanes.of_b[j] = is_second ? 16 + j : j + kStep;
-    }
-    return lanes;
-  }();
-  const __m512i first = a;
-  a = _mm512_permutex2var_epi32(first, _mm512_load_si512(kLanes.of_a), b);
-  b = _mm512_permutex2var_epi32(first, _mm512_load_si512(kLanes.of_b), b);
-}
-
-/// A step of the transpose of 16 rows of 16 pairs. After those of 1, 2, 4 and 8 it is done.
-template <int kStep>
-MPC_AVX512 void TransposeStep(__m512i (&rows)[16]) {
-  for (int i = 0; i < 16; ++i) {
-    if ((i & kStep) == 0) ExchangeLanes<kStep>(rows[i], rows[i + kStep]);
-  }
-}
-
-MPC_AVX512 void Transpose(__m512i (&rows)[16]) {
-  TransposeStep<1>(rows);
-  TransposeStep<2>(rows);
-  TransposeStep<4>(rows);
-  TransposeStep<8>(rows);
-}
-
 /// The first 32 numbers of a row, of which there are `count`, or zeros.
 MPC_AVX512 __m512i LoadPairs(const std::uint16_t* row, std::int64_t count) {
   alignas(64) std::uint16_t values[2 * kTilePairs] = {};
@@ -118,7 +83,7 @@ MPC_AVX512 void TransposeBlockOfPairs(const std::uint16_t* rows, std::int64_t co
     if (2 * r + 1 >= count) continue;
     pairs[r] = _mm512_or_si512(pairs[r], _mm512_slli_epi32(LoadRow(rows + (2 * r + 1) * stride, columns), 16));
   }
-  Transpose(pairs);
+  TransposeLanes(pairs);
   for (std::int64_t j = 0; j < columns; ++j) _mm512_storeu_si512(to + j * to_stride, pairs[j]);
 }
 
@@ -129,7 +94,7 @@ MPC_AVX512 void PackTile(const std::uint16_t* x, std::int64_t stride, std::int64
   for (std::int64_t i = 0; i < 16; ++i) {
     pairs[i] = i < rows ? LoadPairs(x + i * stride, depth) : _mm512_setzero_si512();
   }
-  Transpose(pairs);
+  TransposeLanes(pairs);
   for (std::int64_t k = 0; k < 16; ++k) _mm512_storeu_si512(tile + k * kPanel, pairs[k]);
 }
 
