@@ -73,11 +73,12 @@ absl::Status LossScaleConfig::Validate() const {
   if (mode == Mode::kStatic) return absl::OkStatus();
   if (!(growth > 1) || std::isinf(growth)) return OutOfRange("the growth factor", growth, "finite and > 1");
   if (!(backoff > 0 && backoff < 1)) return OutOfRange("the backoff factor", backoff, "in (0, 1)");
-  if (growth_interval < 1) {
-    return OutOfRange("the growth interval", static_cast<double>(growth_interval), "at least 1");
+  constexpr std::int64_t kLongest = std::numeric_limits<std::int32_t>::max();
+  if (growth_interval < 1 || growth_interval > kLongest) {
+    return OutOfRange("the growth interval", static_cast<double>(growth_interval), "at least 1 and below 2^31");
   }
-  if (backoff_interval < 1) {
-    return OutOfRange("the backoff interval", static_cast<double>(backoff_interval), "at least 1");
+  if (backoff_interval < 1 || backoff_interval > kLongest) {
+    return OutOfRange("the backoff interval", static_cast<double>(backoff_interval), "at least 1 and below 2^31");
   }
   if (!(minimum <= maximum)) {
     return absl::InvalidArgumentError(
@@ -144,6 +145,8 @@ absl::Status LossScaler::SetScale(double scale) {
   if (absl::Status status = CheckScale(scale); !status.ok()) return status;
   return state_[IndexOf(ScalerField::kScale)].SetData(Tensor::Scalar(static_cast<float>(scale)));
 }
+
+bool LossScaler::IsCount(double value) { return value >= 0 && value < 0x1p31 && std::floor(value) == value; }
 
 absl::Status LossScaler::SetCounters(std::int64_t good, std::int64_t bad) {
   for (std::int64_t count : {good, bad}) {
