@@ -1,5 +1,6 @@
 #include "frontend/graph/loss_scale.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <limits>
@@ -73,12 +74,15 @@ absl::Status LossScaleConfig::Validate() const {
   if (mode == Mode::kStatic) return absl::OkStatus();
   if (!(growth > 1) || std::isinf(growth)) return OutOfRange("the growth factor", growth, "finite and > 1");
   if (!(backoff > 0 && backoff < 1)) return OutOfRange("the backoff factor", backoff, "in (0, 1)");
-  constexpr std::int64_t kLongest = std::numeric_limits<std::int32_t>::max();
-  if (growth_interval < 1 || growth_interval > kLongest) {
-    return OutOfRange("the growth interval", static_cast<double>(growth_interval), "at least 1 and below 2^31");
+  if (growth_interval < 1) {
+    return OutOfRange("the growth interval", static_cast<double>(growth_interval), "at least 1");
   }
-  if (backoff_interval < 1 || backoff_interval > kLongest) {
-    return OutOfRange("the backoff interval", static_cast<double>(backoff_interval), "at least 1 and below 2^31");
+  if (backoff_interval < 1) {
+    return OutOfRange("the backoff interval", static_cast<double>(backoff_interval), "at least 1");
+  }
+  const std::int64_t longest = std::max(growth_interval, backoff_interval);
+  if (longest > std::numeric_limits<std::int32_t>::max()) {
+    return OutOfRange("an interval", static_cast<double>(longest), "below 2^31");
   }
   if (!(minimum <= maximum)) {
     return absl::InvalidArgumentError(

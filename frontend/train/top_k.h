@@ -16,8 +16,8 @@ namespace mpc {
 /// entry is the label). Floating [N] or [N, 1] are one logit a row: class 1 where it is above 0, else class 0. Then
 /// labels are N values 0 or 1 of any type, and k is 1.
 ///
-/// Errors (INVALID_ARGUMENT): other shapes, both specs named; a label out of range with its row; a one-hot row without
-/// a largest entry above 0, or with several; k > C. Merge of parts is exact.
+/// Errors (INVALID_ARGUMENT): other shapes, both specs named; a label out of range with its row; k > C. A one-hot row
+/// needs one largest entry, above 0. Merge of parts is exact.
 class TopK : public Metric {
  public:
   explicit TopK(std::int64_t k) : k_(k) {}

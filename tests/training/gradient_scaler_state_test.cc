@@ -164,7 +164,8 @@ TEST(ScalerState, CountsAreWholeNumbersThatI32Holds) {
   wrong["growth_interval"] = 1.5;
   EXPECT_EQ(ErrorOf(grad_scaler.LoadStateDict(wrong)),
             "GradScaler: the state does not fit: 'growth_interval' is 1.5; whole numbers in [0, 2^31) are accepted");
-  EXPECT_THAT(ErrorOf(grad_scaler.SetGrowthInterval(std::int64_t{1} << 32)), HasSubstr("at least 1 and below 2^31"));
+  EXPECT_THAT(ErrorOf(grad_scaler.SetGrowthInterval(std::int64_t{1} << 32)),
+              HasSubstr("an interval must be below 2^31"));
   EXPECT_EQ(grad_scaler.GetGrowthInterval(), 2000);
 }
 
