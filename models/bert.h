@@ -40,7 +40,8 @@ class BertBlock : public TransformerBlock {
 
 /// Token numbers [N, T] (i32 or i64), T <= context -> logits [N * T, vocabulary] of the token at each position; every
 /// token is of segment 0. Every position reads every other one of its row: rows are full, there is no mask for padding.
-/// The head (dense, gelu, norm) ends in the token table, with a bias a token.
+/// The head (dense, gelu, norm) ends in the token table, with a bias a token. More tokens than the context are an
+/// error.
 class Bert : public nn::Cell {
  public:
   MPC_CELL(Bert, tokens, positions, segments, ln, drop, blocks, transform, ln_f, decoder_bias)
@@ -62,7 +63,7 @@ class Bert : public nn::Cell {
  protected:
   /// `kinds`: segment numbers, [N, T] or broadcast to it.
   Tensor Logits(const Tensor& ids, const Tensor& kinds) {
-    Tensor x = ln(positions(PositionNumbers(ids.dim(-1))) + segments(kinds) + tokens(ids));
+    Tensor x = ln(positions(PositionNumbers(ids, config_.context, TypeName())) + segments(kinds) + tokens(ids));
     if (config_.dropout > 0) x = drop(x);
     x = reshape(blocks(x), {-1, config_.width});
     x = ln_f(gelu(transform(x)));

@@ -63,7 +63,7 @@ class Gpt2Block : public TransformerBlock {
 };
 
 /// Token numbers [N, T] (i32 or i64), T <= context -> logits [N * T, vocabulary] of the next token at each position.
-/// The head is the token table: its gradient is the sum of both uses.
+/// The head is the token table: its gradient is the sum of both uses. More tokens than the context are an error.
 class Gpt2 : public nn::Cell {
  public:
   MPC_CELL(Gpt2, tokens, positions, drop, blocks, ln_f)
@@ -83,7 +83,7 @@ class Gpt2 : public nn::Cell {
   static absl::StatusOr<Gpt2> FromFolder(const std::string& path);
 
   Tensor Construct(Tensor ids) {
-    Tensor x = tokens(ids) + positions(PositionNumbers(ids.dim(-1)));
+    Tensor x = tokens(ids) + positions(PositionNumbers(ids, config_.context, TypeName()));
     if (config_.dropout > 0) x = drop(x);
     x = ln_f(blocks(x));
     return matmul(reshape(x, {-1, config_.width}), tokens.embedding_table, {}, {.transpose_b = true});

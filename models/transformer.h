@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "mpc/mpc.h"
 
 namespace mpc::models {
@@ -73,6 +74,16 @@ inline Tensor PositionNumbers(std::int64_t length) {
   std::vector<std::int32_t> numbers(static_cast<std::size_t>(length));
   std::iota(numbers.begin(), numbers.end(), 0);
   return Tensor::From(numbers, {length});
+}
+
+/// Those of token numbers [N, T]. More than `context` tokens a row are an error of the trace, in the name of `model`.
+inline Tensor PositionNumbers(const Tensor& ids, std::int64_t context, const std::string& model) {
+  const std::int64_t length = ids.dim(-1);
+  if (auto* trace = mpc::internal::Trace::Current(); trace != nullptr && length > context) {
+    trace->Fail(absl::StrCat(model, " takes at most ", context, " tokens a row, got ", length, " (token numbers ",
+                             ids.spec().ToString(), ")"));
+  }
+  return PositionNumbers(length);
 }
 
 }  // namespace mpc::models

@@ -78,6 +78,11 @@ absl::Status AmpScaler::LoadStateDict(const ScalerState& state) {
       !status.ok()) {
     return status;
   }
+  if (absl::Status status = CheckCounts(state, {"incr_every_n_steps", "decr_every_n_nan_or_inf", "incr_count",
+                                                "decr_count", "use_dynamic_loss_scaling"});
+      !status.ok()) {
+    return status;
+  }
   const auto count = [&](const char* key) { return static_cast<std::int64_t>(state.at(key)); };
   const auto change = [&](LossScaleConfig& config) {
     config.growth = state.at("incr_ratio");

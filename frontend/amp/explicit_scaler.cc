@@ -188,4 +188,15 @@ absl::Status ExplicitScaler::CheckKeys(const ScalerState& state, const std::vect
   return absl::InvalidArgumentError(absl::StrCat(name_, ": the state does not fit: ", absl::StrJoin(wrong, ", ")));
 }
 
+absl::Status ExplicitScaler::CheckCounts(const ScalerState& state, const std::vector<std::string>& keys) const {
+  std::vector<std::string> wrong;
+  for (const std::string& key : keys) {
+    const double value = state.at(key);
+    if (!LossScaler::IsCount(value)) wrong.push_back(absl::StrCat("'", key, "' is ", value));
+  }
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name_, ": the state does not fit: ", absl::StrJoin(wrong, ", "),
+                                                 "; whole numbers in [0, 2^31) are accepted"));
+}
+
 }  // namespace mpc::amp

@@ -75,6 +75,8 @@ class ExplicitScaler {
   bool StepAndUpdate(nn::Optimizer& optimizer, const std::vector<Tensor>& gradients);
   /// Errors (INVALID_ARGUMENT): `state` is empty; keys are missing or unknown, all of which are named.
   absl::Status CheckKeys(const ScalerState& state, const std::vector<std::string>& keys) const;
+  /// Errors (INVALID_ARGUMENT): values of `keys` that are no whole numbers in [0, 2^31), all of which are named.
+  absl::Status CheckCounts(const ScalerState& state, const std::vector<std::string>& keys) const;
 
  private:
   mpc::internal::Trace* BeginUse(const char* method);

@@ -52,6 +52,7 @@ absl::Status GradScaler::LoadStateDict(const ScalerState& state) {
       !status.ok()) {
     return status;
   }
+  if (absl::Status status = CheckCounts(state, {"growth_interval", "_growth_tracker"}); !status.ok()) return status;
   const auto change = [&](LossScaleConfig& config) {
     config.growth = state.at("growth_factor");
     config.backoff = state.at("backoff_factor");

@@ -177,7 +177,7 @@ absl::Status LoadStateDict(const std::map<std::string, ScalerState>& state) {
       if (key == "loss_scale" && !LossScaler::CheckScale(value).ok()) {
         wrong.push_back(absl::StrCat(found->first, ".loss_scale = ", value));
       }
-      if (key == "unskipped" && !(value >= 0 && value < 0x1p31)) {
+      if (key == "unskipped" && !LossScaler::IsCount(value)) {
         wrong.push_back(absl::StrCat(found->first, ".unskipped = ", value));
       }
     }

@@ -61,6 +61,9 @@ Tensor rms_norm(const Tensor& x, const Tensor& gamma, double epsilon) {
                                            " and gamma ", gamma.spec().ToString()),
                               x.shape());
   }
+  if (const std::string error = internal::EpsilonError("rms_norm", epsilon); !error.empty()) {
+    return internal::FailWith(error, x.shape());
+  }
   return x / sqrt(reduce_mean(square(x), {-1}, /*keep_dims=*/true) + epsilon) * gamma;
 }
 

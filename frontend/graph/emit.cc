@@ -1,5 +1,8 @@
 #include "frontend/graph/emit.h"
 
+#include <limits>
+
+#include "absl/strings/str_cat.h"
 #include "frontend/graph/eager.h"
 #include "frontend/graph/trace.h"
 
@@ -21,6 +24,11 @@ Tensor FailWith(const std::string& message, const Shape& shape) {
     return trace->Poison(shape);
   }
   return ErrorTensor(absl::InvalidArgumentError(message));
+}
+
+std::string EpsilonError(std::string_view name, double epsilon) {
+  if (epsilon >= 0 && epsilon <= std::numeric_limits<float>::max()) return "";
+  return absl::StrCat(std::string(name), " takes an epsilon that is at least 0 and finite in f32, got ", epsilon);
 }
 
 }  // namespace mpc::internal

@@ -24,4 +24,7 @@ Tensor Emit(std::string_view op, const std::vector<Tensor>& operands, const Attr
 /// tensor. In a trace that tensor has `shape` and stands for the result.
 Tensor FailWith(const std::string& message, const Shape& shape);
 
+/// Empty if `epsilon` is at least 0 and finite in f32; else the error of the norm `name`.
+std::string EpsilonError(std::string_view name, double epsilon);
+
 }  // namespace mpc::internal

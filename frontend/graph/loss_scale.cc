@@ -1,5 +1,6 @@
 #include "frontend/graph/loss_scale.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <limits>
@@ -79,6 +80,10 @@ absl::Status LossScaleConfig::Validate() const {
   if (backoff_interval < 1) {
     return OutOfRange("the backoff interval", static_cast<double>(backoff_interval), "at least 1");
   }
+  const std::int64_t longest = std::max(growth_interval, backoff_interval);
+  if (longest > std::numeric_limits<std::int32_t>::max()) {
+    return OutOfRange("an interval", static_cast<double>(longest), "below 2^31");
+  }
   if (!(minimum <= maximum)) {
     return absl::InvalidArgumentError(
         absl::StrCat("loss scale: the minimum ", minimum, " must not exceed the maximum ", maximum));
@@ -144,6 +149,8 @@ absl::Status LossScaler::SetScale(double scale) {
   if (absl::Status status = CheckScale(scale); !status.ok()) return status;
   return state_[IndexOf(ScalerField::kScale)].SetData(Tensor::Scalar(static_cast<float>(scale)));
 }
+
+bool LossScaler::IsCount(double value) { return value >= 0 && value < 0x1p31 && std::floor(value) == value; }
 
 absl::Status LossScaler::SetCounters(std::int64_t good, std::int64_t bad) {
   for (std::int64_t count : {good, bad}) {

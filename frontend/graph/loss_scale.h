@@ -57,7 +57,9 @@ class LossScaler {
   /// Sets the current scale. Errors: outside [2^-126, 2^126].
   absl::Status SetScale(double scale);
   static absl::Status CheckScale(double scale);
-  /// Sets the counters, both >= 0.
+  /// True for whole numbers in [0, 2^31), which counters and intervals are.
+  static bool IsCount(double value);
+  /// Sets the counters. Errors: one is not in [0, 2^31).
   absl::Status SetCounters(std::int64_t good, std::int64_t bad);
   /// Sets the prefix of the names of the state entries, by the scaler's place in a step: "scaler", "scaler2", ...
   void SetPrefix(const std::string& prefix);

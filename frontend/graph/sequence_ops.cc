@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "frontend/graph/emit.h"
 #include "kernels/dtype.h"
@@ -38,10 +39,16 @@ Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bia
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double epsilon) {
+  if (const std::string error = internal::EpsilonError("layer_norm", epsilon); !error.empty()) {
+    return internal::FailWith(error, x.shape());
+  }
   return Emit("layer_norm", {x, gamma, beta}, {{"epsilon", epsilon}});
 }
 
 Tensor group_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, std::int64_t groups, double epsilon) {
+  if (const std::string error = internal::EpsilonError("group_norm", epsilon); !error.empty()) {
+    return internal::FailWith(error, x.shape());
+  }
   return Emit("group_norm", {x, gamma, beta}, {{"groups", groups}, {"epsilon", epsilon}});
 }
 

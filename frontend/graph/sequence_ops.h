@@ -42,7 +42,7 @@ struct ConvTranspose2dOpOptions {
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                         const ConvTranspose2dOpOptions& options = {});
 
-/// Normalises over the trailing axes, those of `gamma` and `beta`.
+/// Normalises over the trailing axes, those of `gamma` and `beta`. Errors of norms: an epsilon below 0 or not finite.
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double epsilon = 1e-5);
 /// Normalises each sample's groups of C / groups channels of x [N, C, H, W]; gamma and beta [C].
 Tensor group_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, std::int64_t groups, double epsilon = 1e-5);

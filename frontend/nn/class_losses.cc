@@ -1,4 +1,6 @@
 // Losses of classification: cross-entropy, negative log-likelihood, focal loss.
+#include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -29,9 +31,21 @@ Tensor AtLabel(const ClassRows& rows, const Tensor& values) {
   return reduce_sum(where(chosen, values, Number(0)), {1});
 }
 
-/// Positions that `ignore_index` leaves out.
+/// Positions that `ignore_index` leaves out. Undefined where the labels' type does not have this number.
 Tensor Ignored(const ClassRows& rows, std::int64_t ignore_index) {
-  return equal(rows.labels, ops::Fill(rows.labels.dtype(), {1}, static_cast<double>(ignore_index)));
+  using Limits = std::numeric_limits<std::int32_t>;
+  const DType dtype = rows.labels.dtype();
+  if (ignore_index >= Limits::min() && ignore_index <= Limits::max()) {
+    return equal(rows.labels, ops::Fill(dtype, {1}, static_cast<double>(ignore_index)));
+  }
+  if (dtype != DType::kI64) return {};
+  // A double does not hold every i64.
+  return equal(rows.labels, Tensor::From<std::int64_t>({ignore_index}, {1}));
+}
+
+/// `values` of positions, with 0 at those that are ignored.
+Tensor WithoutIgnored(const Tensor& ignored, const Tensor& values) {
+  return ignored.defined() ? where(ignored, Number(0), values) : values;
 }
 
 /// Reduces the losses of positions that are not ignored. `weights` are those of the labels, 0 where it is ignored.
@@ -70,13 +84,13 @@ Tensor CrossEntropyLoss::Construct(const Tensor& logits, const Tensor& labels) {
   ExpectLabels(rows, options_.reduction, options_.ignore_index);
   // A weight is NaN for a label out of range, as the loss is. Ignored ones are replaced before they multiply.
   const Tensor ignored = Ignored(rows, options_.ignore_index);
-  const Tensor weights = where(ignored, Number(0), gather(rows.weight, rows.labels));
+  const Tensor weights = WithoutIgnored(ignored, gather(rows.weight, rows.labels));
   Tensor losses = softmax_cross_entropy(rows.logits, rows.labels, "none") * weights;
   if (smoothing > 0) {
     const Tensor of_all = neg(reduce_sum(log_softmax(rows.logits) * rows.weight, {1}));
     losses = losses * (1 - smoothing) + of_all * (smoothing / static_cast<double>(rows.classes));
   }
-  return ReduceCounted(TypeName(), rows, where(ignored, Number(0), losses), weights, options_.reduction);
+  return ReduceCounted(TypeName(), rows, WithoutIgnored(ignored, losses), weights, options_.reduction);
 }
 
 Tensor NLLLoss::Construct(const Tensor& log_probabilities, const Tensor& labels) {
@@ -84,8 +98,9 @@ Tensor NLLLoss::Construct(const Tensor& log_probabilities, const Tensor& labels)
   if (!rows.error.empty()) return internal::LossError(TypeName(), rows.error);
   if (Failed()) return log_probabilities;
   ExpectLabels(rows, options_.reduction, options_.ignore_index);
-  const Tensor weights = where(Ignored(rows, options_.ignore_index), Number(0), gather(rows.weight, rows.labels));
-  const Tensor picked = where(Ignored(rows, options_.ignore_index), Number(0), AtLabel(rows, rows.logits));
+  const Tensor ignored = Ignored(rows, options_.ignore_index);
+  const Tensor weights = WithoutIgnored(ignored, gather(rows.weight, rows.labels));
+  const Tensor picked = WithoutIgnored(ignored, AtLabel(rows, rows.logits));
   return ReduceCounted(TypeName(), rows, neg(picked * weights), weights, options_.reduction);
 }
 

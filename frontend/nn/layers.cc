@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/context.h"
+#include "frontend/graph/emit.h"
 
 namespace mpc::nn {
 namespace {
@@ -103,6 +104,10 @@ BatchNorm::BatchNorm(std::int64_t num_features, int rank, const BatchNormOptions
       momentum_(options.momentum) {}
 
 Tensor BatchNorm::Construct(const Tensor& x) {
+  if (!(momentum_ >= 0 && momentum_ <= 1)) {
+    return Reject(absl::StrCat(TypeName(), " takes a momentum in [0, 1], got ", momentum_), x);
+  }
+  if (const std::string error = mpc::internal::EpsilonError(TypeName(), eps_); !error.empty()) return Reject(error, x);
   const bool has_rank = rank_ == 0 ? x.rank() == 2 || x.rank() == 4 : x.rank() == rank_;
   if (!has_rank || x.dim(1) != num_features_) {
     return Reject(absl::StrCat(TypeName(), " expects a rank-", rank_ == 0 ? "2 or rank-4" : absl::StrCat(rank_),

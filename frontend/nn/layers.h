@@ -74,7 +74,7 @@ class Dense : public Cell {
 
 struct BatchNormOptions {
   double eps = 1e-5;
-  double momentum = 0.9;  ///< weight of the *old* running statistic
+  double momentum = 0.9;  ///< weight of the *old* running statistic, in [0, 1]
   bool affine = true;     ///< gamma and beta are trained
   Initializer gamma_init = Ones();
   Initializer beta_init = Zeros();
@@ -83,6 +83,7 @@ struct BatchNormOptions {
 };
 
 /// Normalises each channel: by batch statistics while training (and moves the running ones), else by the running ones.
+/// Errors: another rank or number of channels; a momentum outside [0, 1]; an eps below 0 or not finite.
 class BatchNorm : public Cell {
  public:
   MPC_CELL(BatchNorm, gamma, beta, moving_mean, moving_variance)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -109,9 +110,14 @@ void Optimizer::Reject(const std::string& message) {
 }
 
 void Optimizer::CheckBetas(double beta1, double beta2) {
-  const auto valid = [](double beta) { return beta >= 0 && beta < 1; };
-  if (!valid(beta1) || !valid(beta2)) {
-    Reject(absl::StrCat("beta1 and beta2 must be in [0, 1), got ", beta1, " and ", beta2));
+  const std::pair<const char*, double> betas[] = {{"beta1", beta1}, {"beta2", beta2}};
+  for (const auto& [name, beta] : betas) {
+    if (!(beta >= 0) || beta >= 1) {
+      Reject(absl::StrCat("beta1 and beta2 must be in [0, 1), got ", beta1, " and ", beta2));
+    } else if (static_cast<float>(beta) == 1) {
+      Reject(absl::StrCat("beta1 and beta2 must be in [0, 1), and ", name, " rounds to 1 in f32: 1 - ", name, " is ",
+                          1 - beta));
+    }
   }
 }
 

@@ -184,7 +184,7 @@ class Optimizer {
 
   /// Keeps the first error.
   void Reject(const std::string& message);
-  /// Rejects decay rates of moments outside [0, 1).
+  /// Rejects decay rates of moments outside [0, 1), in f32 too.
   void CheckBetas(double beta1, double beta2);
 
  private:

@@ -10,6 +10,11 @@ namespace mpc::nn {
 
 // `skip_decay_of_norms` of every optimizer is MindSpore's habit: parameters with "beta" or "gamma" in their names get
 // no weight decay. It acts on ungrouped parameters only; a group's weight decay is what it says.
+//
+// Adam, AdamW, Lamb and the dampening of SGD count the steps of the optimizer, as MindSpore does. PyTorch counts those
+// of each parameter. So the late steps of a parameter that was frozen at first find no bias to correct, and its first
+// gradient is dampened. With the default betas its first updates by Adam and AdamW are up to 6.6 times as large as
+// those by a new optimizer. Make a new optimizer, and a new Model of it, when such a parameter is no longer frozen.
 
 struct SGDOptions {
   LearningRate learning_rate = 0.1;
@@ -21,7 +26,7 @@ struct SGDOptions {
   bool skip_decay_of_norms = false;
 };
 
-/// PyTorch's SGD; see mpc.sgd.
+/// PyTorch's SGD; see mpc.sgd. The first step of the optimizer is not dampened.
 class SGD : public Optimizer {
  public:
   explicit SGD(const ParameterGroups& parameters, const SGDOptions& options = {});
@@ -66,7 +71,7 @@ struct AdamOptions {
   bool skip_decay_of_norms = false;
 };
 
-/// See mpc.adam.
+/// See mpc.adam. Bias is corrected by the optimizer's step, for a parameter that was frozen until then, too.
 class Adam : public Optimizer {
  public:
   explicit Adam(const ParameterGroups& parameters, const AdamOptions& options = {});
@@ -112,7 +117,8 @@ struct AdamWOptions {
   bool skip_decay_of_norms = false;
 };
 
-/// PyTorch's AdamW: decoupled weight decay, bias correction; see mpc.adamw.
+/// PyTorch's AdamW: decoupled weight decay, bias correction; see mpc.adamw. Bias is corrected by the optimizer's step,
+/// for a parameter that was frozen until then, too.
 class AdamW : public Optimizer {
  public:
   explicit AdamW(const ParameterGroups& parameters, const AdamWOptions& options = {});
@@ -135,7 +141,8 @@ struct LambOptions {
   bool skip_decay_of_norms = false;
 };
 
-/// Layer-wise adaptive moments, with bias correction and a trust ratio in [0, 10]; see mpc.lamb.
+/// Layer-wise adaptive moments, with bias correction and a trust ratio in [0, 10]; see mpc.lamb. Bias is corrected by
+/// the optimizer's step, for a parameter that was frozen until then, too.
 class Lamb : public Optimizer {
  public:
   explicit Lamb(const ParameterGroups& parameters, const LambOptions& options = {});

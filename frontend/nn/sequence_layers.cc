@@ -3,24 +3,37 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/graph/cell_stack.h"
 #include "frontend/graph/composed_ops.h"
 #include "frontend/graph/emit.h"
+#include "frontend/graph/trace.h"
 
 namespace mpc::nn {
 namespace {
 
 using mpc::internal::FailWith;
 
-/// The score of a position that is left out: finite in every floating type, and its exponential is 0 beside others.
-constexpr float kLowestScore = -60000;
-/// The same beside scores in f32 that a mask was added to: -1e9 on a position that may be read is above it.
-constexpr float kLowestAddedScore = std::numeric_limits<float>::lowest();
+/// The score of a position that is left out, in f32. It is finite, and below what a score or a mask of -1e9 may be.
+constexpr float kLowestScore = std::numeric_limits<float>::lowest();
 
 Initializer UniformBelow(std::int64_t fan) {
   const double bound = 1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, fan)));
   return UniformRange(-bound, bound);
+}
+
+/// Softmax over the positions that are allowed. A row without one has equal weights.
+Tensor SoftmaxWhere(const Tensor& allowed, const Tensor& scores) {
+  // f32 at every AMP level: in f16 the lowest score would be minus infinity, and a row of these NaN.
+  std::optional<mpc::internal::CellStack::FixedScope> fixed;
+  if (auto* trace = mpc::internal::Trace::Current()) {
+    const compiler::Scope scope = trace->cells().scope();
+    fixed.emplace(trace->cells(),
+                  compiler::Scope{.path = scope.path, .pin = DType::kF32, .recompute = scope.recompute});
+  }
+  return softmax(where(allowed, scores, Tensor::Scalar(kLowestScore)));
 }
 
 }  // namespace
@@ -200,10 +213,7 @@ Tensor MultiHeadAttention::Attended(const Tensor& query, const Tensor& key, cons
     const Tensor earlier = tril(Tensor::Full({queries, keys}, 1, DType::kBool), keys - queries);
     allowed = allowed.defined() ? logical_and(allowed, earlier) : earlier;
   }
-  const float lowest = masks.added.defined() ? kLowestAddedScore : kLowestScore;
-  if (allowed.defined()) scores = where(allowed, scores, Tensor::Scalar(lowest));
-  Tensor weights = softmax(scores);
-  // A row that may read nothing has equal weights so far.
+  Tensor weights = allowed.defined() ? SoftmaxWhere(allowed, scores) : softmax(scores);
   if (allowed.defined()) weights = where(allowed, weights, Tensor::Scalar(0.0f));
   if (drops) weights = dropout(weights, dropout_);
   return batch_matmul(weights, value);

@@ -114,8 +114,9 @@ struct AttentionMasks {
 ///
 /// Products and attention are Allow, masks and movement Clear. With a floating mask, and with dropout while training,
 /// scores and weights are values of the graph, of which there are N num_heads T S. Their softmax is Deny, and so f32;
-/// dropout is Infer. A floating mask is cast to f32, and so scores with it are f32. On two sequences the products with
-/// weights have the path of this Cell.
+/// dropout is Infer. A floating mask is cast to f32, and so scores with it are f32. Where a mask of i1 or `causal`
+/// leaves scores out, that and the softmax are f32 at every AMP level and under ToFloat. On two sequences the products
+/// with weights have the path of this Cell.
 ///
 /// Samples come first, as with MindSpore's batch_first. Its add_bias_kv and add_zero_attn are not there, and weights of
 /// attention are not returned.

@@ -35,7 +35,7 @@ struct ConfusionMatrixOptions {
 /// column.
 ///
 /// Merge of parts is exact. Errors (INVALID_ARGUMENT): other shapes, both specs named; a label out of range with its
-/// row; another number of classes than before.
+/// row; another number of classes than before. A one-hot row needs one largest entry, above 0.
 class ConfusionMatrix : public internal::CountingMetric {
  public:
   explicit ConfusionMatrix(const ConfusionMatrixOptions& options = {})

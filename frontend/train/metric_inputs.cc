@@ -1,6 +1,7 @@
 #include "frontend/train/metric_inputs.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -8,11 +9,17 @@
 namespace mpc::internal {
 namespace {
 
-/// Index of the largest of `count` values that lie `stride` apart; the first of equal ones.
-std::int64_t Largest(const float* values, std::int64_t count, std::int64_t stride) {
-  std::int64_t largest = 0;
-  for (std::int64_t i = 1; i < count; ++i) {
-    if (values[i * stride] > values[largest * stride]) largest = i;
+/// Index of the one largest of `count` values that lie `stride` apart. None where it is not above 0, where several are
+/// as large, and where one is NaN.
+std::optional<std::int64_t> OneLargest(const float* values, std::int64_t count, std::int64_t stride) {
+  std::optional<std::int64_t> largest;
+  float value = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (std::isnan(values[i * stride])) return std::nullopt;
+    if (values[i * stride] < value) continue;
+    const bool is_larger = values[i * stride] > value;
+    largest = is_larger ? std::optional(i) : std::nullopt;
+    value = values[i * stride];
   }
   return largest;
 }
@@ -62,7 +69,13 @@ absl::StatusOr<std::vector<std::int64_t>> ClassIndices(const Tensor& predictions
   std::vector<std::int64_t> indices;
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t i = 0; i < inner; ++i) {
-      indices.push_back(Largest(values.data() + row * classes * inner + i, classes, inner));
+      const std::optional<std::int64_t> label = OneLargest(values.data() + row * classes * inner + i, classes, inner);
+      if (!label.has_value()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("labels ", labels.spec().ToString(), " in row ", row,
+                         " are not one-hot: expected one largest entry, above 0, among the ", classes, " classes"));
+      }
+      indices.push_back(*label);
     }
   }
   return indices;

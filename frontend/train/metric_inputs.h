@@ -28,7 +28,8 @@ std::vector<std::int64_t> ToIntegers(const Tensor& tensor);
 
 /// The class of each position [N, d1, ...] for predictions [N, C, d1, ...]. Labels are integers [N, d1, ...], or [N, 1,
 /// d1, ...], or one-hot like the predictions (the largest entry is the label). Indices are not yet checked against C.
-/// Errors (INVALID_ARGUMENT): other labels, both specs named.
+/// Errors (INVALID_ARGUMENT): other labels, both specs named; a one-hot row without a largest entry above 0, or with
+/// several, by its number.
 absl::StatusOr<std::vector<std::int64_t>> ClassIndices(const Tensor& predictions, const Tensor& labels);
 
 /// True for floating [N] or [N, 1]: one logit a row, whose classes are 0 and 1.

@@ -84,7 +84,8 @@ absl::Status ReduceLROnPlateau::Reduce(RunContext& context) const {
   for (std::size_t group = 0; group < groups->size(); ++group) {
     const double rate = (*groups)[group].learning_rate.value_or(0);
     const double reduced = std::max(rate * options_.factor, options_.min_lr);
-    if (reduced >= rate) continue;
+    // Rates are state in f32: min_lr as it comes back may be above itself.
+    if (static_cast<float>(reduced) >= static_cast<float>(rate)) continue;
     if (absl::Status set = context.trained()->SetLearningRate(group, reduced); !set.ok()) return set;
     if (!options_.verbose) continue;
     *options_.stream << absl::StrFormat("Epoch %05d: ReduceLROnPlateau reducing learning rate of %s to %g.",

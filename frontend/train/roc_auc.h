@@ -17,7 +17,8 @@ namespace mpc {
 /// equal infinite ones, loses against every row. The scores of all rows are kept, 4 bytes a row, until Clear.
 ///
 /// Merge of parts is exact. Errors (INVALID_ARGUMENT): other shapes, both specs named; a label that is neither 0 nor 1,
-/// with its row. Errors of Eval (FAILED_PRECONDITION): rows of both classes are needed.
+/// with its row. A one-hot row needs one largest entry, above 0. Errors of Eval (FAILED_PRECONDITION): rows of both
+/// classes are needed.
 class RocAuc : public Metric {
  public:
   void Clear() override;

@@ -13,8 +13,11 @@ namespace mpc {
 /// one with the lower index is larger.
 ///
 /// Predictions: floating [N, C]. Labels: integers [N] or [N, 1] in [0, C), or one-hot [N, C] of any type (the largest
-/// entry is the label). Errors (INVALID_ARGUMENT): other shapes, both specs named; a label out of range with its row; k
-/// > C. Merge of parts is exact.
+/// entry is the label). Floating [N] or [N, 1] are one logit a row: class 1 where it is above 0, else class 0. Then
+/// labels are N values 0 or 1 of any type, and k is 1.
+///
+/// Errors (INVALID_ARGUMENT): other shapes, both specs named; a label out of range with its row; k > C. A one-hot row
+/// needs one largest entry, above 0. Merge of parts is exact.
 class TopK : public Metric {
  public:
   explicit TopK(std::int64_t k) : k_(k) {}

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/graph/compiled_step.h"
 #include "frontend/graph/einsum.h"
 #include "frontend/nn/sequence_layers.h"
@@ -35,6 +37,21 @@ TEST(InstanceNorm2d, NormalisesEachChannelOfEachSample) {
               Pointwise(FloatNear(1e-4f), {-1.0f, 3.0f, -1.0f, 3.0f}));
   EXPECT_EQ(nn::InstanceNorm2d(2, {.affine = false}).TrainableParams().size(), 0u);
   EXPECT_THAT(ErrorOf(norm(Values({1, 3, 2, 2}))), HasSubstr("InstanceNorm2d expects a rank-4 tensor with 2 channels"));
+}
+
+TEST(Norms, RefuseAnEpsilonBelowZeroOrNotFinite) {
+  const Tensor x = Values({1, 4, 2, 2});
+  for (const auto& [epsilon, text] : {std::pair(-1.0, "-1"), std::pair(-1e-60, "-1e-60"), std::pair(1e39, "1e+39")}) {
+    const auto takes = [text = text](const char* name) {
+      return HasSubstr(absl::StrCat(name, " takes an epsilon that is at least 0 and finite in f32, got ", text));
+    };
+    EXPECT_THAT(ErrorOf(nn::LayerNorm({2}, {.epsilon = epsilon})(x)), takes("layer_norm"));
+    EXPECT_THAT(ErrorOf(nn::GroupNorm(2, 4, {.eps = epsilon})(x)), takes("group_norm"));
+    EXPECT_THAT(ErrorOf(nn::InstanceNorm2d(4, {.eps = epsilon})(x)), takes("group_norm"));
+    EXPECT_THAT(ErrorOf(nn::RMSNorm(2, epsilon)(x)), takes("rms_norm"));
+  }
+  EXPECT_THAT(ErrorOf(nn::RMSNorm(2, std::nan(""))(x)), HasSubstr("rms_norm takes an epsilon"));
+  EXPECT_EQ(ErrorOf(nn::LayerNorm({2}, {.epsilon = 0})(x)), "");
 }
 
 TEST(Conv1d, DefaultsAreMindSpores) {

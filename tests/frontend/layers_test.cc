@@ -145,6 +145,23 @@ TEST(BatchNorm, WrongInputsAreErrors) {
   EXPECT_THAT(ErrorOf(norm(Values({1, 3, 1, 1}))), HasSubstr("more than one value a channel"));
 }
 
+TEST(BatchNorm, OptionsOutOfRangeAreErrors) {
+  const Tensor x = Values({2, 3, 2, 2});
+  for (const bool trains : {false, true}) {
+    const auto error = [&](nn::BatchNorm2d norm) {
+      norm.SetTrain(trains);
+      return ErrorOf(norm(x));
+    };
+    EXPECT_THAT(error(nn::BatchNorm2d(3, {.momentum = 1.5})), HasSubstr("takes a momentum in [0, 1], got 1.5"));
+    EXPECT_THAT(error(nn::BatchNorm2d(3, {.momentum = -0.5})), HasSubstr("takes a momentum in [0, 1], got -0.5"));
+    EXPECT_THAT(error(nn::BatchNorm2d(3, {.momentum = NAN})),
+                HasSubstr("BatchNorm2d takes a momentum in [0, 1], got "));
+    EXPECT_THAT(error(nn::BatchNorm2d(3, {.eps = -1})),
+                HasSubstr("BatchNorm2d takes an epsilon that is at least 0 and finite in f32, got -1"));
+    for (const double momentum : {0.0, 1.0}) EXPECT_EQ(error(nn::BatchNorm2d(3, {.momentum = momentum})), "");
+  }
+}
+
 TEST(BatchNorm, WithoutAffineNothingIsTrained) {
   nn::BatchNorm2d norm(3, {.affine = false});
   EXPECT_TRUE(norm.TrainableParams().empty());

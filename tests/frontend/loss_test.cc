@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "tests/frontend/error_of.h"
@@ -174,6 +175,38 @@ TEST(CrossEntropyLoss, DefaultsAreMindSpores) {
   nn::CrossEntropyLoss loss;
   const Tensor labels = Tensor::From<std::int64_t>({1, -100}, {2});
   EXPECT_NEAR(loss(Tensor::Zeros({2, 3}), labels).Item<float>(), std::log(3.0), Bound(3, std::log(3.0)));
+}
+
+TEST(CrossEntropyLoss, AnIgnoredNumberBeyondTheLabelsTypeLeavesNothingOut) {
+  constexpr std::int64_t kWrap = std::int64_t{1} << 32;
+  const Tensor x = Tensor::From<float>({0, 0, 0, -kInfinity, 0, 0}, {2, 3});
+  const std::vector<std::int64_t> beyond = {std::numeric_limits<std::int64_t>::min(),
+                                            std::numeric_limits<std::int64_t>::max(),
+                                            -kWrap,
+                                            kWrap / 2,
+                                            kWrap,
+                                            kWrap + 1,
+                                            (std::int64_t{1} << 53) + 1};
+  for (const std::int64_t ignored : beyond) {
+    const auto losses = [&](const std::vector<std::int64_t>& labels, DType dtype) {
+      const Tensor given = Tensor::From(labels, {2}).To(dtype);
+      return std::vector{nn::CrossEntropyLoss({.ignore_index = ignored, .reduction = "none"})(x, given).ToFloats(),
+                         nn::NLLLoss({.ignore_index = ignored, .reduction = "none"})(x, given).ToFloats()};
+    };
+    for (const DType dtype : {DType::kI32, DType::kI64}) {
+      const auto of_classes = losses({0, 1}, dtype);
+      EXPECT_NEAR(of_classes[0][0], std::log(3.0), Bound(3, std::log(3.0))) << ignored;
+      EXPECT_NEAR(of_classes[0][1], std::log(2.0), Bound(3, std::log(2.0))) << ignored;
+      EXPECT_THAT(of_classes[1], ElementsAre(0, 0)) << ignored;
+      EXPECT_EQ(losses({0, 0}, dtype)[1][1], kInfinity) << ignored;
+    }
+    // i64 has the number, and the one beside it is not left out.
+    const std::int64_t beside = ignored < 0 ? ignored + 1 : ignored - 1;
+    for (const std::vector<float>& of : losses({ignored, beside}, DType::kI64)) {
+      EXPECT_EQ(of[0], 0) << ignored;
+      EXPECT_TRUE(std::isnan(of[1])) << ignored;
+    }
+  }
 }
 
 TEST(CrossEntropyLoss, TheMeanOfNothingIsNan) {

@@ -37,6 +37,43 @@ TEST(Accuracy, TakesOneHotLabels) {
   EXPECT_EQ(*accuracy.Eval(), 0.75);
 }
 
+TEST(Accuracy, OneLogitARowIsJudgedByItsSign) {
+  const std::vector<float> logits = {-5, 5, 0, 5, NAN, NAN};
+  const std::vector<float> labels = {1, 0, 0, 1, 0, 1};
+  for (const Shape& shape : {Shape{6}, Shape{6, 1}}) {
+    const Tensor predictions = Tensor::From(logits, shape), floating = Tensor::From(labels, shape);
+    for (const Tensor& given : {floating, floating.To(DType::kI64), floating.To(DType::kBool)}) {
+      Accuracy accuracy;
+      ASSERT_TRUE(accuracy.Update(kNoLoss, predictions, given).ok()) << given.spec().ToString();
+      EXPECT_EQ(*accuracy.Eval(), 2. / 6) << given.spec().ToString();
+    }
+  }
+  Accuracy accuracy;
+  EXPECT_THAT(ErrorOf(accuracy.Update(kNoLoss, Tensor::Zeros({2, 1}), Tensor::From<float>({0, 0.5}, {2, 1}))),
+              HasSubstr("label 0.5 in row 1 is neither 0 nor 1"));
+  EXPECT_THAT(ErrorOf(accuracy.Update(kNoLoss, Tensor::Zeros({2, 1}), Tensor::Zeros({3, 1}))),
+              HasSubstr("expected 2 labels, each 0 or 1"));
+  EXPECT_EQ(ErrorOf(TopK(2).Update(kNoLoss, Tensor::Zeros({2, 1}), Tensor::Zeros({2, 1}))),
+            "k is 2, it must be 1 for one logit a row, got tensor<2x1xf32>");
+  EXPECT_FALSE(accuracy.Eval().ok()) << "a refused batch leaves no trace";
+}
+
+TEST(Accuracy, RowsWithoutOneLargestEntryAreRefusedByTheirNumber) {
+  const Tensor logits = Tensor::From<float>({1, 2, 0, 5, 4, 3}, {2, 3});
+  Accuracy accuracy;
+  for (const std::vector<float>& row : {std::vector<float>{0, 0, 0}, {0, 1, 1}, {-1, -2, -3}, {NAN, 0, 1}}) {
+    std::vector<float> labels = {0, 1, 0};
+    labels.insert(labels.end(), row.begin(), row.end());
+    EXPECT_THAT(ErrorOf(accuracy.Update(kNoLoss, logits, Tensor::From(labels, {2, 3}))),
+                HasSubstr("labels tensor<2x3xf32> in row 1 are not one-hot: expected one largest entry, above 0, among "
+                          "the 3 classes"));
+  }
+  EXPECT_FALSE(accuracy.Eval().ok()) << "a refused batch leaves no trace";
+  // Probabilities are taken: the largest entry is the label.
+  ASSERT_TRUE(accuracy.Update(kNoLoss, logits, Tensor::From<float>({.1f, .8f, .1f, .2f, .5f, .3f}, {2, 3})).ok());
+  EXPECT_EQ(*accuracy.Eval(), 0.5);
+}
+
 TEST(Accuracy, NanLogitsAreWrong) {
   Accuracy accuracy;
   const Tensor logits = Tensor::From<float>({NAN, 1, 1, NAN, NAN, NAN}, {3, 2});

@@ -216,6 +216,17 @@ TEST(ReduceLROnPlateau, ReducesEveryGroupAndSaysSo) {
             "Epoch 00002: ReduceLROnPlateau reducing learning rate of SGD group 1 to 0.0625.\n");
 }
 
+TEST(ReduceLROnPlateau, SaysNothingWhereARateStandsAtTheLeastOneInF32) {
+  std::ostringstream output;
+  FakeRun run;
+  run.model.rates = {0.2f, 0.3f};  // 0.2f is above 0.2
+  run.Train({ReduceLROnPlateau({.factor = 0.5, .patience = 1, .verbose = true, .min_lr = 0.2, .stream = &output})},
+            {1, 1});
+  EXPECT_EQ(run.model.rates[0], 0.2f);
+  EXPECT_EQ(run.model.rates[1], 0.2);
+  EXPECT_EQ(output.str(), "Epoch 00002: ReduceLROnPlateau reducing learning rate of SGD group 1 to 0.2.\n");
+}
+
 TEST(ReduceLROnPlateau, RefusesBadOptionsByName) {
   EXPECT_EQ(ErrorOf({ReduceLROnPlateau({.factor = 1})}), "ReduceLROnPlateau: factor must lie between 0 and 1, got 1");
   EXPECT_EQ(ErrorOf({ReduceLROnPlateau({.patience = -2})}),

@@ -212,6 +212,11 @@ TEST(Optimizer, RejectsBadArguments) {
   EXPECT_THAT(message(nn::Momentum({network.weight}, {.momentum = -0.1})), HasSubstr("momentum"));
   EXPECT_THAT(message(nn::Momentum({network.weight}, {.loss_scale = 0})), HasSubstr("loss_scale"));
   EXPECT_THAT(message(nn::Adam({network.weight}, {.beta1 = 1})), HasSubstr("beta1"));
+  // Kernels hold them in f32.
+  const std::string rounds = "beta1 and beta2 must be in [0, 1), and beta2 rounds to 1 in f32: 1 - beta2 is 1e-08";
+  EXPECT_THAT(message(nn::Adam({network.weight}, {.beta2 = 1 - 1e-8})), HasSubstr(rounds));
+  EXPECT_THAT(message(nn::AdamW({network.weight}, {.beta1 = 1 - 1e-8})), HasSubstr("beta1 rounds to 1 in f32"));
+  EXPECT_EQ(message(nn::AdamW({network.weight}, {.beta1 = 1 - 1e-7})), "");
   // The Model returns it before anything is compiled.
   SumLoss loss;
   nn::SGD twice({network.weight, network.weight});

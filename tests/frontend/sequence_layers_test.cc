@@ -13,7 +13,7 @@
 
 #include "frontend/graph/composed_ops.h"
 #include "tests/frontend/error_of.h"
-#include "tests/training/training_support.h"
+#include "tests/training/probe.h"
 
 namespace mpc {
 namespace {
@@ -22,6 +22,7 @@ using ::testing::ElementsAre;
 using testing::ErrorOf;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using testing::Level;
 using ::testing::Pointwise;
 using testing::Values;
 
@@ -278,6 +279,63 @@ TEST(MultiheadAttention, AVeryLowFloatingMaskIsAboveWhatIsLeftOut) {
     }
   }
 }
+
+/// Attention of one head over one feature, whose scores are -x[t] x[s]. At this rate dropout leaves every weight.
+class SteepAttention : public nn::Cell {
+ public:
+  MPC_CELL(SteepAttention, attention)
+  SteepAttention(bool causal, Tensor padding)
+      : attention(1, 1, {.has_bias = false, .causal = causal, .dropout = 1e-9}), padding_(std::move(padding)) {
+    EXPECT_TRUE(attention.in_proj.weight.SetData(Tensor::From({-1.f, 1.f, 1.f}, {3, 1})).ok());
+    EXPECT_TRUE(attention.out_proj.weight.SetData(Tensor::From({1.f}, {1, 1})).ok());
+  }
+  Tensor Construct(Tensor x) {
+    return padding_.defined() ? attention(x, x, x, {.key_padding_mask = padding_}) : attention(x);
+  }
+  nn::MultiheadAttention attention;
+
+ private:
+  Tensor padding_;
+};
+
+/// The loss of a step of rate 1/32, and the weights behind it. The loss is the sum of what each query reads, and so is
+/// the gradient of the last two weights. That of the first two is 0 where each query reads one position.
+std::vector<float> TrainedOnce(const Level& level, bool causal, const Tensor& padding, const Tensor& x) {
+  SteepAttention network(causal, padding);
+  testing::SumLoss loss;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 1. / 32});
+  Model model(network, loss, optimizer,
+              {.amp_level = level.level, .loss_scale_manager = nullptr, .amp_dtype = level.dtype});
+  testing::LossRecorder recorder;
+  MPC_EXPECT_OK(model.Train(1, testing::Batches({{x, Tensor::Zeros({1})}}), {recorder}));
+  std::vector<float> result = recorder.losses;
+  for (const Parameter& weight : {network.attention.in_proj.weight, network.attention.out_proj.weight}) {
+    const std::vector<float> values = weight.Value()->ToFloats();
+    result.insert(result.end(), values.begin(), values.end());
+  }
+  return result;
+}
+
+std::vector<float> ExpectedOfSum(float sum) { return {sum, -1, 1, 1 - sum / 32, 1 - sum / 32}; }
+class MaskedDropout : public ::testing::TestWithParam<Level> {};
+
+TEST_P(MaskedDropout, ReadsWhatMasksLeave) {
+  const Tensor x = Tensor::From({40.f, 30.f, 10.f, 40.f, 30.f, 10.f}, {2, 3, 1});
+  EXPECT_EQ(TrainedOnce(GetParam(), true, {}, x), ExpectedOfSum(2 * (40 + 30 + 10)));
+  // The second sample may read nothing.
+  const Tensor padding = Tensor::From({false, true, false, true, true, true}, {2, 3});
+  EXPECT_EQ(TrainedOnce(GetParam(), false, padding, x), ExpectedOfSum(3 * 10));
+}
+
+// Scores of -90000 and less are below -60000, which the score of what is left out once was.
+TEST_P(MaskedDropout, ReadsVeryLowScores) {
+  if (GetParam().dtype == DType::kF16) return;  // these scores are infinite
+  const Tensor x = Tensor::From({400.f, 300.f, 352.f}, {1, 3, 1});
+  EXPECT_EQ(TrainedOnce(GetParam(), true, {}, x), ExpectedOfSum(400 + 300 + 300));
+  EXPECT_EQ(TrainedOnce(GetParam(), false, Tensor::From({false, true, false}, {1, 3}), x), ExpectedOfSum(3 * 352));
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, MaskedDropout, ::testing::ValuesIn(testing::AllLevels()), testing::LevelName);
 
 TEST(MultiheadAttention, CausalWithAFloatingMaskReadsTheSamePositions) {
   SetSeed(3);

@@ -380,9 +380,10 @@ TEST(StateDict, RoundTripsAndRejectsWhatDoesNotFit) {
   wrong["loss_scaler7"] = wrong["loss_scaler0"];
   wrong["loss_scaler0"].erase("unskipped");
   wrong["loss_scaler2"]["loss_scale"] = 0;
+  wrong["loss_scaler2"]["unskipped"] = 1.5;
   const std::string message = ErrorOf(amp::LoadStateDict(wrong));
   for (const char* part : {"loss_scaler0 lacks 'unskipped'", "loss_scaler1 is missing", "loss_scaler2.loss_scale = 0",
-                           "'loss_scaler7' is unknown"}) {
+                           "loss_scaler2.unskipped = 1.5", "'loss_scaler7' is unknown"}) {
     EXPECT_THAT(message, HasSubstr(part));
   }
   EXPECT_EQ(*amp::StateDict(), state);

@@ -1,6 +1,7 @@
 // AMP-29: getters, setters and states of AmpScaler and GradScaler.
 #include <gmock/gmock.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/frontend/error_of.h"
 #include "tests/training/scaler_steps.h"
 
@@ -140,6 +141,32 @@ TEST(GradScaler, AMP_29_GettersSettersAndState) {
   EXPECT_EQ(other.StateDict(), state);
   EXPECT_FALSE(other.LoadStateDict({}).ok());
   EXPECT_TRUE(GradScaler({.enabled = false}).StateDict().empty());
+}
+
+TEST(ScalerState, CountsAreWholeNumbersThatI32Holds) {
+  GradScaler grad_scaler;
+  AmpScaler amp_scaler;
+  const amp::ScalerState grad_state = grad_scaler.StateDict(), amp_state = amp_scaler.StateDict();
+  for (const double value : {1.5, -1.0, 0x1p31, 1e300, static_cast<double>(kInfinity), static_cast<double>(kNan)}) {
+    const auto refuses = [&](auto& scaler, const amp::ScalerState& state, const char* key) {
+      amp::ScalerState wrong = state;
+      wrong[key] = value;
+      EXPECT_THAT(ErrorOf(scaler.LoadStateDict(wrong)), HasSubstr(absl::StrCat("'", key, "' is ", value)));
+      EXPECT_EQ(scaler.StateDict(), state) << key << " " << value;
+    };
+    for (const char* key : {"growth_interval", "_growth_tracker"}) refuses(grad_scaler, grad_state, key);
+    for (const char* key :
+         {"incr_every_n_steps", "decr_every_n_nan_or_inf", "incr_count", "decr_count", "use_dynamic_loss_scaling"}) {
+      refuses(amp_scaler, amp_state, key);
+    }
+  }
+  amp::ScalerState wrong = grad_state;
+  wrong["growth_interval"] = 1.5;
+  EXPECT_EQ(ErrorOf(grad_scaler.LoadStateDict(wrong)),
+            "GradScaler: the state does not fit: 'growth_interval' is 1.5; whole numbers in [0, 2^31) are accepted");
+  EXPECT_THAT(ErrorOf(grad_scaler.SetGrowthInterval(std::int64_t{1} << 32)),
+              HasSubstr("an interval must be below 2^31"));
+  EXPECT_EQ(grad_scaler.GetGrowthInterval(), 2000);
 }
 
 }  // namespace

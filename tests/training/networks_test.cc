@@ -9,10 +9,13 @@
 #include "models/registry.h"
 #include "models/resnet.h"
 #include "models/vit.h"
+#include "tests/frontend/error_of.h"
 #include "tests/training/training_support.h"
 
 namespace mpc::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 std::int64_t TrainedElements(nn::Cell& network) {
   std::int64_t count = 0;
@@ -118,6 +121,19 @@ TEST(Bert, ReadsBothWaysAndTellsSegmentsApart) {
   EXPECT_EQ(static_cast<models::Bert&>(network)(ids).ToFloats(), first) << "segment 0 where none is given";
   EXPECT_NE(logits(other_end, {0, 0, 0, 0, 0, 0})[0], first[0]) << "the first position reads the last one";
   EXPECT_NE(logits(ids, {0, 0, 0, 1, 1, 1})[0], first[0]);
+}
+
+TEST(Transformers, RefuseRowsBeyondTheirContext) {
+  models::Gpt2 gpt2({.vocabulary = 19, .context = 12, .width = 32, .layers = 1, .heads = 4});
+  models::Bert bert(kSmallBert);
+  models::BertOfPairs pairs(kSmallBert);
+  const Tensor fits = Tensor::Zeros({1, 12}, DType::kI32), longer = Tensor::Zeros({2, 13}, DType::kI64);
+  EXPECT_TRUE(gpt2(fits).status().ok());
+  EXPECT_TRUE(bert(fits).status().ok());
+  EXPECT_THAT(ErrorOf(gpt2(longer)),
+              HasSubstr("Gpt2 takes at most 12 tokens a row, got 13 (token numbers tensor<2x13xi64>)"));
+  EXPECT_THAT(ErrorOf(bert(longer)), HasSubstr("Bert takes at most 12 tokens a row, got 13"));
+  EXPECT_THAT(ErrorOf(pairs(longer, longer)), HasSubstr("BertOfPairs takes at most 12 tokens a row, got 13"));
 }
 
 TEST(MaskedTokenLoss, IsTheMeanOfTheMaskedPositions) {
