@@ -76,14 +76,22 @@ absl::StatusOr<std::string> LatestCheckpoint(const std::string& directory, const
       absl::StrCat("none of the ", checkpoints.size(), " checkpoints '", prefix, "' in ", directory, " is readable"));
 }
 
-absl::Status RemoveOldCheckpoints(const std::string& directory, const std::string& prefix, std::int64_t count) {
-  const std::vector<CheckpointFile> checkpoints = ListCheckpoints(directory, prefix);
-  const auto size = static_cast<std::int64_t>(checkpoints.size());
-  for (std::int64_t i = 0; i < size - count; ++i) {
+absl::Status RemoveOldCheckpoints(const std::string& directory, const std::string& prefix, std::int64_t count,
+                                  std::int64_t saved, std::set<std::string>* intact) {
+  std::vector<CheckpointFile> older = ListCheckpoints(directory, prefix);
+  std::erase_if(older, [saved](const CheckpointFile& file) { return file.step >= saved; });
+  if (static_cast<std::int64_t>(older.size()) < count) return absl::OkStatus();
+  std::int64_t kept = 1;  // the file just saved
+  for (auto at = older.rbegin(); at != older.rend(); ++at) {
+    if (kept < count) {
+      if (!intact->contains(at->path) && internal::ReadCheckpointFile(at->path).ok()) intact->insert(at->path);
+      if (intact->contains(at->path)) ++kept;
+      continue;
+    }
     std::error_code error;
-    const std::string& path = checkpoints[static_cast<std::size_t>(i)].path;
-    fs::remove(path, error);
-    if (error) return absl::UnavailableError(absl::StrCat("cannot remove ", path, ": ", error.message()));
+    fs::remove(at->path, error);
+    if (error) return absl::UnavailableError(absl::StrCat("cannot remove ", at->path, ": ", error.message()));
+    intact->erase(at->path);
   }
   return absl::OkStatus();
 }
