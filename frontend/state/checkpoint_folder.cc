@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/state/checkpoint_file.h"
+#include "runtime/atomic_file.h"
 
 namespace mpc {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kExtension = ".safetensors";
-/// What runtime::WriteFileAtomically adds to a name until the file is complete.
-constexpr std::string_view kUnfinished = ".tmp-";
 
 /// The files of a folder by name; none where it cannot be read.
 std::vector<fs::path> FilesIn(const std::string& directory) {
@@ -40,6 +39,16 @@ std::optional<std::int64_t> StepOf(const std::string& name, const std::string& p
   std::int64_t step = 0;
   const bool number = std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   return number && absl::SimpleAtoi(digits, &step) ? std::optional<std::int64_t>(step) : std::nullopt;
+}
+
+/// Removes the files of a folder whose names fit; those that cannot be removed stay.
+template <typename Fits>
+void RemoveWhere(const std::string& directory, const Fits& fits) {
+  for (const fs::path& path : FilesIn(directory)) {
+    if (!fits(path.filename().string())) continue;
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
 }
 
 }  // namespace
@@ -97,12 +106,14 @@ absl::Status RemoveOldCheckpoints(const std::string& directory, const std::strin
 }
 
 void RemoveUnfinishedFiles(const std::string& directory, const std::string& name) {
-  for (const fs::path& path : FilesIn(directory)) {
-    const std::string file = path.filename().string();
-    if (file.compare(0, name.size(), name) != 0 || file.find(kUnfinished, name.size()) == std::string::npos) continue;
-    std::error_code ignored;
-    fs::remove(path, ignored);
-  }
+  RemoveWhere(directory, [&name](const std::string& file) { return runtime::IsUnfinished(file, name); });
+}
+
+void RemoveUnfinishedCheckpoints(const std::string& directory, const std::string& prefix) {
+  RemoveWhere(directory, [&prefix](const std::string& file) {
+    const std::optional<std::string_view> name = runtime::UnfinishedName(file);
+    return name.has_value() && StepOf(std::string(*name), prefix).has_value();
+  });
 }
 
 }  // namespace mpc

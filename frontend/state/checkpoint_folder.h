@@ -39,8 +39,11 @@ absl::StatusOr<std::string> LatestCheckpoint(const std::string& directory,
 absl::Status RemoveOldCheckpoints(const std::string& directory, const std::string& prefix, std::int64_t count,
                                   std::int64_t saved, std::set<std::string>* intact);
 
-/// Removes what a process that was killed while it wrote `directory/name` left beside it; for a checkpoint folder the
-/// name begins with the prefix. No other process may be writing them.
+/// Removes what a process that was killed while it wrote `directory/name` left beside it: "name.tmp-<digits>-<digits>".
+/// No other process may be writing it.
 void RemoveUnfinishedFiles(const std::string& directory, const std::string& name);
+
+/// As RemoveUnfinishedFiles, of every "prefix-<digits>.safetensors" in the folder.
+void RemoveUnfinishedCheckpoints(const std::string& directory, const std::string& prefix);
 
 }  // namespace mpc

@@ -49,7 +49,7 @@ void ModelCheckpoint::OnTrainBegin(RunContext& context) {
         absl::UnavailableError(absl::StrCat("cannot make the folder ", options_.directory, ": ", error.message())));
     return;
   }
-  RemoveUnfinishedFiles(options_.directory, options_.prefix + "-");
+  RemoveUnfinishedCheckpoints(options_.directory, options_.prefix);
   // Counting steps from zero again would let this run's files pass for older than those, and be removed first.
   for (const CheckpointFile& file : ListCheckpoints(options_.directory, options_.prefix)) {
     if (file.step <= context.global_step || !internal::ReadCheckpointFile(file.path).ok()) continue;

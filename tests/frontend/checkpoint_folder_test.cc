@@ -133,6 +133,25 @@ TEST(ModelCheckpoint, RemovesWhatAKilledProcessLeft) {
   EXPECT_THAT(Names(folder), ElementsAre("checkpoint-3.safetensors", "other-7.safetensors.tmp-12-0"));
 }
 
+TEST(ModelCheckpoint, LeavesTheUnfinishedFilesOfOthers) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> others = {"net-7.safetensors.tmp-12", "net-b-7.safetensors.tmp-12-0",
+                                           "net-notes.tmp-1-2", "net-notes.tmp-old.txt", "net-x.safetensors.tmp-12-0"};
+  for (const std::string& name : others) folder.Write(name, "the user's");
+  folder.Write("net-7.safetensors.tmp-12-0", "half");
+  RemoveUnfinishedCheckpoints(folder.path(), "net");
+  EXPECT_THAT(Names(folder), ::testing::ElementsAreArray(others));
+}
+
+TEST(CheckpointFolder, RemovesTheUnfinishedFilesOfOneFileAlone) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a.safetensors", "a.safetensors.tmp-7-1", "a.safetensors.tmp-x", "a.safetensors2.tmp-7-1"}) {
+    folder.Write(name, "");
+  }
+  RemoveUnfinishedFiles(folder.path(), "a.safetensors");
+  EXPECT_THAT(Names(folder), ElementsAre("a.safetensors", "a.safetensors.tmp-x", "a.safetensors2.tmp-7-1"));
+}
+
 TEST(ModelCheckpoint, RefusesAFolderOfALaterRun) {
   const TemporaryFolder folder;
   ModelCheckpoint callback({.directory = folder.path()});
