@@ -4,13 +4,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -21,6 +25,8 @@ namespace {
 
 constexpr int kMaxAttempts = 1000;
 constexpr int kMostLinks = 40;  // as Linux
+constexpr std::size_t kMostNameBytes = NAME_MAX;
+constexpr std::string_view kUnfinished = ".tmp-";
 
 absl::Status SystemError(absl::string_view action, const std::string& path) {
   const int error = errno;
@@ -53,11 +59,35 @@ absl::Status WriteChunks(int descriptor, absl::Span<const absl::Span<const std::
   return absl::OkStatus();
 }
 
+/// Whether this process, with its effective user, may write to a file or a folder.
+bool MayWrite(const std::string& path) { return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0; }
+
+/// The permissions of the file at `path`; none where there is no file. Errors: it may not be written.
+absl::StatusOr<std::optional<mode_t>> PermissionsOf(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return std::optional<mode_t>();
+  if (!MayWrite(path)) return SystemError("write", path);
+  return std::optional<mode_t>(found.st_mode & 07777);
+}
+
+/// Gives an open file its permissions. On a file system without permissions all files have the same, and none are set.
+absl::Status SetPermissions(int descriptor, mode_t permissions, const std::string& path) {
+  struct stat found {};
+  if (::fstat(descriptor, &found) == 0 && (found.st_mode & 07777) == permissions) return absl::OkStatus();
+  return ::fchmod(descriptor, permissions) == 0 ? absl::OkStatus() : SystemError("set the permissions of", path);
+}
+
+/// Makes `temporary`, with the permissions of the file that it replaces. Others read nothing before it is complete.
 absl::Status WriteNewFile(const std::string& temporary, absl::Span<const absl::Span<const std::uint8_t>> chunks,
-                          const FileWriting& writing) {
-  const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, writing.permissions));
+                          const FileWriting& writing, std::optional<mode_t> replaced) {
+  const mode_t first = replaced.has_value() ? *replaced & 0700 : writing.permissions;
+  const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, first));
   if (file.get() < 0) return SystemError("create", temporary);
   if (absl::Status status = WriteChunks(file.get(), chunks, temporary); !status.ok()) return status;
+  if (replaced.has_value()) {
+    // A write takes the bits away that change the user or the group.
+    if (absl::Status status = SetPermissions(file.get(), *replaced, temporary); !status.ok()) return status;
+  }
   if (writing.sync && ::fsync(file.get()) != 0) return SystemError("flush", temporary);
   return absl::OkStatus();
 }
@@ -102,24 +132,53 @@ absl::Status WriteStraight(const Destination& destination, absl::Span<const absl
   return WriteChunks(file.get(), chunks, destination.path);
 }
 
-/// The new name is durable only once its folder is.
-absl::Status FlushFolder(const std::string& folder) {
-  const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() < 0) return SystemError("open the folder", folder);
-  // File systems without folder flushing answer EINVAL.
-  if (::fsync(directory.get()) != 0 && errno != EINVAL) return SystemError("flush the folder", folder);
-  return absl::OkStatus();
+/// Opens the folder of `path` to flush it: a new name is durable only once its folder is. A folder that may not be read
+/// cannot be opened, and its names are then not flushed.
+absl::StatusOr<std::optional<Descriptor>> OpenFolderOf(const std::string& path) {
+  Descriptor directory(::open(FolderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() >= 0) return std::optional<Descriptor>(std::move(directory));
+  if (errno == EACCES) return std::optional<Descriptor>();
+  return SystemError("open the folder of", path);
+}
+
+/// `name` without its end where it and `suffix` are more than a file system takes.
+std::string_view Shortened(std::string_view name, std::string_view suffix) {
+  return name.substr(0, kMostNameBytes - std::min(kMostNameBytes, suffix.size()));
+}
+
+/// The name of what `path` will be, while it is written.
+std::string TemporaryName(const std::string& path, unsigned number) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  const std::string suffix = absl::StrCat(std::string(kUnfinished), ::getpid(), "-", number);
+  const std::string name(Shortened(std::string_view(path).substr(begin), suffix));
+  return absl::StrCat(path.substr(0, begin), name, suffix);
+}
+
+absl::Status Replace(const std::string& temporary, const std::string& path) {
+  if (std::rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  absl::Status status = SystemError("replace", path);
+  ::unlink(temporary.c_str());
+  return status;
 }
 
 absl::Status WriteBeside(const std::string& path, absl::Span<const absl::Span<const std::uint8_t>> chunks,
                          const FileWriting& writing) {
   static std::atomic<unsigned> counter{0};
+  const absl::StatusOr<std::optional<mode_t>> replaced = PermissionsOf(path);
+  if (!replaced.ok()) return replaced.status();
+  std::optional<Descriptor> folder;
+  if (writing.sync) {
+    absl::StatusOr<std::optional<Descriptor>> opened = OpenFolderOf(path);
+    if (!opened.ok()) return opened.status();
+    folder = *std::move(opened);
+  }
   std::string temporary;
   absl::Status written;
   // A process that was killed may have left a file of this name: in containers the same process ids come again.
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    temporary = absl::StrCat(path, ".tmp-", ::getpid(), "-", counter.fetch_add(1));
-    written = WriteNewFile(temporary, chunks, writing);
+    temporary = TemporaryName(path, counter.fetch_add(1));
+    written = WriteNewFile(temporary, chunks, writing, *replaced);
     if (!absl::IsAlreadyExists(written)) break;
   }
   if (!written.ok()) {
@@ -127,12 +186,10 @@ absl::Status WriteBeside(const std::string& path, absl::Span<const absl::Span<co
     if (!absl::IsAlreadyExists(written)) ::unlink(temporary.c_str());
     return written;
   }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    absl::Status status = SystemError("replace", path);
-    ::unlink(temporary.c_str());
-    return status;
-  }
-  return writing.sync ? FlushFolder(FolderOf(path)) : absl::OkStatus();
+  if (absl::Status status = Replace(temporary, path); !status.ok() || !folder.has_value()) return status;
+  // File systems without folder flushing answer EINVAL.
+  if (::fsync(folder->get()) != 0 && errno != EINVAL) return SystemError("flush the folder", FolderOf(path));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -158,7 +215,8 @@ absl::Status CheckWritable(const std::string& path) {
   if (new_file && !std::filesystem::is_directory(place, error)) {
     return absl::NotFoundError(absl::StrCat("'", path, "' cannot be written: there is no folder '", place, "'"));
   }
-  return ::access(place.c_str(), W_OK) == 0 ? absl::OkStatus() : SystemError("write", place);
+  if (!MayWrite(place)) return SystemError("write", place);
+  return new_file ? PermissionsOf(destination->path).status() : absl::OkStatus();
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::Span<const absl::Span<const std::uint8_t>> chunks,
@@ -167,6 +225,24 @@ absl::Status WriteFileAtomically(const std::string& path, absl::Span<const absl:
   if (!destination.ok()) return destination.status();
   if (destination->kind != Destination::Kind::kFile) return WriteStraight(*destination, chunks);
   return WriteBeside(destination->path, chunks, writing);
+}
+
+std::optional<std::string_view> UnfinishedName(std::string_view file) {
+  const std::size_t dot = file.rfind(kUnfinished);
+  if (dot == std::string_view::npos) return std::nullopt;
+  const std::string_view numbers = file.substr(dot + kUnfinished.size());
+  const std::size_t hyphen = numbers.find('-');
+  if (hyphen == std::string_view::npos) return std::nullopt;
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
+  };
+  if (!is_number(numbers.substr(0, hyphen)) || !is_number(numbers.substr(hyphen + 1))) return std::nullopt;
+  return file.substr(0, dot);
+}
+
+bool IsUnfinished(std::string_view file, std::string_view name) {
+  const std::optional<std::string_view> begin = UnfinishedName(file);
+  return begin.has_value() && *begin == Shortened(name, file.substr(begin->size()));
 }
 
 absl::Status WriteTextFile(const std::string& path, std::string_view text, const FileWriting& writing) {

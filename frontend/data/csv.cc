@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/data/gzip_file.h"
+#include "frontend/data/held_value.h"
 #include "frontend/data/stages.h"
 
 namespace mpc::data {
@@ -259,15 +260,20 @@ absl::Status CheckOptions(const std::vector<std::string>& files, const CsvOption
   if (options.field_delim == '"' || options.field_delim == '\n' || options.field_delim == '\r') {
     return absl::InvalidArgumentError("CSVDataset: field_delim is a quote or a newline");
   }
-  for (const CsvColumn& column : options.column_defaults) {
+  for (std::size_t i = 0; i < options.column_defaults.size(); ++i) {
+    const CsvColumn& column = options.column_defaults[i];
     const DType accepted[] = {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kBool, DType::kU8};
     if (column.dtype == DType::kU8 && column.default_value) {
       return absl::InvalidArgumentError("CSVDataset: a column of text has no default value; a missing text is empty");
     }
-    if (std::find(std::begin(accepted), std::end(accepted), column.dtype) != std::end(accepted)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("CSVDataset: a column of type ",
-                                                   std::string(DTypeName(column.dtype)),
-                                                   "; accepted are f32, f64, i32, i64, i1 and u8"));
+    if (std::find(std::begin(accepted), std::end(accepted), column.dtype) == std::end(accepted)) {
+      return absl::InvalidArgumentError(absl::StrCat("CSVDataset: a column of type ",
+                                                     std::string(DTypeName(column.dtype)),
+                                                     "; accepted are f32, f64, i32, i64, i1 and u8"));
+    }
+    const std::string where = absl::StrCat("CSVDataset: the default_value of column_defaults[", i, "]");
+    absl::Status held = internal::CheckHeld(where, column.default_value.value_or(0), column.dtype);
+    if (!held.ok()) return held;
   }
   return absl::OkStatus();
 }

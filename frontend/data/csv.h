@@ -32,8 +32,8 @@ struct CsvOptions {
 ///
 /// Errors (in the data set's status) name file, line and column. A file is missing, empty or without rows. Two
 /// columns have one name, or one has none. Lines have more or fewer fields than columns. Files have other headers than
-/// the first. A value is missing without a default, or its text is not of the column's type. A quote is not closed. A
-/// NaN is one where it is refused.
+/// the first. A value is missing without a default, or its text is not of the column's type. A default is one that the
+/// column's type cannot hold, as 0.5 of i32. A quote is not closed. A NaN is one where it is refused.
 Dataset CSVDataset(const std::vector<std::string>& dataset_files, const CsvOptions& options = {});
 
 }  // namespace mpc::data

@@ -9,6 +9,8 @@
 namespace mpc::data {
 namespace {
 
+constexpr std::int64_t kMostRepetitions = (std::int64_t{1} << 31) - 1;
+
 std::shared_ptr<const std::vector<std::string>> NoNames() {
   static const auto* const kNone =
       new std::shared_ptr<const std::vector<std::string>>(std::make_shared<const std::vector<std::string>>());
@@ -70,6 +72,10 @@ Dataset Dataset::Batch(std::int64_t batch_size, bool drop_remainder) const {
 Dataset Dataset::Repeat(std::int64_t count) const {
   if (!status_.ok()) return *this;
   if (count < 1) return internal::AtLeastOneError("the count of Repeat", count);
+  if (count > kMostRepetitions) {
+    return Dataset(absl::InvalidArgumentError(
+        absl::StrCat("the count of Repeat must be at most ", kMostRepetitions, ", got ", count)));
+  }
   return Then<internal::RepeatNode>(count);
 }
 

@@ -99,7 +99,8 @@ class Dataset {
   Dataset BucketBatchByLength(const InputColumns& column_names, const std::vector<std::int64_t>& bucket_boundaries,
                               const std::vector<std::int64_t>& bucket_batch_sizes,
                               const BucketBatchOptions& options = {}) const;
-  /// One epoch holds `count` >= 1 epochs of this data set, each shuffled anew.
+  /// One epoch holds `count` epochs of this data set, each shuffled anew; from 1 to 2^31 - 1. Errors (OUT_OF_RANGE) of
+  /// size and iterators: 64 bits do not count the rows or the epochs.
   Dataset Repeat(std::int64_t count) const;
   /// Up to `depth` >= 1 rows are made ahead on a thread of their own. Errors and exceptions reach the consumer in
   /// order. The source and map functions must not share unguarded state with the consumer.

@@ -17,7 +17,9 @@ namespace mpc::data {
 struct Padding {
   /// The shape of each row in the batch; an extent of -1, as any extent without a shape, is the batch's largest.
   std::optional<Shape> shape;
-  double value = 0;  ///< what is written behind the row's elements, converted to the column's type
+  /// What is written behind the row's elements. A value that the column's type cannot hold is the error of the first
+  /// batch, as -1 or 0.5 of u8. A floating type rounds it.
+  double value = 0;
 };
 
 /// By column name, as MindSpore's `pad_info`.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/data/batch.h"
+#include "frontend/data/held_value.h"
 #include "frontend/graph/tensor_node.h"
 #include "runtime/aligned_buffer.h"
 
@@ -126,6 +127,9 @@ absl::StatusOr<Row> PadAndStack(const GatheredRows& gathered, const ColumnNames&
     absl::StatusOr<TensorSpec> row_spec =
         PaddedSpec(gathered, column, columns[column], padding[column], boundary_extent);
     if (!row_spec.ok()) return row_spec.status();
+    const std::string where = absl::StrCat("pad_info of column '", columns[column], "': the value");
+    absl::Status held = CheckHeld(where, padding[column].value, row_spec->dtype);
+    if (!held.ok()) return held;
     TensorSpec spec = *row_spec;
     spec.shape.insert(spec.shape.begin(), static_cast<std::int64_t>(gathered.rows.size()));
     runtime::AlignedBuffer buffer(spec.bytes());

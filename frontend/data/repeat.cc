@@ -1,6 +1,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/data/stages.h"
 
 namespace mpc::data::internal {
@@ -46,17 +47,33 @@ class RepeatIterator : public DatasetIterator {
   std::unique_ptr<DatasetIterator> current_;
 };
 
+/// a * b. Errors (OUT_OF_RANGE): 64 bits do not count `what`.
+absl::StatusOr<std::int64_t> Product(std::int64_t a, std::int64_t b, const char* what) {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return absl::OutOfRangeError(absl::StrCat("Repeat: ", a, " x ", b, " ", what, " are more than 64 bits count"));
+}
+
+/// Where the epochs of the input end that one epoch reads.
+absl::StatusOr<std::int64_t> EndOf(std::int64_t epoch, std::int64_t count) {
+  return Product(epoch + 1, count, "epochs");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> RepeatNode::NewIterator(std::int64_t epoch) const {
-  return std::make_unique<RepeatIterator>(input_, epoch * count_, (epoch + 1) * count_);
+  absl::StatusOr<std::int64_t> end = EndOf(epoch, count_);
+  if (!end.ok()) return end.status();
+  return std::make_unique<RepeatIterator>(input_, *end - count_, *end);
 }
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> RepeatNode::NewPartIterator(std::int64_t epoch,
                                                                              const Places& places) const {
   absl::StatusOr<std::int64_t> rows = input_->size();
   if (!rows.ok()) return rows.status();
-  return std::make_unique<RepeatIterator>(input_, epoch * count_, (epoch + 1) * count_, places, *rows);
+  absl::StatusOr<std::int64_t> end = EndOf(epoch, count_);
+  if (!end.ok()) return end.status();
+  return std::make_unique<RepeatIterator>(input_, *end - count_, *end, places, *rows);
 }
 
 absl::StatusOr<bool> RepeatNode::IsShort(std::int64_t place) const {
@@ -68,7 +85,7 @@ absl::StatusOr<bool> RepeatNode::IsShort(std::int64_t place) const {
 absl::StatusOr<std::int64_t> RepeatNode::size() const {
   absl::StatusOr<std::int64_t> rows = input_->size();
   if (!rows.ok()) return rows.status();
-  return *rows * count_;
+  return Product(*rows, count_, "rows");
 }
 
 }  // namespace mpc::data::internal

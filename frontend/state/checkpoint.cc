@@ -1,13 +1,13 @@
 #include "frontend/state/checkpoint.h"
 
-#include <algorithm>
-#include <cmath>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/state/checkpoint_file.h"
 #include "frontend/state/checkpoint_metadata.h"
+#include "frontend/state/finite_conversion.h"
 #include "frontend/state/foreign_weights.h"
 #include "frontend/state/weights_file.h"
 
@@ -30,11 +30,6 @@ absl::StatusOr<LoadReport> LoadEntries(nn::Cell& net, const ParameterMap& entrie
   return std::move(fit.report);
 }
 
-bool IsFinite(const Tensor& tensor) {
-  const std::vector<float> values = tensor.ToFloats();
-  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
-}
-
 /// Stores floating tensors in `dtype`.
 absl::Status Convert(Safetensors& content, DType dtype, const std::string& path) {
   if (!IsFloating(dtype)) {
@@ -44,9 +39,8 @@ absl::Status Convert(Safetensors& content, DType dtype, const std::string& path)
   for (auto& [name, tensor] : content.tensors) {
     if (!IsFloating(tensor.dtype())) continue;
     Tensor converted = tensor.To(dtype);
-    if (!IsFinite(converted) && IsFinite(tensor)) {
-      return absl::InvalidArgumentError(absl::StrCat("cannot save ", path, ": '", name, "' has values too large for ",
-                                                     std::string(DTypeName(dtype))));
+    if (const std::string lost = internal::LostValues(tensor, converted); !lost.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("cannot save ", path, ": '", name, "' ", lost));
     }
     tensor = std::move(converted);
   }

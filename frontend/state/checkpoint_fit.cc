@@ -3,8 +3,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/state/finite_conversion.h"
 #include "runtime/scaler_field.h"
 
 namespace mpc::internal {
@@ -71,12 +73,17 @@ class Fitter {
                                            spec.ToString(), " in the Model"));
       return;
     }
+    Tensor taken = value.spec() == spec ? value : value.To(spec.dtype);
+    if (const std::string lost = LostValues(value, taken); !lost.empty()) {
+      fit_.problems.push_back(absl::StrCat("'", name, "' ", lost));
+      return;
+    }
     if (value.spec() != spec && !setting_.same_level) {
       fit_.differences.push_back(absl::StrCat("'", name, "' is converted from ", std::string(DTypeName(value.dtype())),
                                               " to ", std::string(DTypeName(spec.dtype))));
     }
     if (role == Role::kScaler && IsComparedSetting(name)) CompareSetting(entry, value);
-    fit_.assignments.emplace_back(entry, value.spec() == spec ? value : value.To(spec.dtype));
+    fit_.assignments.emplace_back(entry, std::move(taken));
     fit_.loaded.push_back(name);
   }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/state/checkpoint_file.h"
+#include "runtime/atomic_file.h"
 
 namespace mpc {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kExtension = ".safetensors";
-/// What runtime::WriteFileAtomically adds to a name until the file is complete.
-constexpr std::string_view kUnfinished = ".tmp-";
 
 /// The files of a folder by name; none where it cannot be read.
 std::vector<fs::path> FilesIn(const std::string& directory) {
@@ -40,6 +39,16 @@ std::optional<std::int64_t> StepOf(const std::string& name, const std::string& p
   std::int64_t step = 0;
   const bool number = std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   return number && absl::SimpleAtoi(digits, &step) ? std::optional<std::int64_t>(step) : std::nullopt;
+}
+
+/// Removes the files of a folder whose names fit; those that cannot be removed stay.
+template <typename Fits>
+void RemoveWhere(const std::string& directory, const Fits& fits) {
+  for (const fs::path& path : FilesIn(directory)) {
+    if (!fits(path.filename().string())) continue;
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
 }
 
 }  // namespace
@@ -76,25 +85,35 @@ absl::StatusOr<std::string> LatestCheckpoint(const std::string& directory, const
       absl::StrCat("none of the ", checkpoints.size(), " checkpoints '", prefix, "' in ", directory, " is readable"));
 }
 
-absl::Status RemoveOldCheckpoints(const std::string& directory, const std::string& prefix, std::int64_t count) {
-  const std::vector<CheckpointFile> checkpoints = ListCheckpoints(directory, prefix);
-  const auto size = static_cast<std::int64_t>(checkpoints.size());
-  for (std::int64_t i = 0; i < size - count; ++i) {
+absl::Status RemoveOldCheckpoints(const std::string& directory, const std::string& prefix, std::int64_t count,
+                                  std::int64_t saved, std::set<std::string>* intact) {
+  std::vector<CheckpointFile> older = ListCheckpoints(directory, prefix);
+  std::erase_if(older, [saved](const CheckpointFile& file) { return file.step >= saved; });
+  if (static_cast<std::int64_t>(older.size()) < count) return absl::OkStatus();
+  std::int64_t kept = 1;  // the file just saved
+  for (auto at = older.rbegin(); at != older.rend(); ++at) {
+    if (kept < count) {
+      if (!intact->contains(at->path) && internal::ReadCheckpointFile(at->path).ok()) intact->insert(at->path);
+      if (intact->contains(at->path)) ++kept;
+      continue;
+    }
     std::error_code error;
-    const std::string& path = checkpoints[static_cast<std::size_t>(i)].path;
-    fs::remove(path, error);
-    if (error) return absl::UnavailableError(absl::StrCat("cannot remove ", path, ": ", error.message()));
+    fs::remove(at->path, error);
+    if (error) return absl::UnavailableError(absl::StrCat("cannot remove ", at->path, ": ", error.message()));
+    intact->erase(at->path);
   }
   return absl::OkStatus();
 }
 
 void RemoveUnfinishedFiles(const std::string& directory, const std::string& name) {
-  for (const fs::path& path : FilesIn(directory)) {
-    const std::string file = path.filename().string();
-    if (file.compare(0, name.size(), name) != 0 || file.find(kUnfinished, name.size()) == std::string::npos) continue;
-    std::error_code ignored;
-    fs::remove(path, ignored);
-  }
+  RemoveWhere(directory, [&name](const std::string& file) { return runtime::IsUnfinished(file, name); });
+}
+
+void RemoveUnfinishedCheckpoints(const std::string& directory, const std::string& prefix) {
+  RemoveWhere(directory, [&prefix](const std::string& file) {
+    const std::optional<std::string_view> name = runtime::UnfinishedName(file);
+    return name.has_value() && StepOf(std::string(*name), prefix).has_value();
+  });
 }
 
 }  // namespace mpc

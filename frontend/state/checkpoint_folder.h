@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,18 @@ absl::StatusOr<std::string> LatestCheckpoint(const std::string& directory,
                                              const std::string& prefix = kCheckpointPrefix,
                                              std::ostream* warnings = nullptr);
 
-/// Removes all but the `count` newest. Errors: the first file that cannot be removed.
-absl::Status RemoveOldCheckpoints(const std::string& directory, const std::string& prefix, std::int64_t count);
+/// Removes checkpoints that are older than step `saved`, whose file was just written. That file and the `count` - 1
+/// newest readable ones before it stay. Damaged files do not count: one is removed where it is older than those. Files
+/// of later steps are left alone. `intact` has paths that are known to be readable. Others are read where something
+/// might be removed, and then stand there too. Errors: the first file that cannot be removed.
+absl::Status RemoveOldCheckpoints(const std::string& directory, const std::string& prefix, std::int64_t count,
+                                  std::int64_t saved, std::set<std::string>* intact);
 
-/// Removes what a process that was killed while it wrote `directory/name` left beside it; for a checkpoint folder the
-/// name begins with the prefix. No other process may be writing them.
+/// Removes what a process that was killed while it wrote `directory/name` left beside it: "name.tmp-<digits>-<digits>".
+/// No other process may be writing it.
 void RemoveUnfinishedFiles(const std::string& directory, const std::string& name);
+
+/// As RemoveUnfinishedFiles, of every "prefix-<digits>.safetensors" in the folder.
+void RemoveUnfinishedCheckpoints(const std::string& directory, const std::string& prefix);
 
 }  // namespace mpc

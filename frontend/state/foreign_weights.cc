@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/state/finite_conversion.h"
 #include "frontend/state/tensor_rows.h"
 
 namespace mpc::internal {
@@ -125,7 +127,11 @@ class ForeignFitter {
     if (const std::optional<std::size_t> nan = FirstNan(*value); nan.has_value()) {
       return Problem(absl::StrCat(shown, " holds NaN, first at element ", *nan));
     }
-    fit_.assignments.emplace_back(parameter, value->To(parameter.dtype()));
+    Tensor converted = value->To(parameter.dtype());
+    if (const std::string lost = LostValues(*value, converted); !lost.empty()) {
+      return Problem(absl::StrCat(shown, " ", lost));
+    }
+    fit_.assignments.emplace_back(parameter, std::move(converted));
     fit_.report.loaded.push_back(name);
   }
 

@@ -4,13 +4,16 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/graph/element_conversion.h"
 #include "frontend/state/checkpoint_metadata.h"
+#include "frontend/state/finite_conversion.h"
 #include "frontend/state/safetensors.h"
 #include "runtime/executable.h"
 #include "runtime/physical_memory.h"
@@ -140,8 +143,10 @@ absl::StatusOr<std::vector<std::string>> LoadState(const std::string& path, runt
   if (!content.ok()) return content.status();
   std::vector<std::string> problems;
   std::vector<std::string> unknown;
-  std::vector<std::pair<StateEntry*, const Tensor*>> assignments;
+  std::vector<std::pair<StateEntry*, Tensor>> assignments;
+  std::set<std::string_view> names;
   for (const auto& [name, tensor] : content->tensors) {
+    names.insert(name);
     const std::shared_ptr<StateEntry> entry = state.Find(name);
     if (entry == nullptr || entry->role() == Role::kDerived) {
       unknown.push_back(name);
@@ -154,10 +159,15 @@ absl::StatusOr<std::vector<std::string>> LoadState(const std::string& path, runt
           absl::StrCat("'", name, "' is ", tensor.spec().ToString(), ", the Programs have ", spec.ToString()));
       continue;
     }
-    assignments.emplace_back(entry.get(), &tensor);
+    Tensor converted = tensor.dtype() == spec.dtype ? tensor : tensor.To(spec.dtype);
+    if (const std::string lost = internal::LostValues(tensor, converted); !lost.empty()) {
+      problems.push_back(absl::StrCat("'", name, "' ", lost));
+      continue;
+    }
+    assignments.emplace_back(entry.get(), std::move(converted));
   }
   for (const std::shared_ptr<StateEntry>& entry : state.entries()) {
-    if (entry->role() == Role::kParameter && content->Find(entry->name()) == nullptr) {
+    if (entry->role() == Role::kParameter && !names.contains(entry->name())) {
       problems.push_back(absl::StrCat("it has no '", entry->name(), "', ", entry->spec().ToString()));
     }
   }
@@ -166,10 +176,7 @@ absl::StatusOr<std::vector<std::string>> LoadState(const std::string& path, runt
         absl::StrCat(path, " does not fit:\n  ", absl::StrJoin(problems, "\n  "), "\nnothing was loaded"));
   }
   for (const auto& [entry, tensor] : assignments) {
-    const absl::Status status = tensor->dtype() == entry->spec().dtype
-                                    ? entry->Write(tensor->bytes())
-                                    : WriteConverted(*entry, tensor->dtype(), tensor->bytes().data());
-    if (!status.ok()) return status;
+    if (absl::Status status = entry->Write(tensor.bytes()); !status.ok()) return status;
   }
   return unknown;
 }

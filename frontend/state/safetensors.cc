@@ -16,7 +16,8 @@
 namespace mpc {
 namespace {
 
-using Json = nlohmann::ordered_json;
+/// Its objects find a key in logarithmic time, and are sorted. The order of a file stands beside them.
+using Json = nlohmann::json;
 
 constexpr std::size_t kLengthBytes = 8;
 /// The Python library's limit.
@@ -49,24 +50,42 @@ struct Entry {
   std::uint64_t end = 0;
 };
 
-/// Rejects objects that name one key twice, which a JSON parser silently merges.
-class RepeatedKeyFinder {
+/// Notes what a JSON parser drops: the order of the outermost object's keys, and the first key that an object repeats.
+class KeyReader : public nlohmann::json_sax<Json> {
  public:
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) {
-      keys_.emplace_back();
-    } else if (event == Json::parse_event_t::object_end) {
-      keys_.pop_back();
-    } else if (event == Json::parse_event_t::key) {
-      const std::string& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second && !repeated_) repeated_ = key;
-    }
+  const std::vector<std::string>& order() const { return order_; }
+  const std::optional<std::string>& repeated() const { return repeated_; }
+
+  bool start_object(std::size_t /*elements*/) override {
+    keys_.emplace_back();
     return true;
   }
-  const std::optional<std::string>& repeated() const { return repeated_; }
+  bool key(string_t& name) override {
+    if (!keys_.back().insert(name).second && !repeated_) repeated_ = name;
+    if (keys_.size() == 1) order_.push_back(name);
+    return true;
+  }
+  bool end_object() override {
+    keys_.pop_back();
+    return true;
+  }
+  bool start_array(std::size_t /*elements*/) override { return true; }
+  bool end_array() override { return true; }
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    return false;
+  }
 
  private:
   std::vector<std::set<std::string>> keys_;
+  std::vector<std::string> order_;
   std::optional<std::string> repeated_;
 };
 
@@ -76,13 +95,14 @@ class HeaderReader {
   HeaderReader(const std::string& origin, std::uint64_t data_bytes) : origin_(origin), data_bytes_(data_bytes) {}
 
   absl::StatusOr<std::vector<Entry>> Read(std::string_view text, std::map<std::string, std::string>* metadata) const {
-    RepeatedKeyFinder finder;
-    const Json header = Json::parse(text.begin(), text.end(), std::ref(finder), /*allow_exceptions=*/false);
-    if (header.is_discarded()) return Error("the header is not valid JSON");
-    if (finder.repeated()) return Error(absl::StrCat("the header names '", *finder.repeated(), "' twice"));
+    KeyReader keys;
+    if (!Json::sax_parse(text.begin(), text.end(), &keys)) return Error("the header is not valid JSON");
+    if (keys.repeated()) return Error(absl::StrCat("the header names '", *keys.repeated(), "' twice"));
+    const Json header = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
     if (!header.is_object()) return Error("the header is not a JSON object");
     std::vector<Entry> entries;
-    for (const auto& [name, value] : header.items()) {
+    for (const std::string& name : keys.order()) {
+      const Json& value = header[name];
       if (name == kMetadataKey) {
         if (absl::Status status = ReadMetadata(value, metadata); !status.ok()) return status;
         continue;
@@ -215,6 +235,13 @@ std::vector<const std::pair<std::string, Tensor>*> InFileOrder(const Safetensors
   return ordered;
 }
 
+/// What the header says of a tensor, in the order of the Python library.
+std::string EntryText(const Tensor& tensor, std::uint64_t begin, std::uint64_t end) {
+  using OrderedJson = nlohmann::ordered_json;
+  return OrderedJson{{"dtype", NameInFile(tensor.dtype())}, {"shape", tensor.shape()}, {"data_offsets", {begin, end}}}
+      .dump();
+}
+
 }  // namespace
 
 const Tensor* Safetensors::Find(std::string_view name) const {
@@ -226,23 +253,23 @@ const Tensor* Safetensors::Find(std::string_view name) const {
 
 absl::Status SaveSafetensors(const std::string& path, const Safetensors& content) {
   if (absl::Status status = CheckTensors(path, content); !status.ok()) return status;
-  Json header = Json::object();
-  if (!content.metadata.empty()) header[kMetadataKey] = content.metadata;
   std::uint64_t offset = 0;
   std::vector<absl::Span<const std::uint8_t>> chunks(1);
-  for (const auto* entry : InFileOrder(content)) {
-    const auto& [name, tensor] = *entry;
-    const std::uint64_t end = offset + tensor.bytes().size();
-    header[name] = {{"dtype", NameInFile(tensor.dtype())}, {"shape", tensor.shape()}, {"data_offsets", {offset, end}}};
-    offset = end;
-    chunks.push_back(tensor.bytes());
-  }
-  std::string text;
+  std::string text = "{";
   try {
-    text = header.dump();
+    if (!content.metadata.empty())
+      absl::StrAppend(&text, Json(kMetadataKey).dump(), ":", Json(content.metadata).dump());
+    for (const auto* entry : InFileOrder(content)) {
+      const auto& [name, tensor] = *entry;
+      const std::uint64_t end = offset + tensor.bytes().size();
+      absl::StrAppend(&text, text.size() > 1 ? "," : "", Json(name).dump(), ":", EntryText(tensor, offset, end));
+      offset = end;
+      chunks.push_back(tensor.bytes());
+    }
   } catch (const Json::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("cannot save ", path, ": a name is not UTF-8 (", error.what(), ")"));
   }
+  text.push_back('}');
   text.append((8 - text.size() % 8) % 8, ' ');
   std::string front;
   for (std::size_t i = 0; i < kLengthBytes; ++i) {

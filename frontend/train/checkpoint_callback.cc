@@ -38,6 +38,7 @@ absl::Status ModelCheckpoint::Check() const {
 
 void ModelCheckpoint::OnTrainBegin(RunContext& context) {
   last_step_ = context.global_step;
+  intact_.clear();
   context.Fail(Check());
   if (options_.save_best_only) context.Fail(monitor_.Begin(context));
   if (!context.failure().ok()) return;
@@ -48,7 +49,7 @@ void ModelCheckpoint::OnTrainBegin(RunContext& context) {
         absl::UnavailableError(absl::StrCat("cannot make the folder ", options_.directory, ": ", error.message())));
     return;
   }
-  RemoveUnfinishedFiles(options_.directory, options_.prefix + "-");
+  RemoveUnfinishedCheckpoints(options_.directory, options_.prefix);
   // Counting steps from zero again would let this run's files pass for older than those, and be removed first.
   for (const CheckpointFile& file : ListCheckpoints(options_.directory, options_.prefix)) {
     if (file.step <= context.global_step || !internal::ReadCheckpointFile(file.path).ok()) continue;
@@ -97,9 +98,10 @@ void ModelCheckpoint::Save(RunContext& context) {
     return;
   }
   latest_ = path;
-  if (options_.keep_checkpoint_max > 0) {
-    context.Fail(RemoveOldCheckpoints(options_.directory, options_.prefix, options_.keep_checkpoint_max));
-  }
+  if (options_.keep_checkpoint_max <= 0) return;
+  intact_.insert(path);
+  context.Fail(RemoveOldCheckpoints(options_.directory, options_.prefix, options_.keep_checkpoint_max,
+                                    context.global_step, &intact_));
 }
 
 }  // namespace mpc

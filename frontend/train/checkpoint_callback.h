@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "frontend/state/checkpoint_folder.h"
@@ -17,7 +18,8 @@ struct ModelCheckpointOptions {
   std::int64_t save_checkpoint_steps = 0;  ///< save after every so many steps (global count); 0: not by steps
   /// Save after every so many epochs (RunContext::epoch); 0: not by epochs. Left out: 1, or 0 if steps are given.
   std::optional<std::int64_t> save_checkpoint_epochs;
-  /// Number of files with the prefix that stay in the folder, whoever wrote them: those of the latest steps. 0: all.
+  /// Number of readable files with the prefix that stay in the folder, whoever wrote them: those of the latest steps.
+  /// The file just written is one of them. Damaged files do not count. 0: all files stay.
   std::int64_t keep_checkpoint_max = 5;
   /// Save only after epochs whose monitored value is better than all before it, and not at the end of training. Epochs
   /// that `save_checkpoint_epochs`, which must not be 0, passes over are not looked at. Nor are those without a value.
@@ -58,6 +60,7 @@ class ModelCheckpoint : public Callback {
   ModelCheckpointOptions options_;
   internal::Monitor monitor_;
   std::string latest_;
+  std::set<std::string> intact_;  ///< paths of files that were written or read in this run
   std::int64_t last_step_ = 0;
 };
 

@@ -136,6 +136,22 @@ TEST(CSVDataset, BadFilesAreNamedWithLineAndColumn) {
   EXPECT_THAT(MessageOf(CSVDataset({"x"}, {.column_defaults = {{DType::kF16}}})), HasSubstr("accepted are f32"));
 }
 
+TEST(CSVDataset, ADefaultThatTheColumnCannotHoldIsAnError) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("x.csv", "a,b\n1,1\n");
+  const auto error = [&path](DType dtype, double value) {
+    return MessageOf(CSVDataset({path}, {.column_defaults = {{}, {dtype, value}}}));
+  };
+  const std::string where = "CSVDataset: the default_value of column_defaults[1] is ";
+  EXPECT_EQ(error(DType::kI32, 0.5), where + "0.5; i32 takes whole numbers from -2147483648 to 2147483647");
+  EXPECT_THAT(error(DType::kI32, 3e9), HasSubstr(where + "3e+09"));
+  EXPECT_THAT(error(DType::kI64, std::nan("")), HasSubstr(where + "nan; i64"));
+  EXPECT_EQ(error(DType::kBool, -1), where + "-1; i1 takes 0 and 1");
+  EXPECT_THAT(error(DType::kF32, 1e300), HasSubstr(where + "1e+300; f32"));
+  for (const DType dtype : {DType::kI32, DType::kI64, DType::kBool, DType::kF32}) EXPECT_EQ(error(dtype, 1), "");
+  EXPECT_EQ(error(DType::kF32, std::nan("")), "");
+}
+
 TEST(CSVDataset, ReadsInfinitiesThatAreWritten) {
   const TemporaryFolder folder;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -259,6 +259,17 @@ TEST(Repeat, ShufflesEachRepetitionAnew) {
   EXPECT_FALSE(Numbers(4).Repeat(0).status().ok());
 }
 
+TEST(Repeat, CountsThatOverflowAreErrors) {
+  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;
+  EXPECT_THAT(std::string(Numbers(4).Repeat(kMost + 1).status().message()),
+              HasSubstr("the count of Repeat must be at most 2147483647, got 2147483648"));
+  const Dataset twice = Numbers(4).Repeat(kMost).Repeat(kMost);
+  EXPECT_EQ(twice.size().status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(Numbers(1).Repeat(kMost).Repeat(kMost).size().value(), kMost * kMost);
+  EXPECT_EQ(Numbers(4).Repeat(kMost).NewIterator(std::int64_t{1} << 40).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(*Numbers(4).Repeat(kMost).size(), 4 * kMost);
+}
+
 TEST(Repeat, EndsWithTheFirstError) {
   const auto fail = [](const Tensor&) -> absl::StatusOr<Tensor> { return absl::DataLossError("gone"); };
   EXPECT_EQ(EpochError(Numbers(3).Map(fail, "data").Repeat(2)).code(), absl::StatusCode::kDataLoss);

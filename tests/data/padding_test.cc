@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "tests/data/number_rows.h"
@@ -77,6 +78,25 @@ TEST(PaddedBatch, RowsThatDoNotFitAreNamed) {
               HasSubstr("extent -2; accepted are -1 and above"));
   EXPECT_THAT(MessageOf(Sentences({1}).PaddedBatch(0)), HasSubstr("batch size must be at least 1, got 0"));
   EXPECT_THAT(MessageOf(Sentences({1}).PaddedBatch(2, true)), HasSubstr("larger than the data set (1 rows)"));
+}
+
+TEST(PaddedBatch, AValueThatTheColumnCannotHoldIsAnError) {
+  const auto padded = [](const Tensor& row, double value) {
+    return MessageOf(GeneratorDataset(std::vector<Row>{{row}}, {"x"}).PaddedBatch(1, false, {{"x", {.value = value}}}));
+  };
+  const Tensor bytes = Tensor::From<std::uint8_t>({7}, {1});
+  const std::string accepted = "; u8 takes whole numbers from 0 to 255";
+  EXPECT_EQ(padded(bytes, -1), "pad_info of column 'x': the value is -1" + accepted);
+  EXPECT_EQ(padded(bytes, 300), "pad_info of column 'x': the value is 300" + accepted);
+  EXPECT_EQ(padded(bytes, 0.5), "pad_info of column 'x': the value is 0.5" + accepted);
+  EXPECT_EQ(padded(bytes, std::nan("")), "pad_info of column 'x': the value is nan" + accepted);
+  EXPECT_EQ(padded(bytes, 255), "");
+  EXPECT_THAT(padded(Tensor::Full({1}, 1, DType::kBool), 2), HasSubstr("i1 takes 0 and 1"));
+  const Tensor wide = Tensor::From<std::int64_t>({1}, {1});
+  EXPECT_THAT(padded(wide, 0x1p63), HasSubstr("i64 takes whole numbers from -9223372036854775808 to"));
+  EXPECT_EQ(padded(wide, -0x1p63), "");
+  EXPECT_THAT(padded(Tensor::Full({1}, 1), 1e300), HasSubstr("the value is 1e+300; f32 takes numbers"));
+  for (const double value : {0.1, std::nan(""), HUGE_VAL}) EXPECT_EQ(padded(Tensor::Full({1}, 1), value), "") << value;
 }
 
 TEST(BucketBatchByLength, BatchesRowsOfSimilarLength) {

@@ -161,6 +161,9 @@ TEST(RandomColorAdjust, ErrorsSayWhatIsTaken) {
     return MessageOf(vision::RandomColorAdjust(options)(Tensor::Zeros({1, 1, 3}, DType::kU8), {}));
   };
   EXPECT_THAT(error({.brightness = {-1, 1}}), HasSubstr("brightness is {least, largest}, at least 0; got {-1, 1}"));
+  EXPECT_THAT(error({.contrast = {1, INFINITY}}),
+              HasSubstr("contrast is {least, largest}, at least 0 and finite; got"));
+  EXPECT_THAT(error({.saturation = {INFINITY, INFINITY}}), HasSubstr("saturation is {least, largest}"));
   EXPECT_THAT(error({.hue = {0, 0.6f}}), HasSubstr("hue is {least, largest}, at least -0.5 and at most 0.5"));
   EXPECT_THAT(MessageOf(vision::RandomColorAdjust()(Counted(2, 2), {})), HasSubstr("takes RGB pictures of u8"));
 }

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <string>
@@ -119,6 +121,15 @@ TEST(Resize, ErrorsSayWhatIsTaken) {
   };
   EXPECT_THAT(error(Resize({0, 4}), photo), HasSubstr("each at least 1; got {0, 4}"));
   EXPECT_THAT(error(Resize({1, 2, 3}), photo), HasSubstr("got {1, 2, 3}"));
+  const Tensor narrow = Tensor::Zeros({1, 60000, 3}, DType::kU8);
+  EXPECT_EQ(error(Resize({100000}), narrow),
+            "Resize: 60000 x 1 pixels become 6000000000 x 100000, more than max_pixels = 178956970");
+  constexpr std::int32_t kLargest = std::numeric_limits<std::int32_t>::max();
+  for (const Resize& resize : {Resize({kLargest}), Resize({kLargest, kLargest})}) {
+    EXPECT_THAT(error(resize, narrow), HasSubstr("more than max_pixels"));
+  }
+  EXPECT_TRUE(Resize({4, 5}, Inter::kBilinear, {.max_pixels = 20})(photo).ok());
+  EXPECT_THAT(error(Resize({3, 7}, Inter::kBilinear, {.max_pixels = 20}), photo), HasSubstr("max_pixels = 20"));
   EXPECT_THAT(error(Resize({4}), Tensor::Zeros({9}, DType::kU8)), HasSubstr("decode it first, with vision::Decode"));
   EXPECT_THAT(error(Resize({4}), Tensor::Zeros({4, 0, 3}, DType::kU8)), HasSubstr("Resize takes a picture"));
   EXPECT_THAT(error(Resize({4}), Tensor::Zeros({4, 4, 3}, DType::kI32)), HasSubstr("pixels of u8 or f32"));

@@ -93,6 +93,30 @@ TEST(ModelCheckpoint, SavesByStepsAndAtTheEndAndKeepsTheNewest) {
   EXPECT_EQ(callback.latest_checkpoint(), folder / "net-9.safetensors");
 }
 
+TEST(ModelCheckpoint, KeepsTheFileJustSavedBesideADamagedLaterOne) {
+  const TemporaryFolder folder;
+  for (std::int64_t step : {6, 9}) ASSERT_TRUE(WriteSmall(CheckpointPath(folder.path(), "checkpoint", step)).ok());
+  folder.Write("checkpoint-100.safetensors", "damaged");
+  ModelCheckpoint callback({.directory = folder.path(), .keep_checkpoint_max = 1});
+  ASSERT_TRUE(RunCallback(callback, 9, 12).ok());
+  EXPECT_THAT(Names(folder), ElementsAre("checkpoint-100.safetensors", "checkpoint-12.safetensors"));
+  std::ostringstream warnings;
+  const absl::StatusOr<std::string> latest = LatestCheckpoint(folder.path(), "checkpoint", &warnings);
+  ASSERT_TRUE(latest.ok()) << latest.status();
+  EXPECT_EQ(*latest, folder / "checkpoint-12.safetensors");
+}
+
+TEST(ModelCheckpoint, DamagedFilesDoNotCountAsKept) {
+  const TemporaryFolder folder;
+  for (std::int64_t step : {3, 6}) ASSERT_TRUE(WriteSmall(CheckpointPath(folder.path(), "checkpoint", step)).ok());
+  folder.Write("checkpoint-2.safetensors", "damaged and old");
+  folder.Write("checkpoint-9.safetensors", "damaged");
+  ModelCheckpoint callback({.directory = folder.path(), .save_checkpoint_steps = 5, .keep_checkpoint_max = 2});
+  ASSERT_TRUE(RunCallback(callback, 9, 10).ok());
+  EXPECT_THAT(Names(folder),
+              ElementsAre("checkpoint-10.safetensors", "checkpoint-6.safetensors", "checkpoint-9.safetensors"));
+}
+
 TEST(ModelCheckpoint, SavesEveryEpochByDefaultAndMakesTheFolder) {
   const TemporaryFolder folder;
   ModelCheckpoint callback({.directory = folder / "new/folder"});
@@ -107,6 +131,25 @@ TEST(ModelCheckpoint, RemovesWhatAKilledProcessLeft) {
   ModelCheckpoint callback({.directory = folder.path()});
   ASSERT_TRUE(RunCallback(callback, 0, 3).ok());
   EXPECT_THAT(Names(folder), ElementsAre("checkpoint-3.safetensors", "other-7.safetensors.tmp-12-0"));
+}
+
+TEST(ModelCheckpoint, LeavesTheUnfinishedFilesOfOthers) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> others = {"net-7.safetensors.tmp-12", "net-b-7.safetensors.tmp-12-0",
+                                           "net-notes.tmp-1-2", "net-notes.tmp-old.txt", "net-x.safetensors.tmp-12-0"};
+  for (const std::string& name : others) folder.Write(name, "the user's");
+  folder.Write("net-7.safetensors.tmp-12-0", "half");
+  RemoveUnfinishedCheckpoints(folder.path(), "net");
+  EXPECT_THAT(Names(folder), ::testing::ElementsAreArray(others));
+}
+
+TEST(CheckpointFolder, RemovesTheUnfinishedFilesOfOneFileAlone) {
+  const TemporaryFolder folder;
+  for (const char* name : {"a.safetensors", "a.safetensors.tmp-7-1", "a.safetensors.tmp-x", "a.safetensors2.tmp-7-1"}) {
+    folder.Write(name, "");
+  }
+  RemoveUnfinishedFiles(folder.path(), "a.safetensors");
+  EXPECT_THAT(Names(folder), ElementsAre("a.safetensors", "a.safetensors.tmp-x", "a.safetensors2.tmp-7-1"));
 }
 
 TEST(ModelCheckpoint, RefusesAFolderOfALaterRun) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "frontend/state/checkpoint.h"
+#include "frontend/state/checkpoint_fit.h"
 #include "frontend/state/safetensors.h"
 #include "tests/frontend/error_of.h"
 #include "tests/frontend/temporary_folder.h"
@@ -215,6 +216,44 @@ TEST(ForeignWeights, NanIsAnErrorByName) {
   EXPECT_TRUE(LoadParamIntoNet(net, entries).ok()) << "infinity is a number";
 }
 
+TEST(ForeignWeights, AValueThatBecomesInfiniteIsAnErrorByNameAndElement) {
+  TwoLayers net;
+  Entries entries = Saved(net, {});
+  const testing::Snapshot before = testing::ParametersOf(net);
+  std::vector<double> values(8, 1);
+  values[2] = std::numeric_limits<double>::infinity();
+  values[5] = 1e300;
+  entries["fc1.bias"] = Tensor::From(values, {8});
+  EXPECT_THAT(ErrorOf(LoadParamIntoNet(net, entries).status()),
+              HasSubstr("'fc1.bias' has values too large for f32, first 1e+300 at element 5"));
+  EXPECT_EQ(testing::ParametersOf(net), before);
+  values[5] = 1e30;
+  entries["fc1.bias"] = Tensor::From(values, {8});
+  MPC_EXPECT_OK(LoadParamIntoNet(net, entries).status());
+}
+
+TEST(ForeignWeights, AParameterThatIsStoredLowTakesNoLargerValue) {
+  TwoLayers net;
+  Entries entries = Saved(net, {});
+  MPC_ASSERT_OK(net.fc2.bias.StoreLow(DType::kF16));
+  entries["fc2.bias"] = Tensor::From(std::vector<float>{1, 65504, -1e5}, {3});
+  EXPECT_THAT(ErrorOf(LoadParamIntoNet(net, entries).status()),
+              HasSubstr("'fc2.bias' has values too large for f16, first -100000 at element 2"));
+}
+
+TEST(ForeignWeights, ACheckpointAtAnotherLevelLosesNoValueToInfinity) {
+  TwoLayers net;
+  MPC_ASSERT_OK(net.fc2.bias.StoreLow(DType::kF16));
+  std::vector<Parameter> state;
+  for (const auto& [name, parameter] : net.ParametersAndNames()) {
+    if (name == "fc2.bias") state.push_back(parameter);
+  }
+  const Safetensors content{{{"fc2.bias", Tensor::From(std::vector<float>{testing::kInfinity, 1, 1e5}, {3})}}, {}};
+  const internal::CheckpointFit fit = internal::FitCheckpoint(state, content, {}, {.same_level = false});
+  EXPECT_THAT(fit.problems, ElementsAre("'fc2.bias' has values too large for f16, first 100000 at element 2"));
+  EXPECT_THAT(fit.assignments, IsEmpty());
+}
+
 TEST(ForeignWeights, EveryProblemIsListedAtOnce) {
   TwoLayers net;
   Entries entries = Saved(net, {});
@@ -253,6 +292,10 @@ TEST(ForeignWeights, ALowTypeThatIsTooSmallIsAnError) {
   EXPECT_THAT(ErrorOf(SaveCheckpoint(net, folder / "x", {.dtype = DType::kF16})),
               HasSubstr("'fc2.bias' has values too large for f16"));
   MPC_EXPECT_OK(SaveCheckpoint(net, folder / "x", {.dtype = DType::kBF16}));
+  MPC_ASSERT_OK(net.fc2.bias.SetData(Tensor::From(std::vector<float>{testing::kInfinity, 1e5, 1}, {3})));
+  EXPECT_THAT(ErrorOf(SaveCheckpoint(net, folder / "x", {.dtype = DType::kF16})),
+              HasSubstr("'fc2.bias' has values too large for f16, first 100000 at element 1"))
+      << "one infinity hides no other";
   EXPECT_THAT(ErrorOf(SaveCheckpoint(net, folder / "x", {.dtype = DType::kI32})),
               HasSubstr("dtype i32 is no floating type"));
 }

@@ -297,5 +297,26 @@ TEST(PackageState, ErrorsListEverythingAndChangeNothing) {
   EXPECT_EQ(testing::ReadAll(folder / "after"), testing::ReadAll(folder / "state"));
 }
 
+TEST(PackageState, AValueThatBecomesInfiniteIsAnErrorByNameAndElement) {
+  const TemporaryFolder folder;
+  const Trained trained("mlp", {});
+  const runtime::Package package = trained.model->MakePackage(trained.Columns()).value();
+  runtime::StateStore state = MakeInitialState(package).value();
+  ASSERT_TRUE(SaveState(folder / "state", state).ok());
+  Safetensors content = LoadSafetensors(folder / "state").value();
+  const auto weight = std::find_if(content.tensors.begin(), content.tensors.end(), [](const auto& entry) {
+    return IsFloating(entry.second.dtype()) && entry.second.size() > 3;
+  });
+  ASSERT_NE(weight, content.tensors.end());
+  std::vector<double> values(static_cast<std::size_t>(weight->second.size()), 1);
+  values[3] = 1e300;
+  weight->second = Tensor::From(values, weight->second.shape());
+  ASSERT_TRUE(SaveSafetensors(folder / "large", content).ok());
+  EXPECT_THAT(std::string(LoadState(folder / "large", state).status().message()),
+              HasSubstr("'" + weight->first + "' has values too large for f32, first 1e+300 at element 3"));
+  ASSERT_TRUE(SaveState(folder / "after", state).ok());
+  EXPECT_EQ(testing::ReadAll(folder / "after"), testing::ReadAll(folder / "state"));
+}
+
 }  // namespace
 }  // namespace mpc

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+#include <string>
+
 #include "tests/frontend/temporary_folder.h"
 
 namespace mpc {
@@ -156,6 +159,32 @@ TEST(Safetensors, RefusesToSaveWhatCouldNotBeRead) {
   EXPECT_THAT(error({{{"\xff", one}}, {}}), HasSubstr("UTF-8"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   EXPECT_EQ(LoadSafetensors(folder / "none").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(Safetensors, ManyTensorsTakeTimeInProportion) {
+  const TemporaryFolder folder;
+  const auto seconds = [&folder](int tensors) {
+    Safetensors content;
+    for (int i = 0; i < tensors; ++i) content.tensors.emplace_back("layer." + std::to_string(i), Tensor::Scalar(1.0f));
+    const std::clock_t begin = std::clock();
+    EXPECT_TRUE(SaveSafetensors(folder / "x", content).ok());
+    const absl::StatusOr<Safetensors> loaded = LoadSafetensors(folder / "x");
+    const std::clock_t end = std::clock();
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_TRUE(loaded.ok() && loaded->tensors.size() == static_cast<std::size_t>(tensors));
+    return static_cast<double>(end - begin) / CLOCKS_PER_SEC;
+  };
+  const double few = seconds(4000);
+  EXPECT_LT(seconds(32000), 24 * few) << "8 times as many; their square would be 64 times as much";
+}
+
+TEST(Safetensors, TensorsWithoutElementsKeepTheOrderOfTheFile) {
+  const std::string header = R"({"b":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},)"
+                             R"("a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}})";
+  const absl::StatusOr<Safetensors> loaded = Parse(File(header, ""));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_EQ(loaded->tensors.size(), 2u);
+  EXPECT_EQ(loaded->tensors[0].first, "b");
 }
 
 }  // namespace

@@ -146,6 +146,89 @@ TEST_F(AtomicFile, ANewFileHasThePermissionsThatAreAskedFor) {
   EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0600));
 }
 
+mode_t PermissionsOf(const std::filesystem::path& path) {
+  struct stat found {};
+  EXPECT_EQ(::stat(path.c_str(), &found), 0) << path;
+  return found.st_mode & 07777;
+}
+
+/// A user whom permissions bind, as they do not bind root.
+class OrdinaryUser {
+ public:
+  OrdinaryUser() {
+    if (::geteuid() == 0) {
+      EXPECT_EQ(::seteuid(65534), 0);
+    }
+  }
+  ~OrdinaryUser() { EXPECT_EQ(::seteuid(::getuid()), 0); }
+  OrdinaryUser(const OrdinaryUser&) = delete;
+  OrdinaryUser& operator=(const OrdinaryUser&) = delete;
+};
+
+TEST_F(AtomicFile, AFileThatIsWrittenAgainKeepsItsPermissions) {
+  ASSERT_EQ(::chmod(folder_.c_str(), 0777), 0);
+  const OrdinaryUser user;
+  const std::filesystem::path path = folder_ / "own";
+  for (const mode_t permissions : {0600, 0640, 0666, 0755, 04700}) {
+    ASSERT_TRUE(Write(path, {"old"}).ok());
+    ASSERT_EQ(::chmod(path.c_str(), permissions), 0);
+    ASSERT_TRUE(Write(path, {"new"}).ok());
+    EXPECT_EQ(Content(path), "new");
+    EXPECT_EQ(PermissionsOf(path), permissions);
+  }
+}
+
+TEST_F(AtomicFile, AFileThatMayNotBeWrittenIsRefusedAndStays) {
+  ASSERT_EQ(::chmod(folder_.c_str(), 0777), 0);
+  const std::filesystem::path path = folder_ / "fixed";
+  const OrdinaryUser user;
+  ASSERT_TRUE(Write(path, {"old"}).ok());
+  ASSERT_EQ(::chmod(path.c_str(), 0444), 0);
+  for (const absl::Status& status : {Write(path, {"new"}), CheckWritable(path)}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("fixed"));
+  }
+  EXPECT_EQ(Content(path), "old");
+  EXPECT_EQ(FilesInFolder(), 1u);
+}
+
+TEST_F(AtomicFile, WritesToAFolderThatMayNotBeRead) {
+  const std::filesystem::path inbox = folder_ / "inbox";
+  std::filesystem::create_directories(inbox);
+  ASSERT_EQ(::chmod(inbox.c_str(), 0333), 0);
+  {
+    const OrdinaryUser user;
+    const absl::Status status = Write(inbox / "weights.bin", {"x"});
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  ASSERT_EQ(::chmod(inbox.c_str(), 0777), 0);
+  EXPECT_EQ(Content(inbox / "weights.bin"), "x");
+}
+
+TEST_F(AtomicFile, TakesTheLongestNamesAndLeavesNothingBeside) {
+  for (const std::size_t length : {239u, 240u, 255u}) {
+    const std::filesystem::path path = folder_ / std::string(length, 'n');
+    const absl::Status status = Write(path, {"x"});
+    EXPECT_TRUE(status.ok()) << length << ": " << status;
+    EXPECT_EQ(Content(path), "x");
+  }
+  EXPECT_FALSE(Write(folder_ / std::string(256, 'n'), {"x"}).ok());
+  EXPECT_EQ(FilesInFolder(), 3u);
+}
+
+TEST(UnfinishedFiles, AreNamedByProcessAndNumber) {
+  EXPECT_EQ(UnfinishedName("a.bin.tmp-12-0"), "a.bin");
+  EXPECT_EQ(UnfinishedName("a.tmp-1-2.tmp-3-4"), "a.tmp-1-2");
+  for (const char* name : {"a.bin", "a.tmp-", "a.tmp-1", "a.tmp-1-", "a.tmp--1", "a.tmp-1-2-3", "a.tmp-old.txt"}) {
+    EXPECT_EQ(UnfinishedName(name), std::nullopt) << name;
+  }
+  EXPECT_TRUE(IsUnfinished("a.bin.tmp-12-0", "a.bin"));
+  EXPECT_FALSE(IsUnfinished("a.bin.tmp-12-0", "a"));
+  const std::string longest(255, 'n');
+  EXPECT_TRUE(IsUnfinished(longest.substr(9) + ".tmp-12-0", longest));
+  EXPECT_FALSE(IsUnfinished(longest.substr(10) + ".tmp-12-0", longest));
+}
+
 TEST_F(AtomicFile, CheckWritableTellsWhatWritingWould) {
   EXPECT_TRUE(CheckWritable(folder_ / "new").ok());
   EXPECT_TRUE(absl::IsInvalidArgument(CheckWritable(folder_)));

@@ -71,11 +71,13 @@ void AdjustHue(Pixels pixels, float turn) {
 }
 
 absl::Status CheckRange(const char* name, const std::array<float, 2>& range, float least, float largest) {
-  if (range[0] >= least && range[0] <= range[1] && range[1] <= largest) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("RandomColorAdjust: ", name, " is {least, largest}, at least ", least,
-                   std::isinf(largest) ? std::string() : absl::StrCat(" and at most ", largest), "; got {", range[0],
-                   ", ", range[1], "}"));
+  const bool finite = std::isfinite(range[0]) && std::isfinite(range[1]);
+  if (finite && range[0] >= least && range[0] <= range[1] && range[1] <= largest) return absl::OkStatus();
+  const std::string bound = std::isfinite(largest) ? absl::StrCat(" and at most ", largest)
+                            : finite               ? ""
+                                                   : " and finite";
+  return absl::InvalidArgumentError(absl::StrCat("RandomColorAdjust: ", name, " is {least, largest}, at least ", least,
+                                                 bound, "; got {", range[0], ", ", range[1], "}"));
 }
 
 struct Adjustment {

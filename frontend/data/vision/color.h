@@ -21,9 +21,10 @@ struct RandomColorAdjustOptions {
 };
 
 /// MindSpore's vision.RandomColorAdjust for RGB pictures of u8: four changes in a random order, each by a value drawn
-/// uniformly from its range. Order and values are functions of (seed, epoch, row) alone. The first three blend as
-/// Pillow's ImageEnhance does. The hue is turned in HSV without rounding to 8 bits, unlike MindSpore's. Errors
-/// (INVALID_ARGUMENT): ranges that are out of order or out of bounds; another tensor than u8 [height, width, 3].
+/// uniformly from its range. Order and values are functions of (seed, epoch, row) alone. The first three are within one
+/// level of Pillow's ImageEnhance, which cuts the fraction off where mpc rounds. The hue is turned in HSV without
+/// rounding to 8 bits, unlike MindSpore's. Errors (INVALID_ARGUMENT): ranges that are out of order, out of bounds or
+/// infinite; another tensor than u8 [height, width, 3].
 class RandomColorAdjust {
  public:
   explicit RandomColorAdjust(RandomColorAdjustOptions options = {}) : options_(options) {}
