@@ -46,6 +46,7 @@ struct GpuRank {
     device.reset();
     EXPECT_EQ(nccl.alive(), 0u);
     EXPECT_THAT(api.Problems(), testing::IsEmpty());
+    EXPECT_THAT(api.StrayCalls(), testing::IsEmpty());
     EXPECT_THAT(api.Alive(), testing::IsEmpty());
   }
   GpuRank(const GpuRank&) = delete;

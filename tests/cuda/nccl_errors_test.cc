@@ -97,6 +97,23 @@ TEST(NcclOpen, IsMissingWhereADeviceWasOpenedWithoutIt) {
   EXPECT_THAT(TextOf(device->Join(group->Join(0))), HasSubstr("this build has no NCCL"));
 }
 
+// GpuRank finds calls of threads that have not named their GPU.
+TEST(NcclOpen, AndLoadingMayBeOnAnyThread) {
+  for (const bool joins : {false, true}) {
+    OnGpus(2, [joins](GpuRank& gpu) {
+      StateStore store;
+      AddEntry(store, "weight", {0, 0, 0, 0, 0});
+      test::OnThreads(1, [&](int) {
+        if (joins) {
+          EXPECT_TRUE(gpu.device->Join(gpu.processes).ok());
+        } else {
+          EXPECT_TRUE(LoadSum(gpu, store).ok());
+        }
+      });
+    });
+  }
+}
+
 TEST(NcclErrors, AProgramNeedsItsGroup) {
   OnGpus(2, [](GpuRank& gpu) {
     StateStore store;
