@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 
@@ -35,11 +37,15 @@ absl::StatusOr<double> TimeOfOneRun(const std::function<absl::StatusOr<double>(i
   return best;
 }
 
-MeasuredChoice FastestChoice(absl::Span<const std::string> choices, const ChoiceTimer& time) {
+MeasuredChoice FastestChoice(absl::Span<const std::string> choices, const ChoiceTimer& time,
+                             std::string* first_failure) {
   std::vector<std::pair<double, std::string>> timed;
+  bool has_failed = false;
   for (const std::string& choice : choices) {
     if (const absl::StatusOr<double> microseconds = time(choice); microseconds.ok()) {
       timed.emplace_back(*microseconds, choice);
+    } else if (first_failure != nullptr && !std::exchange(has_failed, true)) {
+      *first_failure = absl::StrCat(choice, ": ", microseconds.status().message());
     }
   }
   if (timed.empty()) return {};
@@ -59,8 +65,15 @@ absl::StatusOr<MeasuredChoice> KernelTuner::Choose(const std::string& key, absl:
   MeasuredChoice choice = cache.Find(key);
   if (std::find(candidates.begin(), candidates.end(), choice.choice) != candidates.end()) return choice;
   if (!options.tune) return MeasuredChoice();
-  choice = FastestChoice(candidates, time);
-  if (choice.choice.empty()) return choice;
+  std::string first_failure;
+  choice = FastestChoice(candidates, time, &first_failure);
+  if (choice.choice.empty()) {
+    if (warned_.insert(key).second) {
+      std::cerr << "warning: none of the " << candidates.size() << " kernels of " << key
+                << " could be timed, so that heuristics choose. The first, " << first_failure << "\n";
+    }
+    return choice;
+  }
   cache.Set(key, choice);
   if (absl::Status status = cache.WriteEvery(kBetweenWrites); !status.ok()) return status;
   return choice;

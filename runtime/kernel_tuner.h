@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -23,16 +24,18 @@ absl::StatusOr<double> TimeOfOneRun(const std::function<absl::StatusOr<double>(i
 using ChoiceTimer = std::function<absl::StatusOr<double>(const std::string& choice)>;
 
 /// The fastest of `choices`. Those that cannot be timed are left out. There is no choice where none can be timed.
-MeasuredChoice FastestChoice(absl::Span<const std::string> choices, const ChoiceTimer& time);
+/// `first_failure` is set to the name and the error of the first one that cannot.
+MeasuredChoice FastestChoice(absl::Span<const std::string> choices, const ChoiceTimer& time,
+                             std::string* first_failure = nullptr);
 
 /// The choices of one device: those of the cache, and those that tuning measures.
 class KernelTuner {
  public:
   /// The choice of the cache of `options` for `key`. Where it has none and `options.tune` is set, measures the
   /// candidates now. There is no choice with fewer than two `candidates`, or where nothing was measured: the heuristics
-  /// decide. `key` names all that measurements depend on: the kernel's shapes and types, the machine, the versions of
-  /// libraries. Measured choices are written now and then, so that little is lost where a long planning ends early.
-  /// Errors: the cache cannot be written.
+  /// decide. Where no candidate could be timed, a warning says so once for each key. `key` names all that measurements
+  /// depend on: the kernel's shapes and types, the machine, the versions of libraries. Measured choices are written now
+  /// and then, so that little is lost where a long planning ends early. Errors: the cache cannot be written.
   absl::StatusOr<MeasuredChoice> Choose(const std::string& key, absl::Span<const std::string> candidates,
                                         const PlanOptions& options, const ChoiceTimer& time);
   /// Writes the measured choices for the cache of `options` that are not written yet.
@@ -45,6 +48,7 @@ class KernelTuner {
 
   std::mutex mutex_;
   std::map<std::string, ChoiceCache> caches_;  ///< by path
+  std::set<std::string> warned_;               ///< keys of which no candidate could be timed
 };
 
 }  // namespace mpc::runtime

@@ -52,7 +52,7 @@ std::string defaultCacheDir();
 
 /// The target of code for this processor: level x86-64-v4 where it has that, else x86-64-v3. Errors: a lower level.
 llvm::Expected<CodeTarget> hostTarget();
-/// The Nvptx target for "sm_80" or "sm_90". Errors: another architecture.
+/// The Nvptx target for "sm_80", "sm_90" or a later architecture, which takes PTX for sm_90. Errors: another one.
 llvm::Expected<CodeTarget> gpuTarget(llvm::StringRef arch);
 /// The processor features that host code for \p target takes, by the names of runtime/cpu/cpu_features.h.
 std::vector<std::string> requiredCpuFeatures(const CodeTarget &target);

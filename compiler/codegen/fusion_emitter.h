@@ -25,6 +25,8 @@ struct CodeTarget {
   int64_t cache_bytes = 32 << 20;
   /// Multiprocessors of the GPU; 0: those of the largest one of its architecture.
   unsigned multiprocessors = 0;
+  /// Shared memory of a multiprocessor, where that is not what `cpu` says; 0: as `cpu` says.
+  unsigned shared_bytes = 0;
 };
 
 /// One launch: a function that is called for each of `blocks`. The blocks are independent; stages run one after the

@@ -55,6 +55,9 @@ std::string fusionKey(FusionOp fusion, const CodeTarget &target) {
   add(target.features);
   add(llvm::utostr(target.vector_bits));
   add(llvm::itostr(target.cache_bytes));
+  // Absent where the processor says it, so that keys of earlier caches stay.
+  if (target.shared_bytes != 0)
+    add("shared " + llvm::utostr(target.shared_bytes));
   add(describeFusion(fusion));
   return llvm::toHex(hash.final<16>(), /*lowerCase=*/true);
 }

@@ -12,6 +12,8 @@ static Multiprocessors multiprocessorsOf(const CodeTarget &target) {
   Multiprocessors known = target.cpu == "sm_80" ? Multiprocessors{108, 100 << 10} : Multiprocessors{132, 228 << 10};
   if (target.multiprocessors != 0)
     known.number = target.multiprocessors;
+  if (target.shared_bytes != 0)
+    known.sharedBytes = target.shared_bytes;
   return known;
 }
 

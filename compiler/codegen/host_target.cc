@@ -44,13 +44,25 @@ std::vector<std::string> requiredCpuFeatures(const CodeTarget &target) {
   return names;
 }
 
+// Shared memory of a multiprocessor of compute capability 12.0, which is the least of the GPUs behind 9.0. That of 10.0
+// is as large as a Hopper's.
+static constexpr unsigned leastSharedBytes = 100 << 10;
+
 llvm::Expected<CodeTarget> gpuTarget(llvm::StringRef arch) {
-  if (arch != "sm_80" && arch != "sm_90")
-    return llvm::createStringError("'" + arch + "' is no architecture that code is generated for; known: sm_80, sm_90");
+  unsigned number = 0;
+  llvm::StringRef digits = arch;
+  bool isNumber = digits.consume_front("sm_") && !digits.getAsInteger(10, number);
+  bool isLater = isNumber && number > 90;
+  if (arch != "sm_80" && arch != "sm_90" && !isLater)
+    return llvm::createStringError("'" + arch +
+                                   "' is no architecture that code is generated for; known: sm_80, sm_90 and later");
   CodeTarget target;
   target.backend = Backend::Nvptx;
   target.triple = "nvptx64-nvidia-cuda";
-  target.cpu = arch.str();
+  // The driver of a later GPU compiles PTX of sm_90 for it.
+  target.cpu = isLater ? "sm_90" : arch.str();
+  if (isLater && arch != "sm_100")
+    target.shared_bytes = leastSharedBytes;
   target.features = "+ptx80";
   return target;
 }

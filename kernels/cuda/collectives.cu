@@ -57,6 +57,13 @@ __global__ void NumberKernel(std::int32_t* place, std::int32_t number) {
   *place = number;
 }
 
+__global__ void PlaceKernel(DevicePlace* place, std::int32_t number, std::int32_t inside) {
+  AwaitEarlierLaunches();
+  place->number = number;
+  place->inside = inside;
+  place->changes = static_cast<std::int32_t>(static_cast<std::uint32_t>(place->changes) + 1);
+}
+
 /// A GPU's own pattern of what is not a number depends on the operands.
 struct SumOfTwo {
   __device__ __forceinline__ float operator()(float low, float high) const {
@@ -76,6 +83,12 @@ absl::Status EnqueueNumber(LaunchQueue& queue, std::int32_t* place, std::int32_t
   LaunchShape shape;
   shape.threads = 1;
   return launch(queue, &NumberKernel, shape, place, number);
+}
+
+absl::Status EnqueuePlace(LaunchQueue& queue, DevicePlace* place, std::int32_t number, bool comes) {
+  LaunchShape shape;
+  shape.threads = 1;
+  return launch(queue, &PlaceKernel, shape, place, number, comes ? 1 : 0);
 }
 
 void RegisterCollectives(Registry& registry) {

@@ -19,4 +19,14 @@ absl::Status EnqueueSum(LaunchQueue& queue, DType dtype, const void* low, const 
 /// Enqueues *place = number. `place` is memory of the device, or pinned memory of the host.
 absl::Status EnqueueNumber(LaunchQueue& queue, std::int32_t* place, std::int32_t number);
 
+/// Where a device is, as it tells the host in pinned memory.
+struct DevicePlace {
+  std::int32_t number;   ///< number of the exchange that it has come to last; 0: none
+  std::int32_t changes;  ///< number of times that it has come to an exchange or left one; it wraps around
+  std::int32_t inside;   ///< 1 while it is at the exchange, then 0
+};
+
+/// Enqueues that the device comes to exchange `number`, or leaves it.
+absl::Status EnqueuePlace(LaunchQueue& queue, DevicePlace* place, std::int32_t number, bool comes);
+
 }  // namespace mpc::cuda

@@ -36,7 +36,7 @@ struct StagedPlan {
 
 /// Cuts images into bands where they alone are too few blocks. None where the operands do not fit shared memory, and
 /// where a stride of the derivative leaves out positions. None for so few channels that most of a thread's eight would
-/// be empty.
+/// be empty, and for more bands than a grid has blocks.
 inline std::optional<StagedPlan> PlanStaged(const Target& target, const WindowSum& sum) {
   constexpr int kFewestPixels = 16;
   constexpr int kMostParts = 16;
@@ -65,7 +65,7 @@ inline std::optional<StagedPlan> PlanStaged(const Target& target, const WindowSu
   for (int bands = std::max(std::min(wanted, (plan.pixels + kFewestPixels - 1) / kFewestPixels), fitting);; ++bands) {
     plan.band_pixels = (plan.pixels + bands - 1) / bands;
     plan.bands = (plan.pixels + plan.band_pixels - 1) / plan.band_pixels;
-    if (bands > 1 && plan.band_pixels < kFewestPixels) return std::nullopt;
+    if (plan.bands > kMostBlocks || (bands > 1 && plan.band_pixels < kFewestPixels)) return std::nullopt;
     plan.image = StagedImage::Create(sum, sum.sources, plan.band_pixels);
     const int places = (plan.band_pixels + kStagedNeighbours - 1) / kStagedNeighbours;
     plan.places = FastDivisor::Create(places);

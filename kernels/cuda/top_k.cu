@@ -16,7 +16,7 @@ namespace {
 constexpr int kSortThreads = 256;
 /// Keys of a line that shared memory holds.
 constexpr std::int64_t kSharedKeys = 2048;
-/// Blocks that sort in the workspace, each of which has room for one line.
+/// The most blocks that sort in the workspace, each of which has room for one line.
 constexpr std::int64_t kMaxBlocks = 264;
 /// Blocks that a launch has at most, along x and along y.
 constexpr std::int64_t kMaxGridX = std::numeric_limits<std::int32_t>::max(), kMaxGridY = 65535;
@@ -76,7 +76,9 @@ __global__ void __launch_bounds__(kSortThreads)
   }
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateOrder(const KernelSpec& spec, std::int64_t count, bool descending) {
+/// Where lines do not fit shared memory, as many blocks sort as have room in the workspace, but one at least.
+absl::StatusOr<std::unique_ptr<Kernel>> CreateOrder(const KernelSpec& spec, std::size_t workspace_cap,
+                                                    std::int64_t count, bool descending) {
   TopK top_k;
   top_k.lines = AxisLines::Of(spec.attributes, spec.inputs[0].shape);
   top_k.results = top_k.lines;
@@ -85,9 +87,12 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateOrder(const KernelSpec& spec, std:
   top_k.padded = static_cast<std::int64_t>(
       std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(top_k.lines.extent, 2))));
   const bool shared = top_k.padded <= kSharedKeys;
-  const std::int64_t blocks_x = std::min(top_k.lines.inner, shared ? kMaxGridX : kMaxBlocks);
+  const std::size_t line_bytes = static_cast<std::size_t>(top_k.padded) * sizeof(std::uint64_t);
+  const std::int64_t most =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(workspace_cap / line_bytes), 1, kMaxBlocks);
+  const std::int64_t blocks_x = std::min(top_k.lines.inner, shared ? kMaxGridX : most);
   const std::int64_t blocks_y =
-      std::min(top_k.lines.outer, shared ? kMaxGridY : kMaxBlocks / std::max<std::int64_t>(blocks_x, 1));
+      std::min(top_k.lines.outer, shared ? kMaxGridY : most / std::max<std::int64_t>(blocks_x, 1));
   const auto run = [top_k, shared, blocks_x, blocks_y, in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
                     uses_values = spec.uses(0),
                     uses_indices = spec.uses(1)](const KernelOperands& operands, LaunchQueue& queue) {
@@ -100,17 +105,16 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateOrder(const KernelSpec& spec, std:
                   uses_indices ? static_cast<std::int32_t*>(operands.outputs[1]) : nullptr,
                   shared ? nullptr : static_cast<std::uint64_t*>(operands.workspace));
   };
-  return MakeKernel(run,
-                    shared ? 0 : static_cast<std::size_t>(blocks_x * blocks_y * top_k.padded) * sizeof(std::uint64_t));
+  return MakeKernel(run, shared ? 0 : static_cast<std::size_t>(blocks_x * blocks_y) * line_bytes);
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateSort(const KernelSpec& spec, const KernelContext&) {
-  return CreateOrder(spec, AxisLines::Of(spec.attributes, spec.inputs[0].shape).extent,
+absl::StatusOr<std::unique_ptr<Kernel>> CreateSort(const KernelSpec& spec, const KernelContext& context) {
+  return CreateOrder(spec, context.workspace_cap, AxisLines::Of(spec.attributes, spec.inputs[0].shape).extent,
                      spec.attributes.GetBool("descending"));
 }
 
-absl::StatusOr<std::unique_ptr<Kernel>> CreateTopK(const KernelSpec& spec, const KernelContext&) {
-  return CreateOrder(spec, spec.attributes.GetInt("k"), !spec.attributes.GetBool("smallest"));
+absl::StatusOr<std::unique_ptr<Kernel>> CreateTopK(const KernelSpec& spec, const KernelContext& context) {
+  return CreateOrder(spec, context.workspace_cap, spec.attributes.GetInt("k"), !spec.attributes.GetBool("smallest"));
 }
 
 __global__ void __launch_bounds__(kMapThreads) ZeroKernel(Sink dx, std::int64_t count) {

@@ -1,6 +1,9 @@
 // Element-wise operations of one shape: relu, sigmoid, tanh, exp, log, sqrt, neg, add_scalar, mul_scalar, unscale,
 // stop_gradient; relu_grad, sigmoid_grad, tanh_grad, sqrt_grad; sum_n.
-#include "absl/strings/str_cat.h"
+#include <algorithm>
+#include <vector>
+
+#include "absl/types/span.h"
 #include "kernels/cuda/map.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/scalar/unary.h"
@@ -71,17 +74,22 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateIdentity(const KernelSpec& spec, c
   });
 }
 
-/// Terms that one launch adds.
-constexpr int kTerms = 16;
-
+/// The terms that one launch adds.
+template <int kCapacity>
 struct SumTerms {
-  Source terms[kTerms];
+  static constexpr int kMost = kCapacity;
+  Source terms[kCapacity];
   int count;
 };
 
-/// y = sum of the terms, in their order, in f32, rounded once. The terms of a longer sum are too many for a kernel's
-/// parameters only beyond what models have; CreateSumN refuses those.
-__global__ void __launch_bounds__(kMapThreads, 4) SumNKernel(SumTerms sum, Sink y, std::int64_t count) {
+/// Most sums have few terms. Every launch copies the whole table, so that short sums have a short one.
+using FewTerms = SumTerms<16>;
+using ManyTerms =
+    SumTerms<static_cast<int>((kMaxArgumentBytes - sizeof(Sink) - 2 * sizeof(std::int64_t)) / sizeof(Source))>;
+
+/// y = sum of the terms, in their order, in f32, rounded once.
+template <typename Terms>
+__global__ void __launch_bounds__(kMapThreads, 4) SumNKernel(Terms sum, Sink y, std::int64_t count) {
   AwaitEarlierLaunches();
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -103,23 +111,43 @@ __global__ void __launch_bounds__(kMapThreads, 4) SumNKernel(SumTerms sum, Sink 
   }
 }
 
+/// y = sum of at most Terms::kMost terms.
+template <typename Terms>
+absl::Status AddTerms(LaunchQueue& queue, absl::Span<const Source> terms, const Sink& y, std::int64_t count) {
+  Terms sum{};
+  sum.count = static_cast<int>(terms.size());
+  std::copy(terms.begin(), terms.end(), sum.terms);
+  LaunchShape shape;
+  shape.threads = kMapThreads;
+  shape.blocks_x = BlocksFor(count, kMapThreads * kVector);
+  return launch(queue, &SumNKernel<Terms>, shape, sum, y, count);
+}
+
+/// A sum of more terms than a launch takes is a chain of launches. Each adds to the f32 sum of the earlier ones, so
+/// that the bits are those of one launch. That sum lies in the workspace, or in an f32 result: no later term shares
+/// storage with the result.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSumN(const KernelSpec& spec, const KernelContext&) {
-  if (spec.inputs.size() > kTerms) {
-    return absl::UnimplementedError(
-        absl::StrCat("mpc.sum_n adds at most ", kTerms, " tensors on CUDA, got ", spec.inputs.size()));
-  }
-  SumTerms sum{};
-  sum.count = static_cast<int>(spec.inputs.size());
-  for (int i = 0; i < sum.count; ++i) sum.terms[i].dtype = spec.inputs[i].dtype;
-  return MakeKernel([sum, out = spec.outputs[0].dtype, count = spec.outputs[0].num_elements()](
-                        const KernelOperands& operands, LaunchQueue& queue) {
-    SumTerms bound = sum;
-    for (int i = 0; i < bound.count; ++i) bound.terms[i].data = operands.inputs[i];
-    LaunchShape shape;
-    shape.threads = kMapThreads;
-    shape.blocks_x = BlocksFor(count, kMapThreads * kVector);
-    return launch(queue, &SumNKernel, shape, bound, Sink{operands.outputs[0], out}, count);
-  });
+  std::vector<DType> types;
+  for (const TensorSpec& input : spec.inputs) types.push_back(input.dtype);
+  const DType out = spec.outputs[0].dtype;
+  const std::int64_t count = spec.outputs[0].num_elements();
+  const bool needs_workspace = types.size() > ManyTerms::kMost && out != DType::kF32;
+  const auto run = [types, out, count](const KernelOperands& operands, LaunchQueue& queue) {
+    std::vector<Source> terms;
+    for (std::size_t i = 0; i < types.size(); ++i) terms.push_back({operands.inputs[i], types[i]});
+    const Sink y{operands.outputs[0], out};
+    if (terms.size() <= FewTerms::kMost) return AddTerms<FewTerms>(queue, terms, y, count);
+    void* const partial = out == DType::kF32 ? operands.outputs[0] : operands.workspace;
+    while (terms.size() > ManyTerms::kMost) {
+      const absl::Span<const Source> first(terms.data(), ManyTerms::kMost);
+      const absl::Status status = AddTerms<ManyTerms>(queue, first, Sink{partial, DType::kF32}, count);
+      if (!status.ok()) return status;
+      terms.erase(terms.begin(), terms.begin() + ManyTerms::kMost - 1);
+      terms[0] = {partial, DType::kF32};
+    }
+    return AddTerms<ManyTerms>(queue, terms, y, count);
+  };
+  return MakeKernel(run, needs_workspace ? static_cast<std::size_t>(count) * sizeof(float) : 0);
 }
 
 }  // namespace

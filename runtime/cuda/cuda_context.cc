@@ -39,6 +39,7 @@ CudaContext::~CudaContext() {
 absl::StatusOr<std::shared_ptr<NcclGroup>> CudaContext::GroupOf(const std::shared_ptr<Communicator>& processes,
                                                                 const absl::StatusOr<NcclApi*>& nccl,
                                                                 const std::string& gpu) {
+  if (absl::Status status = api_.UseDevice(); !status.ok()) return status;
   if (group_ != nullptr && group_->IsOf(processes)) {
     if (!group_->status().ok()) return group_->status();
     return group_;
@@ -119,7 +120,9 @@ absl::Status CudaStateCopy::Download(void* host) {
   if (!broken_.ok()) return broken_;
   if (bytes_ == 0) return absl::OkStatus();
   const std::lock_guard<std::mutex> lock(context_->mutex());
-  absl::Status status = context_->api().Copy(host, data(), bytes_, CudaCopy::kDeviceToHost, context_->compute_stream());
+  CudaApi& api = context_->api();
+  if (absl::Status status = api.UseDevice(); !status.ok()) return status;
+  absl::Status status = api.Copy(host, data(), bytes_, CudaCopy::kDeviceToHost, context_->compute_stream());
   return status.ok() ? context_->Synchronize() : status;
 }
 

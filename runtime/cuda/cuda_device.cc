@@ -115,6 +115,7 @@ absl::StatusOr<MeasuredChoice> CudaDevice::Choose(const Program& program, const 
     return absl::FailedPreconditionError(
         absl::StrCat("kernels are timed, and choices cached, for a GPU that is here; this is ", description_));
   }
+  if (absl::Status status = context_->api().UseDevice(); !status.ok()) return status;
   const absl::StatusOr<std::vector<std::string>> candidates = candidates_(spec, kernels);
   if (!candidates.ok()) return candidates.status();
   const std::string conditions = absl::StrCat(key, " on ", measured_on_, kernels.allow_tf32 ? ", TF32" : "",
@@ -144,6 +145,7 @@ absl::StatusOr<std::shared_ptr<cuda::Kernel>> CudaDevice::MakeShared(const Kerne
   if (context_ == nullptr) return shared_.Get(spec, kernels);
   // All Programs share the library handles.
   const std::lock_guard<std::mutex> device_lock(context_->mutex());
+  if (absl::Status status = context_->api().UseDevice(); !status.ok()) return status;
   return shared_.Get(spec, kernels);
 }
 

@@ -135,8 +135,10 @@ CallMemory DeviceStep::MemoryOf(const Call& call) const {
 absl::Status DeviceStep::EnqueueKernel(const Call& call, cuda::LaunchQueue& queue) const {
   api_.PushRange(call.name.c_str());
   absl::Status status;
-  if (WaitsForOthers(call)) status = group_->EnqueuePlace(Describe(call), queue);
+  const bool waits = WaitsForOthers(call);
+  if (waits) status = group_->EnqueuePlace(Describe(call), queue);
   if (status.ok()) status = call.kernel->Enqueue({call.inputs.data(), call.outputs.data(), call.workspace}, queue);
+  if (status.ok() && waits) status = group_->EnqueueEndOfPlace(queue);
   api_.PopRange();
   return status.ok() ? status : WithPlace(Describe(call), status);
 }

@@ -99,12 +99,13 @@ absl::StatusOr<std::unique_ptr<NcclGroup>> NcclGroup::Open(const Place& place,
   }
   std::unique_ptr<NcclGroup> group(new NcclGroup(place, processes));
   if (absl::Status status = group->Agree(*processes, place); !status.ok()) return status;
-  absl::Status status = Allocate(group->cuda_, sizeof(std::int32_t), group->place_);
+  absl::Status status = Allocate(group->cuda_, sizeof(cuda::DevicePlace), group->place_);
   if (!status.ok()) return status;
-  std::memset(group->place_.get(), 0, sizeof(std::int32_t));
+  std::memset(group->place_.get(), 0, sizeof(cuda::DevicePlace));
   status = group->Create();
   if (status.ok()) status = group->WalkAllPaths();
   if (!status.ok()) return group->Fail(status);
+  group->is_open_ = true;
   return group;
 }
 
@@ -298,8 +299,12 @@ absl::Status NcclGroup::EnqueueLargest(absl::Span<const DevicePart> parts, cuda:
 absl::Status NcclGroup::EnqueuePlace(const std::string& text, cuda::LaunchQueue& queue) {
   auto known = std::find(places_.begin(), places_.end(), text);
   if (known == places_.end()) known = places_.insert(places_.end(), text);
-  return cuda::EnqueueNumber(queue, static_cast<std::int32_t*>(place_.get()),
-                             static_cast<std::int32_t>(known - places_.begin()) + 1);
+  last_place_ = static_cast<std::int32_t>(known - places_.begin()) + 1;
+  return cuda::EnqueuePlace(queue, static_cast<cuda::DevicePlace*>(place_.get()), last_place_, /*comes=*/true);
+}
+
+absl::Status NcclGroup::EnqueueEndOfPlace(cuda::LaunchQueue& queue) {
+  return cuda::EnqueuePlace(queue, static_cast<cuda::DevicePlace*>(place_.get()), last_place_, /*comes=*/false);
 }
 
 absl::Status NcclGroup::InGroup(const std::function<absl::Status()>& calls) {
@@ -331,7 +336,7 @@ absl::Status NcclGroup::WaitUntil(const std::function<absl::StatusOr<bool>()>& d
     if (!is_done.ok()) return Fail(is_done.status());
     if (*is_done) return has_failed ? absl::OkStatus() : status_;
     if (status_.ok()) {
-      if (!Look(watch).ok()) watch.begin = Clock::now();
+      if (AwaitsOthers(watch) && !Look(watch).ok()) watch.begin = Clock::now();
     } else if (Clock::now() - watch.begin > time_limit_) {
       return absl::DeadlineExceededError(absl::StrCat("the device has not ended what it did within ",
                                                       time_limit_.count(), " ms after: ", status_.message()));
@@ -342,6 +347,17 @@ absl::Status NcclGroup::WaitUntil(const std::function<absl::StatusOr<bool>()>& d
       std::this_thread::sleep_for(kPollSleep);
     }
   }
+}
+
+bool NcclGroup::AwaitsOthers(Watch& watch) const {
+  if (!is_open_) return true;
+  const cuda::DevicePlace place = LastPlace();
+  const bool awaits = place.inside != 0;
+  if (awaits && place.changes == watch.changes) return true;
+  watch.changes = place.changes;
+  watch.begin = Clock::now();
+  watch.lost = {};
+  return awaits;
 }
 
 absl::Status NcclGroup::Look(Watch& watch) {
@@ -381,10 +397,15 @@ const absl::Status& NcclGroup::Fail(const absl::Status& status) {
   return status_;
 }
 
+cuda::DevicePlace NcclGroup::LastPlace() const {
+  // The device writes it.
+  const auto* const place = static_cast<const volatile cuda::DevicePlace*>(place_.get());
+  return {place->number, place->changes, place->inside};
+}
+
 std::string NcclGroup::Where() const {
   if (place_.get() == nullptr) return "";
-  // The device writes it.
-  const std::int32_t place = *static_cast<const volatile std::int32_t*>(place_.get());
+  const std::int32_t place = LastPlace().number;
   if (place <= 0 || static_cast<std::size_t>(place) > places_.size()) return "";
   return absl::StrCat("; its GPU has last come to ", places_[static_cast<std::size_t>(place) - 1]);
 }

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/communicator.h"
+#include "kernels/cuda/collectives.h"
 #include "kernels/cuda/kernel.h"
 #include "kernels/dtype.h"
 #include "runtime/cuda/cuda_api.h"
@@ -77,15 +78,18 @@ class NcclGroup {
   absl::Status EnqueueGathers(absl::Span<const DevicePart> parts, cuda::LaunchQueue& queue);
   /// The largest i32 of all ranks, for each of `parts`.
   absl::Status EnqueueLargest(absl::Span<const DevicePart> parts, cuda::LaunchQueue& queue);
-  /// Notes that what follows on the queue is of the instruction that `text` describes.
+  /// Notes that what follows on the queue is of the instruction that `text` describes, and may wait for others.
   absl::Status EnqueuePlace(const std::string& text, cuda::LaunchQueue& queue);
+  /// Notes that what follows on the queue is this process's own work, until the next place.
+  absl::Status EnqueueEndOfPlace(cuda::LaunchQueue& queue);
 
   /// Aborts for a reason of this process, so that nothing waits for others any more. The first error counts. Returns
   /// it, with who and where.
   const absl::Status& Fail(const absl::Status& status);
 
-  /// Waits until `done` is true, or an error. It asks `done` and NCCL, and never waits inside CUDA. Where others do not
-  /// come within the time limit, or one is lost, it aborts. Behind an abort it waits for the device as long once more.
+  /// Waits until `done` is true, or an error. It asks `done` and NCCL, and never waits inside CUDA. Where the device is
+  /// at a place and others do not come within the time limit, or one is lost, it aborts. Time that the device takes for
+  /// its own work does not count. Behind an abort it waits for the device as long as the limit once more.
   /// Errors: the group's first one where it occurs in this call, those of `done`, and DEADLINE_EXCEEDED.
   absl::Status WaitUntil(const std::function<absl::StatusOr<bool>()>& done);
 
@@ -96,6 +100,7 @@ class NcclGroup {
     Clock::time_point begin = Clock::now();
     Clock::time_point looked = begin;  ///< when NCCL and the processes were asked last
     Clock::time_point lost = {};       ///< when a process was first found to be lost
+    std::int32_t changes = 0;          ///< DevicePlace::changes when it was read last
   };
 
   NcclGroup(const Place& place, const std::shared_ptr<Communicator>& processes);
@@ -116,6 +121,10 @@ class NcclGroup {
   /// Fails where there is a reason to wait no longer.
   absl::Status Look(Watch& watch);
   absl::Status LookForLoss(Watch& watch, Clock::time_point now);
+  /// What the device has said last.
+  cuda::DevicePlace LastPlace() const;
+  /// Whether the device waits for others. Begins `watch` anew where it does not, and where it has gone on.
+  bool AwaitsOthers(Watch& watch) const;
   std::string Where() const;
 
   CudaApi& cuda_;
@@ -129,8 +138,10 @@ class NcclGroup {
   const std::vector<distributed::TreeRound> halving_, gathering_;
   NcclId id_{};
   NcclApi::Communicator communicator_ = nullptr;
-  PinnedMemory place_;               ///< the number of the place that the device has come to last; 0: none
+  bool is_open_ = false;             ///< from then on the device says where it waits for others
+  PinnedMemory place_;               ///< a cuda::DevicePlace
   std::vector<std::string> places_;  ///< place i + 1
+  std::int32_t last_place_ = 0;      ///< the place that was enqueued last
   absl::Status status_;
 };
 

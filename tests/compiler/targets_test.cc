@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/lowering/lowering.h"
 #include "kernels/weight_packing.h"
 #include "runtime/cpu/cpu_features.h"
+#include "runtime/executable.h"
 #include "tests/compiler/op_case_module.h"
 
 namespace mpc {
@@ -67,6 +69,30 @@ TEST_F(Targets, DifferInWhatPassesWeigh) {
   EXPECT_TRUE(cuda->packsAttention());
   EXPECT_FALSE(cpu->foldsRelu());
   EXPECT_TRUE(cuda->foldsRelu());
+}
+
+/// A GPU of compute capability 12.0, as CudaDevice::Open gives one.
+class LaterGpu : public runtime::Device {
+ public:
+  std::string_view name() const override { return "cuda"; }
+  std::string_view arch() const override { return "sm_120"; }
+  absl::StatusOr<runtime::InstructionPlan> Plan(const runtime::Program&, const runtime::Instruction&,
+                                                const runtime::PlanOptions&) const override {
+    return absl::UnimplementedError("it plans nothing");
+  }
+  bool MayAlias(std::string_view, std::size_t, std::size_t) const override { return false; }
+  absl::StatusOr<std::unique_ptr<runtime::Executable>> Load(std::shared_ptr<const runtime::Program>,
+                                                            const runtime::StateStore&,
+                                                            const runtime::LoadOptions&) const override {
+    return absl::UnimplementedError("it runs nothing");
+  }
+};
+
+TEST_F(Targets, BehindHopperTakeItsCode) {
+  llvm::Expected<codegen::CodeTarget> target = compiler::codeTargetOf(LaterGpu());
+  ASSERT_TRUE(static_cast<bool>(target)) << llvm::toString(target.takeError());
+  EXPECT_EQ(target->cpu, "sm_90");
+  EXPECT_EQ(target->shared_bytes, 100u << 10);
 }
 
 TEST_F(Targets, WantSmallNarrowConvolutionsChannelsLastOnTheCpuAlone) {

@@ -87,6 +87,19 @@ TEST(CudaLoad, TakesProgramsOfItsOwnMajorArchitecture) {
   EXPECT_THAT(MessageOf(status), AllOf(HasSubstr("compiled for \"sm_90\""), HasSubstr("Emulated GPU (sm_80)")));
 }
 
+TEST(CudaLoad, TakesProgramsOfGpusBehindHopper) {
+  for (const auto& [capability, arch] : {std::pair{100, "sm_100"}, {103, "sm_100"}, {120, "sm_120"}}) {
+    EmulatedDevice later({.compute_capability = capability});
+    EXPECT_EQ(later->arch(), arch);
+    StateStore store;
+    AddStepState(store);
+    ProgramBuilder builder = StepProgram();
+    builder.program.device = "cuda";
+    builder.program.arch = arch;
+    EXPECT_TRUE(later->Load(builder.Build(), store).ok()) << arch;
+  }
+}
+
 TEST(CudaLoad, RefusesOtherDevicesKernelsAndOptions) {
   EmulatedDevice gpu;
   StateStore store;

@@ -64,6 +64,24 @@ INSTANTIATE_TEST_SUITE_P(Ops, CudaStateUpdate, testing::ValuesIn(StateUpdates())
 
 TEST(CudaPackedAttention, GivesTheBitsOfAttention) { ExpectPackedAttentionGivesTheBitsOfAttention(EmulatedKernels()); }
 
+TEST(CudaSort, TakesNoMoreWorkspaceThanThereIs) {
+  cuda::KernelContext context = EmulatedContext();
+  const TensorSpec x{DType::kF32, {30, 5000, 40}};
+  const KernelSpec sort{"sort", {x}, {x, {DType::kI32, x.shape}}, {}, {{"axis", std::int64_t{1}}}};
+  // 8,192 keys of 8 bytes a line.
+  constexpr std::size_t kLine = 8192 * 8;
+  for (const std::size_t lines : {std::size_t{1}, std::size_t{39}, std::size_t{100}, std::size_t{264}}) {
+    context.workspace_cap = lines * kLine + 100;
+    const auto kernel = EmulatedKernelsIn(context)->Create(sort);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    EXPECT_LE((*kernel)->workspace_bytes(), context.workspace_cap);
+    EXPECT_GE((*kernel)->workspace_bytes(), lines / 40 * 40 * kLine);
+  }
+  // A line that does not fit is sorted all the same.
+  context.workspace_cap = 0;
+  for (const char* op : {"sort", "top_k"}) ExpectMatchesReference(*EmulatedKernelsIn(context), op);
+}
+
 TEST(CudaRelu, GivesNoNegativeZero) { ExpectReluGivesNoNegativeZero(EmulatedKernels()); }
 
 TEST(CudaOptimizers, UnscaleAndClipAsTheOperationsOfTheirOwn) {

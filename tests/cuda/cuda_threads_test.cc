@@ -1,4 +1,5 @@
 // Programs of several threads on one emulated GPU. The thread sanitizer watches (tools/sanitize.sh tsan).
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -93,6 +94,61 @@ TEST_P(CudaThreadsOnStreams, LoadAndDropProgramsBesideEachOther) {
       EXPECT_TRUE(training.Run(thread, true) == expected) << "outputs differ";
       EXPECT_EQ(ContentOf(training.state), ContentOf(on_cpu.state));
     }
+  });
+}
+
+/// The table of a GPU whose stand-ins for libraries look at the thread that calls them.
+class CudaThreadsOfADevice : public testing::Test {
+ protected:
+  CudaThreadsOfADevice() {
+    CudaDeviceOptions options{.use_libraries = false};
+    options.make_kernel = [this](const KernelSpec& spec, const cuda::KernelContext& context) {
+      EXPECT_TRUE(api_.IsUsedByThisThread()) << spec.name << " is made";
+      cuda::KernelContext own = context;
+      own.choice.clear();
+      return cuda::CreateKernel(spec, own);
+    };
+    options.candidates = [this](const KernelSpec& spec,
+                                const cuda::KernelContext&) -> absl::StatusOr<std::vector<std::string>> {
+      EXPECT_TRUE(api_.IsUsedByThisThread()) << spec.name << " is looked up";
+      return std::vector<std::string>{"one", "another"};
+    };
+    device_ = *CudaDevice::Open(api_, options);
+  }
+  ~CudaThreadsOfADevice() override {
+    device_.reset();
+    EXPECT_THAT(api_.StrayCalls(), testing::IsEmpty());
+    EXPECT_THAT(api_.Problems(), testing::IsEmpty());
+    EXPECT_THAT(api_.Alive(), testing::IsEmpty());
+  }
+
+  emulation::EmulatedApi api_;
+  std::unique_ptr<CudaDevice> device_;
+};
+
+// A thread that has not named its device is on the first one, which is another process's.
+TEST_F(CudaThreadsOfADevice, NameItBeforeTheyPlanTimeLoadAndRead) {
+  const auto program = BuildFor("cuda", StepProgram());
+  const Instruction& add = program->step().instructions[0];
+  for (const bool tune : {false, true}) {
+    test::OnThreads(1, [&](int) {
+      const auto plan = device_->Plan(*program, add, {.tune = tune});
+      EXPECT_TRUE(plan.ok()) << plan.status();
+    });
+  }
+  StateStore store;
+  AddStepState(store);
+  std::unique_ptr<Executable> executable;
+  test::OnThreads(1, [&](int) {
+    auto loaded = device_->Load(program, store);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    executable = *std::move(loaded);
+  });
+  ASSERT_NE(executable, nullptr);
+  test::OnThreads(1, [&](int) { EXPECT_TRUE(executable->Run(StepData(0).inputs).ok()); });
+  test::OnThreads(1, [&](int) {
+    std::vector<std::uint8_t> weight(20);
+    EXPECT_TRUE(store.Find("weight")->Read(absl::MakeSpan(weight)).ok());
   });
 }
 

@@ -60,6 +60,7 @@ absl::Status EmulatedApi::Note(const absl::Status& status) {
 
 absl::Status EmulatedApi::Enter(const std::string& call) {
   ++calls_[call];
+  threads_.Note(call);
   if (const auto found = failures_.find(call); found != failures_.end() && --found->second.first == 0) {
     const absl::Status error = found->second.second;
     failures_.erase(found);
@@ -124,6 +125,13 @@ absl::StatusOr<runtime::CudaMemoryInfo> EmulatedApi::MemoryInfo() {
   const Lock lock(mutex_);
   if (absl::Status status = Enter("MemoryInfo"); !status.ok()) return status;
   return runtime::CudaMemoryInfo{memory_.device_bytes() - memory_.device_bytes_used(), memory_.device_bytes()};
+}
+
+absl::Status EmulatedApi::UseDevice() {
+  const Lock lock(mutex_);
+  threads_.Use();
+  ++calls_["UseDevice"];
+  return absl::OkStatus();
 }
 
 absl::StatusOr<void*> EmulatedApi::Malloc(std::size_t bytes) {

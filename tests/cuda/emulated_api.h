@@ -22,6 +22,7 @@
 #include "tests/cuda/emulated_graph.h"
 #include "tests/cuda/emulated_memory.h"
 #include "tests/cuda/emulated_streams.h"
+#include "tests/cuda/emulated_threads.h"
 
 namespace mpc::emulation {
 
@@ -71,6 +72,10 @@ class EmulatedApi : public runtime::CudaApi {
 
   /// Misuse so far. Empty is what tests want.
   std::vector<std::string> Problems() const;
+  /// Whether the calling thread has called UseDevice.
+  bool IsUsedByThisThread() const { return threads_.IsUsed(); }
+  /// Calls that take the thread's current device, of threads that had not called UseDevice. Empty is what tests want.
+  std::vector<std::string> StrayCalls() const { return threads_.strays(); }
   /// Memory, streams, events, graphs, code that nobody gave back.
   std::vector<std::string> Alive() const;
   std::size_t device_bytes_used() const { return memory_.device_bytes_used(); }
@@ -78,7 +83,7 @@ class EmulatedApi : public runtime::CudaApi {
   absl::StatusOr<int> DeviceCount() override;
   absl::StatusOr<runtime::CudaDeviceProperties> Properties() override;
   absl::StatusOr<runtime::CudaMemoryInfo> MemoryInfo() override;
-  absl::Status UseDevice() override { return absl::OkStatus(); }
+  absl::Status UseDevice() override;
   absl::StatusOr<void*> Malloc(std::size_t bytes) override;
   absl::Status Free(void* memory) override;
   absl::StatusOr<void*> MallocHost(std::size_t bytes) override;
@@ -145,6 +150,7 @@ class EmulatedApi : public runtime::CudaApi {
   absl::Status CheckCopy(void* to, const void* from, std::size_t bytes, runtime::CudaCopy kind);
 
   Mutex mutex_;
+  DeviceThreads threads_;
   EmulatedGpu gpu_;
   EmulatedMemory memory_;
   std::map<std::string, std::size_t> calls_;

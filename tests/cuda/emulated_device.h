@@ -22,6 +22,7 @@ struct EmulatedDevice {
   ~EmulatedDevice() {
     device.reset();
     EXPECT_THAT(api.Problems(), testing::IsEmpty());
+    EXPECT_THAT(api.StrayCalls(), testing::IsEmpty());
     EXPECT_THAT(api.Alive(), testing::IsEmpty());
   }
   const CudaDevice& operator*() const { return *device; }

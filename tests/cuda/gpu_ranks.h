@@ -26,6 +26,10 @@ struct GpuRankOptions {
   std::string version = "2.28.9";  ///< of its NCCL
   absl::Status missing = {};       ///< why it has no NCCL
   emulation::Schedule schedule = emulation::Schedule::kLate;
+  /// Makes the kernels of its Programs.
+  std::function<absl::StatusOr<std::unique_ptr<cuda::Kernel>>(emulation::EmulatedApi& api, const KernelSpec& spec,
+                                                              const cuda::KernelContext& context)>
+      make_kernel = [](auto&, const auto& spec, const auto& context) { return cuda::CreateKernel(spec, context); };
 };
 
 /// One process.
@@ -35,7 +39,10 @@ struct GpuRank {
         api({.schedule = options.schedule, .id = options.id, .polls_advance = true}),
         nccl(network, api, processes->rank(), options.version) {
     absl::StatusOr<std::unique_ptr<CudaDevice>> opened = CudaDevice::Open(
-        api, {.use_libraries = false, .nccl = [this, missing = options.missing]() -> absl::StatusOr<NcclApi*> {
+        api, {.use_libraries = false,
+              .make_kernel = [this, make = options.make_kernel](
+                                 const auto& spec, const auto& context) { return make(api, spec, context); },
+              .nccl = [this, missing = options.missing]() -> absl::StatusOr<NcclApi*> {
                 if (!missing.ok()) return missing;
                 return &nccl;
               }});
@@ -46,6 +53,7 @@ struct GpuRank {
     device.reset();
     EXPECT_EQ(nccl.alive(), 0u);
     EXPECT_THAT(api.Problems(), testing::IsEmpty());
+    EXPECT_THAT(api.StrayCalls(), testing::IsEmpty());
     EXPECT_THAT(api.Alive(), testing::IsEmpty());
   }
   GpuRank(const GpuRank&) = delete;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/strided.h"
+#include "kernels/float16.h"
 #include "kernels/state_hash.h"
 #include "tests/cuda/bits_of_the_cpu.h"
 
@@ -81,6 +82,37 @@ TEST(CudaMaps, GradientsOfBroadcastOperandsGiveTheCpusBits) {
     for (const TensorSpec& input : spec.inputs) values.push_back(RandomValues(random, input));
     ExpectTheBitsOfTheCpu(spec, values);
   }
+}
+
+// The tables of a launch take 16 terms, or 254; what is beyond is a chain of launches.
+TEST(CudaMaps, SumsOfAnyNumberOfTermsGiveTheCpusBits) {
+  Random random(5);
+  for (const int count : {1, 16, 17, 253, 254, 255, 256, 507, 508, 600}) {
+    for (const DType result : kFloating) {
+      const Shape shape = {Pick(random, 1, 30)};
+      KernelSpec spec{"sum_n", {}, {{result, shape}}, {}, {}};
+      std::vector<Bytes> values;
+      for (int i = 0; i < count; ++i) {
+        spec.inputs.push_back({OneOf(random, kFloating), shape});
+        values.push_back(OrdinaryValues(random, spec.inputs.back()));
+      }
+      SCOPED_TRACE(absl::StrCat(count, " terms"));
+      ExpectTheBitsOfTheCpu(spec, values);
+    }
+  }
+}
+
+// A sum that were rounded to f16 between launches would be 2346 in place of 2348.
+TEST(CudaMaps, ALongSumIsRoundedOnce) {
+  const TensorSpec one{DType::kF16, {1}};
+  const auto stored = [](float value) {
+    const std::uint16_t bits = Half::FromFloat(value);
+    return Bytes{static_cast<std::uint8_t>(bits), static_cast<std::uint8_t>(bits >> 8)};
+  };
+  std::vector<Bytes> values(600, stored(0.5f));
+  values[0] = stored(2048);
+  EXPECT_EQ(OnCuda({"sum_n", std::vector<TensorSpec>(values.size(), one), {one}, {}, {}}, values)[0],
+            stored(2048 + 0.5f * 599));
 }
 
 TEST(CudaSelection, WhereAndSelectGiveTheCpusBits) {

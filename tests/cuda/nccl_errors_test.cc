@@ -4,9 +4,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/registry.h"
 #include "tests/cuda/gpu_ranks.h"
 #include "tests/cuda/step_program.h"
 
@@ -97,6 +100,23 @@ TEST(NcclOpen, IsMissingWhereADeviceWasOpenedWithoutIt) {
   EXPECT_THAT(TextOf(device->Join(group->Join(0))), HasSubstr("this build has no NCCL"));
 }
 
+// GpuRank finds calls of threads that have not named their GPU.
+TEST(NcclOpen, AndLoadingMayBeOnAnyThread) {
+  for (const bool joins : {false, true}) {
+    OnGpus(2, [joins](GpuRank& gpu) {
+      StateStore store;
+      AddEntry(store, "weight", {0, 0, 0, 0, 0});
+      test::OnThreads(1, [&](int) {
+        if (joins) {
+          EXPECT_TRUE(gpu.device->Join(gpu.processes).ok());
+        } else {
+          EXPECT_TRUE(LoadSum(gpu, store).ok());
+        }
+      });
+    });
+  }
+}
+
 TEST(NcclErrors, AProgramNeedsItsGroup) {
   OnGpus(2, [](GpuRank& gpu) {
     StateStore store;
@@ -185,6 +205,83 @@ TEST(NcclErrors, ARankThatDoesNotComeIsWaitedForInTime) {
         },
         kShortLimit);
   }
+}
+
+/// A kernel that keeps the GPU busy for `time`, in every replay.
+absl::StatusOr<std::unique_ptr<cuda::Kernel>> KeepsBusy(emulation::EmulatedApi& api, std::chrono::milliseconds time) {
+  return cuda::MakeKernel([&api, time](const cuda::KernelOperands&, cuda::LaunchQueue& queue) {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = std::make_shared<Clock::time_point>();
+    const auto has_ended = [begin, time] {
+      if (*begin == Clock::time_point()) *begin = Clock::now();
+      return Clock::now() - *begin >= time;
+    };
+    const auto end = [begin] {
+      *begin = {};
+      return absl::OkStatus();
+    };
+    return api.EnqueueWork(queue.stream(), {end, has_ended});
+  });
+}
+
+/// Ranks whose tanh keeps the GPU busy for `time`.
+std::function<void(int, GpuRankOptions&)> BusyFor(std::chrono::milliseconds time) {
+  return [time](int, GpuRankOptions& options) {
+    options.make_kernel = [time](emulation::EmulatedApi& api, const KernelSpec& spec,
+                                 const cuda::KernelContext& context) {
+      return spec.name == "tanh" ? KeepsBusy(api, time) : cuda::CreateKernel(spec, context);
+    };
+  };
+}
+
+/// A step with a tanh. `of_both`: then it sums over both ranks.
+std::shared_ptr<const Program> BusyStep(const GpuRank& gpu, bool of_both) {
+  ProgramBuilder builder("train_step");
+  const ValueId x = builder.Input("x", kStepVector);
+  const ValueId busy = builder.Temporary(kStepVector);
+  const ValueId sum = builder.Temporary(kStepVector);
+  builder.Call("tanh", {x}, {busy});
+  if (of_both) builder.Call("all_reduce", {x}, {sum}, {{"processes", std::int64_t{2}}}, gpu.device.get());
+  builder.Output("y", of_both ? sum : busy);
+  return BuildFor("cuda", builder);
+}
+
+// Four steps a launch, which together take longer than others are waited for.
+TEST(NcclErrors, OwnWorkIsNoWaitForOthers) {
+  constexpr std::size_t kSteps = 4;
+  OnGpus(
+      2,
+      [](GpuRank& gpu) {
+        StateStore store;
+        auto executable = gpu.device->Load(BusyStep(gpu, /*of_both=*/true), store,
+                                           {.steps_per_launch = kSteps, .communicator = gpu.processes});
+        ASSERT_TRUE(executable.ok()) << executable.status();
+        const std::vector<float> values(5, 1.0f);
+        const std::vector<absl::Span<const std::uint8_t>> inputs = {BytesOf(values)};
+        const std::vector<StepInputs> steps(kSteps, inputs);
+        absl::Status status = (*executable)->RunSteps(steps);
+        if (status.ok()) status = (*executable)->Wait();
+        EXPECT_TRUE(status.ok()) << status;
+      },
+      kShortLimit, BusyFor(kShortLimit / 3));
+}
+
+TEST(NcclErrors, AStepOfOneProcessWaitsForNobody) {
+  OnGpus(
+      2,
+      [](GpuRank& gpu) {
+        StateStore store;
+        AddEntry(store, "weight", {0, 0, 0, 0, 0});
+        auto together = LoadSum(gpu, store);
+        ASSERT_TRUE(together.ok()) << together.status();
+        ASSERT_TRUE(RunOnce(**together).ok());
+        if (gpu.rank() == 1) return gpu.Leave();
+        auto alone = gpu.device->Load(BusyStep(gpu, /*of_both=*/false), store);
+        ASSERT_TRUE(alone.ok()) << alone.status();
+        const absl::Status status = RunOnce(**alone);
+        EXPECT_TRUE(status.ok()) << status;
+      },
+      kShortLimit, BusyFor(kShortLimit + kShortLimit / 4));
 }
 
 TEST(NcclErrors, ARankThatLeavesIsNamed) {

@@ -234,8 +234,9 @@ TEST(NcclSteps, AreCapturedWithEqualCallsOnAllRanks) {
     std::vector<std::string>& log = logs[static_cast<std::size_t>(gpu.rank())];
     log = gpu.nccl.log();
     const std::size_t nodes = executable->nodes_per_step();
-    // Five notes of the place; 4 groups and 2 additions a sum; maxima, gather and rank; inputs and two copies out.
-    EXPECT_EQ(nodes, 5u + 2 * (4 + 2) + 3 + 1 + 2);
+    // Five places, whose begin and end are noted; 4 groups and 2 additions a sum; maxima, gather and rank; inputs and
+    // two copies out.
+    EXPECT_EQ(nodes, 2 * 5u + 2 * (4 + 2) + 3 + 1 + 2);
     for (int step = 0; step < 5; ++step) ASSERT_TRUE(executable->Run(data.inputs).ok());
     ASSERT_TRUE(executable->Wait().ok());
     EXPECT_EQ(gpu.nccl.calls("EndGroup"), groups) << "steps only launch what was captured";

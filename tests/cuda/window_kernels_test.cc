@@ -2,6 +2,7 @@
 // which work is dealt out, shapes of several tiles, mixed types.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -11,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/fast_divisor.h"
+#include "kernels/cuda/kernel.h"
 #include "kernels/float16.h"
 #include "tests/cuda/bits_of_the_cpu.h"
 #include "tests/cuda/emulated_kernel_device.h"
@@ -60,6 +62,44 @@ TEST(FastDivisor, GivesTheQuotientOfEveryNumber) {
     for (std::int64_t i = 0; i < 1000; ++i) {
       const std::int64_t multiple = i * divisor, last = (kLargest / divisor - i) * divisor;
       for (const std::int64_t number : {multiple - 1, multiple, last - 1, last, kLargest - i}) check(number);
+    }
+  }
+}
+
+/// Takes launches as a GPU would, and starts none.
+class GridsOnly : public cuda::LaunchQueue {
+ public:
+  absl::Status Launch(const cuda::KernelFunction&, const cuda::LaunchShape& shape,
+                      absl::Span<const cuda::KernelArgument>) override {
+    ++launches;
+    most_blocks_y = std::max(most_blocks_y, shape.blocks_y);
+    return absl::OkStatus();
+  }
+  absl::Status Copy(void*, const void*, std::size_t) override { return absl::OkStatus(); }
+  absl::Status Fill(void*, std::uint8_t, std::size_t) override { return absl::OkStatus(); }
+  void* stream() override { return nullptr; }
+
+  int launches = 0;
+  unsigned most_blocks_y = 0;
+};
+
+// Bands of an image are blocks along y, of which a grid has 65,535.
+TEST(Convolutions, LargeImagesAreNoMoreBandsThanAGridHasBlocks) {
+  cuda::KernelContext context = EmulatedContext();
+  context.target.multiprocessors = 100000;
+  for (const std::int64_t height : {100, 1500}) {
+    const TensorSpec x{DType::kF32, {1, 1, height, 1500}}, y{DType::kF32, {1, 8, height, 1500}};
+    const KernelSpec spec{"conv2d", {x, {DType::kF32, {8, 1, 3, 3}}}, {y}, {}, {{"pad_mode", std::string("same")}}};
+    const auto kernel = cuda::CreateKernel(spec, context);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    const void* const inputs[] = {nullptr, nullptr};
+    void* const outputs[] = {nullptr};
+    GridsOnly queue;
+    ASSERT_TRUE((*kernel)->Enqueue({inputs, outputs, nullptr}, queue).ok());
+    EXPECT_EQ(queue.launches, 1);
+    EXPECT_LE(queue.most_blocks_y, 65535u) << height;
+    if (height == 100) {
+      EXPECT_GT(queue.most_blocks_y, 5000u) << "in bands";
     }
   }
 }

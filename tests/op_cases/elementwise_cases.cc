@@ -58,6 +58,12 @@ void AddSumN(std::vector<OpCase>& cases) {
       cases.push_back(op_case);
     }
   }
+  // More terms than a table of few takes, and more than one launch takes on a GPU.
+  for (std::size_t count : {17, 300}) {
+    OpCase op_case{absl::StrCat("sum_n/", count, "_of_19"), "sum_n", {}, {}, {F32({19})}};
+    op_case.operands.assign(count, Variable({19}));
+    cases.push_back(op_case);
+  }
   // A sum that would overflow f16 if it were rounded after each addition (AMP-9).
   cases.push_back({"sum_n/partial_sum_beyond_f16",
                    "sum_n",

@@ -51,6 +51,22 @@ TEST(FastestChoice, IsTheOneThatTakesLeastTimeAmongThoseThatRun) {
   EXPECT_EQ(FastestChoice({"missing"}, kernels.timer()), MeasuredChoice());
 }
 
+TEST(KernelTuner, WarnsOnceWhereNothingCouldBeTimed) {
+  TimedKernels kernels;
+  KernelTuner tuner;
+  ::testing::internal::CaptureStderr();
+  for (int plan = 0; plan < 2; ++plan) {
+    EXPECT_EQ(*tuner.Choose("matmul(..)", {"a", "b"}, {.tune = true}, kernels.timer()), MeasuredChoice());
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "warning: none of the 2 kernels of matmul(..) could be timed, so that heuristics choose. "
+            "The first, a: not on this device\n");
+  kernels.microseconds = {{"b", 3}};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(tuner.Choose("add(..)", {"a", "b"}, {.tune = true}, kernels.timer())->choice, "b");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "one that runs is enough";
+}
+
 class ChoiceCacheFile : public ::testing::Test {
  protected:
   void SetUp() override { std::filesystem::remove(path_); }

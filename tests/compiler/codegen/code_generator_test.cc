@@ -62,6 +62,8 @@ TEST(CodeGenerator, KeysTellTargetsApart) {
   CodeTarget smaller = Host();
   smaller.cache_bytes /= 2;
   CodeTarget gpu = Good(gpuTarget("sm_90"));
+  EXPECT_NE(fusionKey(first, gpu), fusionKey(first, Good(gpuTarget("sm_120")))) << "less shared memory";
+  EXPECT_EQ(fusionKey(first, gpu), fusionKey(first, Good(gpuTarget("sm_100")))) << "the same code";
   const std::string key = fusionKey(first, Host());
   EXPECT_EQ(key, fusionKey(first, Host()));
   for (const CodeTarget& other : {narrow, older, smaller, gpu}) EXPECT_NE(key, fusionKey(first, other));
@@ -107,7 +109,22 @@ TEST(CodeGenerator, MakesPtxForAGpu) {
   EXPECT_THAT(text, HasSubstr(".target sm_80"));
   EXPECT_THAT(text, HasSubstr(code.blobs[0].kernels[0]));
   EXPECT_EQ(code.blobs[0].format, "ptx");
-  EXPECT_THAT(llvm::toString(gpuTarget("sm_70").takeError()), HasSubstr("'sm_70' is no architecture"));
+  for (const char* unknown : {"sm_70", "sm_86", "sm_90a", "sm_", "120", ""}) {
+    EXPECT_THAT(llvm::toString(gpuTarget(unknown).takeError()),
+                HasSubstr("'" + std::string(unknown) + "' is no architecture"));
+  }
+}
+
+// Drivers compile it for the GPU that they find.
+TEST(CodeGenerator, MakesPtxOfHopperForLaterGpus) {
+  ExampleFusions regions;
+  for (const char* later : {"sm_100", "sm_110", "sm_120", "sm_130"}) {
+    const GeneratedCode code = Good(generateCode(regions.function(), Good(gpuTarget(later)), {}));
+    ASSERT_THAT(code.blobs, SizeIs(3));
+    const std::string text(code.blobs[0].bytes.begin(), code.blobs[0].bytes.end());
+    EXPECT_THAT(text, HasSubstr(".target sm_90")) << later;
+    EXPECT_EQ(code.blobs[0].format, "ptx");
+  }
 }
 
 }  // namespace

@@ -105,9 +105,10 @@ TEST(GpuPtxShapes, SpacesOfMoreThanABillionElements) {
   EXPECT_TRUE(static_cast<bool>(ptx)) << llvm::toString(ptx.takeError());
 }
 
-// Code for sm_80 runs on cards that have 99 KiB of shared memory a block; sm_90 has 227 KiB.
+// Code for sm_80 runs on cards that have 99 KiB of shared memory a block, and so does sm_120; sm_90 has 227 KiB.
 TEST(GpuPtxShapes, LongRowsTakeTheSharedMemoryThatEveryCardHas) {
-  for (const auto& [architecture, most] : {std::pair{"sm_80", 99u << 10}, {"sm_90", 227u << 10}}) {
+  for (const auto& [architecture, most] :
+       {std::pair{"sm_80", 99u << 10}, {"sm_90", 227u << 10}, {"sm_100", 227u << 10}, {"sm_120", 99u << 10}}) {
     const codegen::CodeTarget target = llvm::cantFail(codegen::gpuTarget(architecture));
     unsigned largest = 0;
     for (const std::int64_t columns : {20'000, 30'592, 50'257}) {
