@@ -43,7 +43,7 @@ const Tensor kRow = Tensor::From<float>({1, 2, 3, 4}, {1, 4});
 
 data::Dataset OneRow(float value) { return Batches({{Tensor::From({value}, {1}), Tensor::From({0.0f}, {1})}}); }
 
-float WeightOf(const Probe& network) { return network.weight.Value()->Item<float>(); }
+float MovedWeight(const Probe& network) { return network.weight.Value()->Item<float>(); }
 
 TEST(ReplacedCell, ADirectCallRunsTheNewOne) {
   Layered net;
@@ -139,11 +139,11 @@ TEST(ReplacedOptimizer, TrainsAndIsSavedInThePlaceOfTheOldOne) {
   nn::Momentum optimizer(network.TrainableParams(), {.learning_rate = 1.0});
   Model model(network, loss, optimizer);
   MPC_ASSERT_OK(model.Train(2, OneRow(1)));
-  EXPECT_EQ(WeightOf(network), -2.9f);
+  EXPECT_EQ(MovedWeight(network), -2.9f);
   optimizer = nn::Momentum(network.TrainableParams(), {.learning_rate = 0.5});
   MPC_ASSERT_OK(model.SaveCheckpoint(path));
   MPC_ASSERT_OK(model.Train(1, OneRow(1)));
-  EXPECT_EQ(WeightOf(network), -3.4f);
+  EXPECT_EQ(MovedWeight(network), -3.4f);
   EXPECT_EQ(*optimizer.step(), 1);
   MPC_ASSERT_OK(optimizer.SetLearningRate(0.25));
   MPC_ASSERT_OK(model.Train(1, OneRow(1)));
@@ -160,7 +160,7 @@ TEST(ReplacedOptimizer, TrainsAndIsSavedInThePlaceOfTheOldOne) {
   MPC_ASSERT_OK(other.Train(1, OneRow(1)));
   EXPECT_EQ(other.compiled().size(), 1u) << "loading replaces values only";
   MPC_ASSERT_OK(model.Train(1, OneRow(1)));
-  EXPECT_EQ(WeightOf(resumed), WeightOf(network));
+  EXPECT_EQ(MovedWeight(resumed), MovedWeight(network));
 }
 
 /// A step whose optimizer is known by tracing only.
@@ -186,25 +186,25 @@ TEST(ReplacedOptimizer, OfAStepOfOnesOwn) {
   step.SetTrain();
   const Tensor one = Tensor::From({1.0f}, {1}), zero = Tensor::From({0.0f}, {1});
   EXPECT_TRUE(step(one, zero).status().ok());
-  EXPECT_EQ(WeightOf(network), -1.0f);
+  EXPECT_EQ(MovedWeight(network), -1.0f);
   const auto replace = [&](double rate) {
     step.optimizer = nn::SGD(network.TrainableParams(), {.learning_rate = rate, .momentum = 0.5});
   };
   replace(0.5);
   EXPECT_TRUE(step(one, zero).status().ok());
-  EXPECT_EQ(WeightOf(network), -1.5f);
+  EXPECT_EQ(MovedWeight(network), -1.5f);
   Model model(step);
   MPC_ASSERT_OK(model.Train(1, OneRow(1)));
-  EXPECT_EQ(WeightOf(network), -2.25f);
+  EXPECT_EQ(MovedWeight(network), -2.25f);
   replace(0.25);
   MPC_ASSERT_OK(model.Train(1, OneRow(1)));
-  EXPECT_EQ(WeightOf(network), -2.5f);
+  EXPECT_EQ(MovedWeight(network), -2.5f);
   MPC_ASSERT_OK(model.SaveCheckpoint(path));
   MPC_ASSERT_OK(model.LoadCheckpoint(path, {.continue_run = false}).status());
   replace(0.5);
   step.scaler = amp::AmpScaler({.init_loss_scaling = 32.0});
   MPC_ASSERT_OK(model.Train(1, OneRow(1)));
-  EXPECT_EQ(WeightOf(network), -3.0f);
+  EXPECT_EQ(MovedWeight(network), -3.0f);
   EXPECT_EQ(model.loss_scale(), 32.0);
   MPC_ASSERT_OK(model.SaveCheckpoint(path));
   std::set<std::string> names;
@@ -221,13 +221,13 @@ TEST(ReplacedOptimizer, InACallbackCountsFromTheNextStep) {
   }});
   const data::Row row = {Tensor::From({1.0f}, {1}), Tensor::From({0.0f}, {1})};
   MPC_ASSERT_OK(model.Train(1, Batches({row, row, row}), {replace}));
-  EXPECT_EQ(WeightOf(network), -2.0f);
+  EXPECT_EQ(MovedWeight(network), -2.0f);
   EXPECT_EQ(*optimizer.step(), 2);
 }
 
 // Low copies and sums of gradients have the shapes of the Parameters, and flat updates lie side by side.
 TEST(ReplacedCell, WithItsOptimizerAtEveryLevelAndInsideAnUpdate) {
-  for (const char* level : {"O0", "O2"}) {
+  for (const testing::Level& level : {testing::Level{"O0", {}}, testing::Level{"O2", DType::kBF16}}) {
     const auto train = [&](TwoLayers& net, Model& model, const std::function<void()>& replace) {
       MPC_EXPECT_OK(model.Train(1, GoodBatches({6}, 3)));
       replace();
@@ -242,7 +242,7 @@ TEST(ReplacedCell, WithItsOptimizerAtEveryLevelAndInsideAnUpdate) {
       net.fc2 = nn::Dense(width, 3);
       return net;
     };
-    const ModelOptions options = {.amp_level = level, .amp_dtype = DType::kBF16, .accumulation_steps = 2};
+    const ModelOptions options = {.amp_level = level.level, .amp_dtype = level.dtype, .accumulation_steps = 2};
     nn::SoftmaxCrossEntropyWithLogits loss({.reduction = "mean"});
     TwoLayers net = make(8);
     nn::AdamW optimizer(net.TrainableParams(), {.learning_rate = 0.01});
@@ -255,7 +255,7 @@ TEST(ReplacedCell, WithItsOptimizerAtEveryLevelAndInsideAnUpdate) {
     nn::AdamW trainer(fresh.TrainableParams(), {.learning_rate = 0.01});
     Model from_scratch(fresh, loss, trainer, options);
     MPC_EXPECT_OK(from_scratch.Train(2, GoodBatches({6}, 2)));
-    EXPECT_EQ(replaced, fresh.fc2.weight.Value()->ToFloats()) << level;
+    EXPECT_EQ(replaced, fresh.fc2.weight.Value()->ToFloats()) << level.level;
     testing::TemporaryFolder folder;
     MPC_EXPECT_OK(model.SaveCheckpoint(folder / "run.safetensors"));
   }
