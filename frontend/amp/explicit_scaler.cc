@@ -54,6 +54,7 @@ Trace* ExplicitScaler::BeginUse(const char* method) {
 }
 
 Tensor ExplicitScaler::Scale(const Tensor& loss) {
+  if (Trace* trace = Trace::Current(); trace != nullptr) trace->NotePart(identity_);
   if (!enabled_) return loss;
   Trace* trace = BeginUse("Scale");
   if (trace == nullptr) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "frontend/graph/identity.h"
 #include "frontend/graph/loss_scale.h"
 #include "frontend/graph/tensor.h"
 #include "frontend/nn/optimizer.h"
@@ -85,6 +86,7 @@ class ExplicitScaler {
   bool enabled_;
   std::shared_ptr<LossScaler> scaler_;
   std::shared_ptr<absl::Status> status_;
+  mpc::internal::Identity identity_;  ///< what compiled steps know this scaler by
 };
 
 }  // namespace mpc::amp

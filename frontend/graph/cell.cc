@@ -112,6 +112,7 @@ Cell& Cell::operator=(const Cell& other) {
   recompute_ = other.recompute_;
   amp_session_ = other.amp_session_;
   eager_programs_ = nullptr;
+  identity_ = other.identity_;
   return *this;
 }
 
@@ -185,6 +186,11 @@ Cell& Cell::ToFloat(DType dtype) {
 Cell& Cell::Recompute(bool recompute) {
   recompute_ = recompute;
   mpc::internal::StructureChanged();
+  return *this;
+}
+
+Cell& Cell::ForgetPrograms() {
+  identity_.Renew();
   return *this;
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "frontend/graph/identity.h"
 #include "frontend/graph/parameter.h"
 #include "frontend/graph/tensor.h"
 #include "frontend/graph/tensor_tree.h"
@@ -73,11 +74,15 @@ struct MemberRegistrar {
 /// an error if such a sub-cell has Parameters or sub-cells, asks whether it trains, or was given a precision or
 /// Recompute(). Other sub-cells, such as activations and most losses, need no name. Copies of a Cell share its
 /// Parameters.
+///
+/// A step is compiled once. It is compiled anew after another Cell, Parameter or optimizer was assigned to one that it
+/// was traced from: `net.fc = mpc::nn::Dense(4, 2)`. Members of other types, such as a factor, are constants of the
+/// compiled step. Call ForgetPrograms() after changing one.
 class Cell {
  public:
   Cell();
   /// Shares the Parameters. Takes over mode, ToFloat, Recompute and session. Does not share Programs that were compiled
-  /// for direct calls.
+  /// for direct calls. Programs that were traced from a Cell before it was assigned to are not used after it.
   Cell(const Cell& other);
   Cell& operator=(const Cell& other);
   virtual ~Cell() = default;
@@ -116,9 +121,14 @@ class Cell {
   /// saves; see docs/memory.md. `recompute = false` takes it back.
   Cell& Recompute(bool recompute = true);
   bool recompute() const { return recompute_; }
+  /// Compiles every step that calls this Cell anew, of Models too, when it runs next. State is kept. Call it after a
+  /// change that a compiled step cannot see: of a member that is no Cell, no Parameter and no optimizer.
+  Cell& ForgetPrograms();
   /// What amp::Initialize has given this Cell; null without it.
   const std::shared_ptr<amp::internal::Session>& amp_session() const { return amp_session_; }
   void set_amp_session(std::shared_ptr<amp::internal::Session> session) { amp_session_ = std::move(session); }
+  /// What compiled steps know this Cell by.
+  const mpc::internal::Identity& identity() const { return identity_; }
 
   /// A table of sub-cells, Parameter shapes and counts.
   std::string Summary();
@@ -147,6 +157,7 @@ class Cell {
   bool recompute_ = false;
   std::shared_ptr<amp::internal::Session> amp_session_;
   std::shared_ptr<void> eager_programs_;  ///< Programs compiled for direct calls
+  mpc::internal::Identity identity_;
 };
 
 namespace internal {

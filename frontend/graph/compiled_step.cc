@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <iostream>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -37,12 +38,38 @@ class StructureWriter : public nn::internal::MemberVisitor {
   }
   void Visit(const std::string& name, Parameter& parameter) override {
     if (!parameter.defined()) return;
-    absl::StrAppend(&out_, "|", name, parameter.requires_grad() ? "+" : "-");
+    // A Program keeps the entries that it uses: no other one has such an address meanwhile.
+    absl::StrAppend(&out_, "|", name, parameter.requires_grad() ? "+" : "-", absl::Hex(parameter.entry().get()));
     if (parameter.low_storage().has_value()) absl::StrAppend(&out_, std::string(DTypeName(parameter.dtype())));
   }
 
  private:
   std::string& out_;
+};
+
+/// Notes Cells as parts of a trace: one that is read and not called makes a difference, too.
+class PartNoter : public nn::internal::MemberVisitor {
+ public:
+  explicit PartNoter(Trace& trace) : trace_(trace) {}
+  void Visit(const std::string&, nn::Cell& cell) override {
+    trace_.NotePart(cell.identity());
+    cell.VisitMembers(*this);
+  }
+  void Visit(const std::string&, Parameter&) override {}
+
+ private:
+  Trace& trace_;
+};
+
+/// The entries of the Parameters below a Cell. Names stay as they are.
+class EntryFinder : public nn::internal::MemberVisitor {
+ public:
+  void Visit(const std::string&, nn::Cell& cell) override { cell.VisitMembers(*this); }
+  void Visit(const std::string&, Parameter& parameter) override {
+    if (parameter.defined()) found.insert(parameter.entry().get());
+  }
+
+  std::set<const runtime::StateEntry*> found;
 };
 
 /// Whether a Cell, or one below it, is in training mode.
@@ -129,6 +156,7 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
   }
   const std::vector<Tensor> outputs = function(arguments);
   if (in_inference) CheckModeDoesNotMatter(*root, trace);
+  if (root != nullptr) PartNoter(trace).Visit("", *root);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < outputs.size(); ++i) names.push_back(NameAt(options.output_names, i, "output"));
   trace.EndStep(outputs, names);
@@ -138,8 +166,25 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
     for (const amp::internal::StepScaler* scaler : trace.locals().Get<amp::internal::StepScaling>().checking()) {
       facts->scalers.push_back({scaler->scaler(), scaler->checked_names(), scaler->updates()});
     }
+    std::copy_if(trace.parts().begin(), trace.parts().end(), std::back_inserter(facts->parts),
+                 [](const Identity::Mark& part) { return !part.expired(); });
   }
   return trace.Finish();
+}
+
+bool StepFacts::PartsAreThere() const {
+  return std::none_of(parts.begin(), parts.end(), [](const Identity::Mark& part) { return part.expired(); });
+}
+
+bool IsCurrent(const StepFacts& facts, absl::Span<const Parameter> state, nn::Cell* root) {
+  if (!facts.PartsAreThere()) return false;
+  if (root == nullptr) return true;
+  EntryFinder entries;
+  entries.Visit("", *root);
+  return std::all_of(state.begin(), state.end(), [&](const Parameter& parameter) {
+    const Role role = parameter.entry()->role();
+    return (role != Role::kParameter && role != Role::kStatistic) || entries.found.contains(parameter.entry().get());
+  });
 }
 
 absl::Status StoreLowParameters(const runtime::Program& program, std::vector<Parameter>& state) {
@@ -188,6 +233,7 @@ absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const 
   absl::StatusOr<UnboundStep> unbound = CompileUnbound(root, function, inputs, options);
   if (!unbound.ok()) return unbound.status();
   auto step = std::make_unique<CompiledStep>();
+  step->root_ = root;
   step->facts_ = std::move(unbound->facts);
   step->compiled_ = std::move(unbound->compiled);
   std::vector<Parameter> state = std::move(unbound->state);

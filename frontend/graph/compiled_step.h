@@ -14,6 +14,7 @@
 #include "compiler/driver/compiler.h"
 #include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/graph/cell.h"
+#include "frontend/graph/identity.h"
 #include "frontend/graph/loss_scale.h"
 #include "frontend/graph/pass_state.h"
 #include "frontend/graph/trace.h"
@@ -69,7 +70,17 @@ struct StepFacts {
   std::vector<std::pair<std::string, Parameter>> rates;
   std::vector<LabelInput> labels;  ///< inputs that are class indices
   bool wrapped = false;            ///< scaled by StepOptions::scaler; known once the step is compiled
+  /// The Cells, optimizers and scalers that the step was traced from. Those that the trace itself has made are left
+  /// out.
+  std::vector<Identity::Mark> parts;
+
+  /// False once one of `parts` has been assigned to or destroyed: a trace would find another step.
+  bool PartsAreThere() const;
 };
+
+/// Whether a step of `root` with these facts and this state is what a trace would find today. Its parts are there, and
+/// the Parameters and statistics of `state` are those of `root`.
+bool IsCurrent(const StepFacts& facts, absl::Span<const Parameter> state, nn::Cell* root);
 
 /// Traces `function` on inputs of the given types. `root` names the Parameters. `used` receives the state of the step.
 /// The module also holds `@init_state` for the Parameters of `root`.
@@ -143,6 +154,8 @@ class CompiledStep {
   /// Number of outputs that `function` returned.
   std::size_t num_outputs() const { return num_outputs_; }
   const StepFacts& facts() const { return facts_; }
+  /// What IsCurrent says of this step.
+  bool is_current() const { return IsCurrent(facts_, state_, root_); }
   // Results of the last step.
   Tensor Output(std::size_t index) const { return last().Output(index); }
   std::optional<double> Record(std::string_view name) const { return last().Record(name); }
@@ -169,6 +182,7 @@ class CompiledStep {
   std::vector<std::vector<absl::Span<const std::uint8_t>>> input_bytes_;  ///< inputs of each step of a launch
   std::size_t num_outputs_ = 0;
   StepFacts facts_;
+  nn::Cell* root_ = nullptr;  ///< the Cell that names the Parameters; null for an operation
 };
 
 /// Traces, compiles, draws missing initial values and binds.
@@ -179,8 +193,9 @@ absl::StatusOr<std::unique_ptr<CompiledStep>> CompileStep(nn::Cell* root, const 
 /// The types of `tensors`.
 std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors);
 
-/// A text that two steps share only if they compile to the same Program. It holds types, options, and the tree of Cells
-/// with their modes, pins and Parameters.
+/// A text that two steps of this process share only if they compile to the same Program and bind the same Parameters.
+/// It holds types, options, and the tree of Cells with their modes, pins and Parameters. A step that is found by it
+/// holds as long as StepFacts::PartsAreThere().
 std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const StepOptions& options);
 
 }  // namespace mpc::internal

@@ -110,7 +110,9 @@ std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& 
     cell.ConfigureStep(options);
     status = amp::internal::ApplySession(cell, options);
     auto step = programs.steps.find(mpc::internal::StepKey(&cell, inputs, options));
+    if (step != programs.steps.end() && !step->second->facts().PartsAreThere()) step = programs.steps.end();
     if (status.ok() && step == programs.steps.end()) {
+      std::erase_if(programs.steps, [](const auto& known) { return !known.second->is_current(); });
       auto compiled = mpc::internal::CompileStep(&cell, function, mpc::internal::SpecsOf(inputs), options);
       status = compiled.status();
       // Parameters that are stored low from now on are part of the key.

@@ -111,12 +111,11 @@ std::shared_ptr<runtime::StateEntry> PassState::FindDerived(std::string_view nam
 absl::StatusOr<std::shared_ptr<runtime::StateEntry>> PassState::Derived(std::string_view name, const TensorSpec& spec) {
   if (FindAccumulator(name) != nullptr) return TakenBy(Role::kAccumulator, name);
   std::shared_ptr<runtime::StateEntry> entry = FindDerived(name);
-  if (entry == nullptr) {
-    entry = std::make_shared<runtime::StateEntry>(std::string(name), Role::kDerived, spec);
-    derived_.push_back(entry);
-  }
-  if (absl::Status status = CheckSpec(*entry, spec); !status.ok()) return status;
-  return entry;
+  if (entry != nullptr && entry->spec() == spec) return entry;
+  // Its source has been replaced. The Programs that bind it have no further use.
+  if (entry != nullptr) std::erase(derived_, entry);
+  derived_.push_back(std::make_shared<runtime::StateEntry>(std::string(name), Role::kDerived, spec));
+  return derived_.back();
 }
 
 absl::StatusOr<Parameter> PassState::Accumulator(std::string_view name, const TensorSpec& spec) {
@@ -133,8 +132,27 @@ absl::StatusOr<Parameter> PassState::Accumulator(std::string_view name, const Te
   return accumulator;
 }
 
+void PassState::BeginUpdateOfOthers(absl::Span<const Parameter> known) {
+  bool replaced = false;
+  for (const Parameter& parameter : known) {
+    const Role role = parameter.entry()->role();
+    if (role != Role::kParameter && role != Role::kStatistic) continue;
+    const auto [earlier, is_new] = gathered_for_.try_emplace(parameter.name(), parameter);
+    if (is_new || earlier->second == parameter) continue;
+    earlier->second = parameter;
+    replaced = true;
+  }
+  if (!replaced) return;
+  accumulators_.clear();
+  zeros_.clear();
+}
+
 absl::StatusOr<PassState::Bound> PassState::Bind(absl::Span<const runtime::StateBinding> bindings,
                                                  absl::Span<const Parameter> known) {
+  const bool gathers = std::any_of(bindings.begin(), bindings.end(), [](const runtime::StateBinding& binding) {
+    return binding.role == Role::kAccumulator;
+  });
+  if (gathers) BeginUpdateOfOthers(known);
   Bound bound;
   for (const runtime::StateBinding& binding : bindings) {
     const bool traced = std::any_of(known.begin(), known.end(),

@@ -32,7 +32,9 @@ class PassState {
   };
 
   /// Returns the entries of those `bindings` that have one of these roles and whose name is not among `known`. An entry
-  /// is found by name, or created. Errors (INVALID_ARGUMENT): an earlier Program gave the name to another type or role.
+  /// is found by name, or created. A derived entry of another type than an earlier Program's takes its place. Where
+  /// Parameters among `known` have taken the place of others, all accumulators are created anew: an update begins.
+  /// Errors (INVALID_ARGUMENT): an earlier Program gave the name to another role, or to an accumulator of another type.
   absl::StatusOr<Bound> Bind(absl::Span<const runtime::StateBinding> bindings, absl::Span<const Parameter> known);
 
   /// Every accumulator, in the order of creation.
@@ -56,11 +58,14 @@ class PassState {
   absl::StatusOr<std::shared_ptr<runtime::StateEntry>> Derived(std::string_view name, const TensorSpec& spec);
 
   const Parameter* FindAccumulator(std::string_view name) const;
+  /// Gives up the accumulators if a Parameter or a statistic of `known` is not the one that had its name.
+  void BeginUpdateOfOthers(absl::Span<const Parameter> known);
   /// Adds a gradient of zero to the accumulator `name` and to the levels above it.
   absl::Status AddZero(const std::string& name, std::int64_t micro_step, std::int64_t count);
 
   std::vector<Parameter> accumulators_;
   std::vector<std::shared_ptr<runtime::StateEntry>> derived_;
+  std::map<std::string, Parameter> gathered_for_;  ///< Parameters and statistics of Programs with accumulators, by name
   std::map<const runtime::StateEntry*, std::uint64_t> zeros_;  ///< versions of accumulators that AddZero has made zero
 };
 

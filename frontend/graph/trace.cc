@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/record_names.h"
+#include "frontend/graph/cell.h"
 #include "frontend/graph/tensor_node.h"
 
 namespace mpc::internal {
@@ -82,6 +83,7 @@ void Trace::AddInitState(absl::Span<const Parameter> parameters) {
 // ---- Cells ----------------------------------------------------------------------------------------------------------
 
 void Trace::EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs) {
+  NotePart(cell.identity());
   const std::size_t call = in_step() ? calls_.Begin(&cell, inputs, random_.next_call_site()) : 0;
   graph_.KeepError(cells_.Enter(cell, call));
 }

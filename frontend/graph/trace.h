@@ -12,6 +12,7 @@
 #include "frontend/graph/cell_calls.h"
 #include "frontend/graph/cell_stack.h"
 #include "frontend/graph/gradient_tracer.h"
+#include "frontend/graph/identity.h"
 #include "frontend/graph/optimizer_updates.h"
 #include "frontend/graph/parameter.h"
 #include "frontend/graph/random_uses.h"
@@ -80,6 +81,9 @@ class Trace {
   const StepProcesses& processes() const { return processes_; }
 
   // Cells.
+  /// Notes that the step follows from an object: another one in its place asks for another Program.
+  void NotePart(const Identity& part) { parts_.insert(part.mark()); }
+  const IdentityMarks& parts() const { return parts_; }
   void EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs);
   /// Notes that `cell` asks whether it trains, and is told `trains`. Fails if it is called and not registered: SetTrain
   /// has not reached it.
@@ -120,6 +124,7 @@ class Trace {
   OptimizerUpdates updates_;
   StepReport report_;
   TraceLocals locals_;
+  IdentityMarks parts_;
   bool training_;
   std::optional<std::string> in_inference_;
   StepProcesses processes_;

@@ -234,6 +234,7 @@ bool Optimizer::operator()(const std::vector<Tensor>& gradients) {
 bool Optimizer::Apply(const std::vector<Tensor>& gradients, const Tensor& predicate) {
   auto* trace = mpc::internal::Trace::Current();
   if (trace == nullptr) return false;
+  trace->NotePart(identity_);
   if (!status_.ok()) trace->Fail(std::string(status_.message()));
   if (gradients.size() != parameters_.size()) {
     trace->Fail(

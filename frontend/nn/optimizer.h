@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "frontend/graph/identity.h"
 #include "frontend/graph/loss_scale.h"
 #include "frontend/graph/parameter.h"
 #include "frontend/graph/tensor.h"
@@ -54,8 +55,9 @@ class ParameterGroups {
 };
 
 /// Base of optimizers. Owns its state: learning rates, step counter and slots; copies share it, but not the session
-/// that amp::Initialize gives one of them later. Errors of construction (no parameters, a parameter given twice, a
-/// value out of range) are kept and returned by the first use.
+/// that amp::Initialize gives one of them later. After an assignment, `opt = nn::SGD(...)`, steps are compiled anew.
+/// They use the state of the new optimizer, as checkpoints do. Errors of construction (no parameters, a parameter given
+/// twice, a value out of range) are kept and returned by the first use.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -211,6 +213,7 @@ class Optimizer {
   double loss_scale_;
   bool skip_decay_of_norms_;
   std::shared_ptr<amp::internal::Session> amp_session_;
+  mpc::internal::Identity identity_;  ///< what compiled steps know this optimizer by
   absl::Status status_;
 };
 

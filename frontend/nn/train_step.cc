@@ -72,7 +72,13 @@ void TrainOneStepCell::VisitMembers(internal::MemberVisitor& visitor) {
   Cell::VisitMembers(visitor);
 }
 
+void TrainOneStepCell::FollowOptimizer() {
+  if (weights != weights_of_optimizer_) return;
+  weights = weights_of_optimizer_ = optimizer.parameters();
+}
+
 Tensor TrainOneStepCell::Construct(const std::vector<Tensor>& inputs) {
+  FollowOptimizer();
   const Tensor seed = sens == 1.0 ? Tensor() : ops::Fill(DType::kF32, {}, sens);
   ops::ValueAndGradResult result = ops::ValueAndGrad(network, weights, inputs, seed);
   return ops::Depend(result.value, optimizer(gradient_clip_.Apply(grad_reducer(std::move(result.gradients)))));
@@ -93,6 +99,7 @@ void TrainOneStepCell::ConfigureStep(mpc::internal::StepOptions& options) {
   options.name = "train_step";
   // The network is what the levels act in; a loss Cell inside it excludes itself.
   options.networks = {predicted_network().cell()};
+  FollowOptimizer();
   NameOptimizers(options);
 }
 

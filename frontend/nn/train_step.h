@@ -82,7 +82,11 @@ class TrainOneStepCell : public TrainingStep {
   MPC_CELL(TrainOneStepCell)
   template <typename Network>
   TrainOneStepCell(Network& network, Optimizer& optimizer, double sens = 1.0)
-      : network(network), optimizer(optimizer), weights(optimizer.parameters()), sens(sens) {}
+      : network(network),
+        optimizer(optimizer),
+        weights(optimizer.parameters()),
+        sens(sens),
+        weights_of_optimizer_(weights) {}
 
   Tensor Construct(const std::vector<Tensor>& inputs);
   bool transparent() const override { return true; }
@@ -116,6 +120,11 @@ class TrainOneStepCell : public TrainingStep {
 
  private:
   std::vector<Tensor> GradWithSens(std::vector<Tensor> tensors);
+  /// Takes the parameters of the optimizer for `weights` where another one has been assigned to it. A subclass may have
+  /// chosen weights of its own, which stay.
+  void FollowOptimizer();
+
+  std::vector<Parameter> weights_of_optimizer_;  ///< what `weights` began with
   GradientClip gradient_clip_;
 };
 

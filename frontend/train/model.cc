@@ -167,6 +167,8 @@ std::size_t Model::peak_bytes() const {
 
 std::vector<Parameter> Model::AllState() const {
   std::vector<Parameter> state;
+  // What a Program binds that is no longer used has the names of what has taken its place.
+  const bool traced_is_current = internal::IsCurrent(impl_->traced_facts, impl_->traced_state, impl_->step.cell());
   const auto append = [&](const std::vector<Parameter>& more) {
     for (const Parameter& entry : more) {
       if (std::find(state.begin(), state.end(), entry) == state.end()) state.push_back(entry);
@@ -181,10 +183,10 @@ std::vector<Parameter> Model::AllState() const {
   for (const LossScaler* scaler : impl_->ActiveScalers()) append(scaler->state());
   append({impl_->rng.seed, impl_->rng.step});
   append(impl_->pass_state->accumulators());
-  append(impl_->traced_state);
+  if (traced_is_current) append(impl_->traced_state);
   // What else a step of the user's own holds: further optimizers.
   for (const auto& [key, program] : impl_->programs) {
-    if (program != nullptr) append(program->state());
+    if (program->is_current()) append(program->state());
   }
   return state;
 }

@@ -175,7 +175,8 @@ class Model {
   double loss_scale(std::int64_t loss_id) const;
   const LossScaleConfig& loss_scale_config() const;
   const amp::Precision& precision() const;
-  /// Every Program compiled so far, in order, with its phases and final IR.
+  /// Every Program compiled so far, in order, with its phases and final IR. A Program whose Cells or optimizers have
+  /// been replaced is given up when the next one is compiled; then its pointer holds no longer.
   std::vector<const compiler::CompileResult*> compiled() const;
   /// State, arena and constants of the largest Program: known before the first step runs.
   std::size_t peak_bytes() const;

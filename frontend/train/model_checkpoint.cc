@@ -122,6 +122,7 @@ void Model::Impl::TraceState(const CheckpointMetadata& metadata) {
   // A step that does not take the file's inputs is another one: comparing the entries says in which way.
   if (!module.ok()) return;
   traced_state = std::move(used);
+  traced_facts = facts;
   if (!facts.scalers.empty()) step_scalers = facts.scalers;
 }
 

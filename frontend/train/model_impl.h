@@ -115,6 +115,9 @@ struct Model::Impl {
 
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> programs;
   std::vector<const compiler::CompileResult*> compiled;
+  /// Programs of Cells and optimizers that were replaced while Train runs, which may not have finished their steps.
+  std::vector<std::unique_ptr<internal::CompiledStep>> replaced;
+  int runs = 0;                                  ///< calls of Train that have not returned
   std::map<std::string, int> compared_programs;  ///< Programs that CompareProgram has compared, by their place in a run
   std::set<std::string> said;                    ///< remarks, each printed once
   std::map<std::string, std::unique_ptr<internal::CompiledStep>> measuring;  ///< Programs of Measure
@@ -137,6 +140,7 @@ struct Model::Impl {
   internal::CheckpointMetadata resumed;
   std::vector<std::string> class_names;  ///< Model::class_names
   std::vector<Parameter> traced_state;   ///< state of a step of the user's own that was traced but not compiled
+  internal::StepFacts traced_facts;      ///< the facts of that trace
   bool in_overflow_run = false;          ///< the last step had a gradient that is not finite
   bool warned_about_nan = false;
   internal::CapsuleWriter capsule_writer{"", 0};  ///< the writer of ModelOptions::capsule_path
@@ -166,6 +170,8 @@ struct Model::Impl {
   absl::StatusOr<internal::CompiledStep*> Program(nn::Cell* root, const internal::TensorFunction& function,
                                                   const std::vector<Tensor>& inputs,
                                                   const internal::StepOptions& step_options);
+  /// Gives up the Programs whose Cells, Parameters or optimizers have been replaced.
+  void ForgetReplaced();
   /// Errors: options of this Model that a step of the user's own does not follow.
   absl::Status CheckOwnStep(const internal::StepFacts& facts, const runtime::Program& program) const;
   /// Remarks on parameters that are stored low although this Model asks for masters.

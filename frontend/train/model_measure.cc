@@ -54,17 +54,19 @@ absl::StatusOr<std::vector<ValueStatistics>> Model::Impl::Measure(const std::vec
   absl::StatusOr<StepOptions> precise = WithPrecision(options);
   if (!precise.ok()) return precise.status();
   // As for other Programs, the assignment of O1 and auto is part of the key.
-  std::unique_ptr<CompiledStep>& program =
-      measuring[absl::StrCat(internal::StepKey(step.cell(), columns, *precise), "|", assignment_version)];
-  if (program == nullptr) {
+  const std::string key = absl::StrCat(internal::StepKey(step.cell(), columns, *precise), "|", assignment_version);
+  auto known = measuring.find(key);
+  if (known == measuring.end() || !known->second->facts().PartsAreThere()) {
+    ForgetReplaced();
     absl::StatusOr<std::unique_ptr<CompiledStep>> fresh = internal::CompileStep(
         step.cell(), [this](const std::vector<Tensor>& symbolic) { return step.Flat(symbolic); },
         internal::SpecsOf(columns), *precise);
     if (!fresh.ok()) return fresh.status();
-    program = *std::move(fresh);
+    known = measuring.insert_or_assign(key, *std::move(fresh)).first;
   }
-  if (absl::Status status = program->Run(columns); !status.ok()) return status;
-  return internal::ReadStatistics(program->executable());
+  CompiledStep& program = *known->second;
+  if (absl::Status status = program.Run(columns); !status.ok()) return status;
+  return internal::ReadStatistics(program.executable());
 }
 
 absl::Status Model::Impl::DiagnoseOverflow(const internal::StepResults& results, const std::vector<Tensor>& columns,

@@ -108,7 +108,9 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
   // Parameters that are stored low from now on are part of the key, and so is the assignment.
   const auto key = [&] { return absl::StrCat(internal::StepKey(root, inputs, step_options), "|", assignment_version); };
   auto known = programs.find(key());
+  if (known != programs.end() && !known->second->facts().PartsAreThere()) known = programs.end();
   if (known == programs.end()) {
+    ForgetReplaced();
     absl::StatusOr<StepOptions> precise = WithPrecision(step_options);
     if (!precise.ok()) return precise.status();
     absl::StatusOr<std::unique_ptr<CompiledStep>> fresh =
@@ -132,6 +134,20 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
     }
   }
   return known->second.get();
+}
+
+void Model::Impl::ForgetReplaced() {
+  for (auto program = programs.begin(); program != programs.end();) {
+    if (program->second->is_current()) {
+      ++program;
+      continue;
+    }
+    std::erase(compiled, &program->second->compiled());
+    replaced.push_back(std::move(program->second));
+    program = programs.erase(program);
+  }
+  std::erase_if(measuring, [](const auto& program) { return !program.second->is_current(); });
+  if (runs == 0) replaced.clear();
 }
 
 void Model::Impl::SayWhatIsStoredLow() {

@@ -36,8 +36,13 @@ class Model::Impl::TrainingRun {
         validation_(validation),
         callbacks_(callbacks),
         context_(context),
-        options_(model.TrainOptions(dataset.column_names())) {}
-  ~TrainingRun() { model_.scaler_histories.clear(); }
+        options_(model.TrainOptions(dataset.column_names())) {
+    ++model_.runs;
+  }
+  ~TrainingRun() {
+    if (--model_.runs == 0) model_.replaced.clear();
+    model_.scaler_histories.clear();
+  }
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
@@ -189,6 +194,8 @@ absl::Status Model::Impl::TrainingRun::Begin(Step step) {
 absl::StatusOr<CompiledStep*> Model::Impl::TrainingRun::FindProgram(const data::Row& row, bool is_last) {
   if (program_ == nullptr || program_structure_ != internal::StructureVersion() || !Match(row, program_inputs_)) {
     program_ = nullptr;
+    // A callback may have replaced an optimizer.
+    options_.optimizers = model_.TrainOptions(dataset_.column_names()).optimizers;
     absl::StatusOr<CompiledStep*> last = Compile(row, options_);
     if (!last.ok()) return last.status();
     absl::StatusOr<CompiledStep*> before = last;

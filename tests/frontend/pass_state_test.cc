@@ -104,5 +104,31 @@ TEST(PassState, ANameHasOneTypeAndOneRole) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("state \"w.sum\" is accumulator in another step"));
 }
 
+TEST(PassState, WhatFollowsAReplacedParameterBeginsAnew) {
+  const TensorSpec wide{DType::kF32, {4, 3}};
+  const auto bindings = [](const TensorSpec& spec) {
+    return std::vector<runtime::StateBinding>{{"w.f16", Role::kDerived, {DType::kF16, spec.shape}, false},
+                                              {"accumulator.w", Role::kAccumulator, spec, true},
+                                              {kMicroStep, Role::kAccumulator, kCount, true}};
+  };
+  Parameter old(Tensor::Zeros({2, 3})), fresh(Tensor::Zeros({4, 3}));
+  old.set_name("w");
+  fresh.set_name("w");
+  PassState state;
+  const auto first = state.Bind(bindings(kSum), {old});
+  ASSERT_TRUE(first.ok()) << first.status();
+  Parameter micro_step = first->accumulators[1];
+  ASSERT_TRUE(micro_step.SetData(Tensor::Scalar<std::int32_t>(1)).ok());
+  const auto again = state.Bind(bindings(kSum), {old});
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->accumulators[1], micro_step);
+  const auto second = state.Bind(bindings(wide), {fresh});
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->derived[0]->spec().shape, (Shape{4, 3}));
+  EXPECT_EQ(second->accumulators[1].Value()->Item<std::int32_t>(), 0) << "an update begins";
+  EXPECT_EQ(state.accumulators().size(), 2u);
+  EXPECT_EQ(state.derived().size(), 1u);
+}
+
 }  // namespace
 }  // namespace mpc::internal
