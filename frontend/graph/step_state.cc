@@ -53,9 +53,10 @@ StateValue& StepState::ValueAt(const Parameter& parameter, std::size_t depth) {
     current = AddArgument(parameter);
   } else {
     const Tensor outer = ValueAt(parameter, depth - 1).current;
+    if (depth == 2) AddUse(parameter);
     current = graph_.failed() ? graph_.Poison(parameter.shape()) : graph_.Import(outer, depth);
   }
-  functions_[depth - 1].values.push_back({parameter, current, false, false, {}});
+  functions_[depth - 1].values.push_back({.parameter = parameter, .current = current});
   return functions_[depth - 1].values.back();
 }
 
@@ -79,8 +80,22 @@ Tensor StepState::Read(const Parameter& parameter) {
   }
   if (graph_.in_step()) EmitUpdatesOf(parameter);
   StateValue& value = ValueAt(parameter, graph_.depth());
+  if (graph_.in_step()) AddUse(parameter);
   value.read = true;
   return value.current;
+}
+
+std::size_t StepState::NumAssigned(const Parameter& parameter) const {
+  for (const StateValue& value : functions_.front().values) {
+    if (value.parameter == parameter) return value.num_assigned;
+  }
+  return 0;
+}
+
+bool StepState::UsesHold(std::size_t first, std::size_t end) const {
+  return std::all_of(uses_.begin() + static_cast<std::ptrdiff_t>(first),
+                     uses_.begin() + static_cast<std::ptrdiff_t>(end),
+                     [this](const StateUse& use) { return NumAssigned(use.parameter) == use.num_assigned; });
 }
 
 void StepState::Assign(const Parameter& parameter, const Tensor& value) {
@@ -96,12 +111,16 @@ void StepState::Assign(const Parameter& parameter, const Tensor& value) {
   state.earlier.push_back(state.current);
   state.current = graph_.failed() ? value : graph_.Import(value);
   state.assigned = true;
+  ++state.num_assigned;
 }
 
 // ---- Deferred updates -----------------------------------------------------------------------------------------------
 
 void StepState::DeferUpdate(std::string_view op, std::vector<Parameter> states, std::vector<Tensor> operands,
                             Attributes attributes) {
+  if (graph_.in_step()) {
+    for (const Parameter& state : states) AddUse(state);
+  }
   Defer({.op = std::string(op),
          .states = std::move(states),
          .operands = std::move(operands),

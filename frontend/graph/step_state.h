@@ -19,7 +19,8 @@ struct StateValue {
   Tensor current;
   bool assigned = false;
   bool read = false;
-  std::vector<Tensor> earlier;  ///< what `current` was, first to last
+  std::vector<Tensor> earlier;   ///< what `current` was, first to last
+  std::size_t num_assigned = 0;  ///< how often it was assigned
 };
 
 /// A state update, or a tap, that waits for the outermost function.
@@ -58,6 +59,11 @@ class StepState {
   const StateValue& Use(const Parameter& parameter, std::size_t depth) { return ValueAt(parameter, depth); }
   const StateValue& Use(const Parameter& parameter) { return Use(parameter, graph_.depth()); }
 
+  /// The number of uses of state in the outermost function so far: reads, and updates that were deferred.
+  std::size_t num_uses() const { return uses_.size(); }
+  /// Whether no state of the uses from `first` up to `end` has been assigned since it was used.
+  bool UsesHold(std::size_t first, std::size_t end) const;
+
   /// Emits a state update once the step is back in its outermost function: state operands are the current values of
   /// `states`, then come `operands`.
   void DeferUpdate(std::string_view op, std::vector<Parameter> states, std::vector<Tensor> operands,
@@ -81,7 +87,16 @@ class StepState {
   NumberedPrefixes& scalers() { return scalers_; }
 
  private:
+  /// A use of state in the outermost function.
+  struct StateUse {
+    Parameter parameter;
+    std::size_t num_assigned = 0;  ///< how often it had been assigned
+  };
+
   StateValue& ValueAt(const Parameter& parameter, std::size_t depth);
+  /// How often `parameter` has been assigned in the outermost function.
+  std::size_t NumAssigned(const Parameter& parameter) const;
+  void AddUse(const Parameter& parameter) { uses_.push_back({parameter, NumAssigned(parameter)}); }
   /// Makes `parameter` an argument of the outermost function.
   Tensor AddArgument(const Parameter& parameter);
   bool IsForgotten(const Parameter& parameter) const;
@@ -93,6 +108,7 @@ class StepState {
   CellStack& cells_;
   std::optional<std::vector<Parameter>> registered_;
   std::vector<FunctionState> functions_;
+  std::vector<StateUse> uses_;
   std::vector<Parameter> used_;
   NumberedPrefixes optimizers_;
   NumberedPrefixes scalers_;
