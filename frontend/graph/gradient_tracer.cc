@@ -99,6 +99,7 @@ GradientTracer::Gradients GradientTracer::ValueAndGrad(nn::Cell* cell, const Ten
                                                        absl::Span<const Parameter> parameters, const Tensor& seed,
                                                        std::int64_t loss_id) {
   const Tensor seed_value = SeedOr1(seed);
+  state_.OwnValues();
   const std::vector<CellCall*> shared = SharedCalls(cell, inputs);
   LossFunction loss;
   loss.callee = graph_.BeginFunction("forward", /*is_private=*/true);
@@ -121,7 +122,8 @@ GradientTracer::Gradients GradientTracer::ValueAndGrad(nn::Cell* cell, const Ten
     update.call = 0;
     state_.Defer(std::move(update));
   }
-  for (const Parameter& parameter : loss.assigned) state_.Assign(parameter, take());
+  // Inlined, what the function assigned may be a value that it reads elsewhere.
+  for (const Parameter& parameter : loss.assigned) state_.AssignShared(parameter, take());
   for (std::size_t i = 0; i < parameters.size(); ++i) result.gradients.push_back(take());
   return result;
 }
@@ -160,7 +162,7 @@ void GradientTracer::CheckLoss(const Tensor& loss) {
 }
 
 compiler::ValueHandle GradientTracer::ValueReadBy(compiler::ValueHandle loss, const Parameter& parameter) {
-  const StateValue& state = state_.Use(parameter);
+  const StateValue& state = state_.UseOwn(parameter);
   std::vector<compiler::ValueHandle> versions{state.current.node()->value};
   for (auto earlier = state.earlier.rbegin(); earlier != state.earlier.rend(); ++earlier) {
     versions.push_back(earlier->node()->value);

@@ -19,7 +19,9 @@ struct StateValue {
   Tensor current;
   bool assigned = false;
   bool read = false;
-  std::vector<Tensor> earlier;   ///< what `current` was, first to last
+  std::vector<Tensor> earlier;  ///< what `current` was, first to last
+  /// `current` was assigned, has not been read since, and may be a value that others read too.
+  bool may_be_shared = false;
   std::size_t num_assigned = 0;  ///< how often it was assigned
 };
 
@@ -54,10 +56,18 @@ class StepState {
   FunctionState EndFunction();
 
   Tensor Read(const Parameter& parameter);
+  /// Takes `value` as it is: the result of an update, which is a value of its own.
   void Assign(const Parameter& parameter, const Tensor& value);
+  /// Takes a `value` that others may read. Once the state is read it becomes a value of its own, which no derivative
+  /// passes through: a Parameter is a leaf.
+  void AssignShared(const Parameter& parameter, const Tensor& value);
+  /// Makes every value of the innermost function one of its own, as a read does. Functions inside may then read them.
+  void OwnValues();
   /// The entry of `parameter` in the function at `depth`. Makes it a part of that function's state without reading it.
   const StateValue& Use(const Parameter& parameter, std::size_t depth) { return ValueAt(parameter, depth); }
   const StateValue& Use(const Parameter& parameter) { return Use(parameter, graph_.depth()); }
+  /// The entry of `parameter` in the innermost function, whose value is one of its own.
+  const StateValue& UseOwn(const Parameter& parameter);
 
   /// The number of uses of state in the outermost function so far: reads, and updates that were deferred.
   std::size_t num_uses() const { return uses_.size(); }
@@ -94,6 +104,7 @@ class StepState {
   };
 
   StateValue& ValueAt(const Parameter& parameter, std::size_t depth);
+  void Own(StateValue& value);
   /// How often `parameter` has been assigned in the outermost function.
   std::size_t NumAssigned(const Parameter& parameter) const;
   void AddUse(const Parameter& parameter) { uses_.push_back({parameter, NumAssigned(parameter)}); }

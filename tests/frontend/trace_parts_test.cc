@@ -146,6 +146,21 @@ TEST_F(TraceParts, AParameterIsOneArgumentAndReadsAsWhatWasAssigned) {
   EXPECT_FALSE(graph.failed());
 }
 
+TEST_F(TraceParts, WhatOthersMayReadBecomesAValueOfItsOwnOnceItIsRead) {
+  const Tensor first = state.Read(p);
+  state.AssignShared(q, first);
+  EXPECT_TRUE(SameValue(state.Use(q).current, first)) << "nothing is copied before it is read";
+  const Tensor own = state.Read(q);
+  EXPECT_FALSE(SameValue(own, first));
+  EXPECT_TRUE(SameValue(own, state.Read(q)));
+  EXPECT_EQ(state.Use(q).earlier.size(), 1u);
+  state.AssignShared(q, first);
+  state.AssignShared(q, Value(1));
+  ASSERT_EQ(state.Use(q).earlier.size(), 2u) << "a value that nobody read through q is none of q's";
+  EXPECT_TRUE(SameValue(state.Use(q).earlier[1], own));
+  EXPECT_FALSE(graph.failed());
+}
+
 TEST_F(TraceParts, AUseHoldsUntilItsStateIsAssigned) {
   state.Read(p);
   const std::size_t after_p = state.num_uses();
