@@ -28,7 +28,7 @@ std::vector<CellSettings> SettingsBelow(nn::Cell& cell);
 struct CallRequest {
   const nn::Cell* cell = nullptr;
   std::vector<Tensor> inputs;
-  std::vector<CellSettings> settings;  ///< of the Cell and those below it
+  std::vector<CellSettings> settings;  ///< settings of the Cell and of those below it
   SurroundingPrecision precision;
 
   /// Inputs are compared as values of the graph (SameValue), not by their elements.
