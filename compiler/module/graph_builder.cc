@@ -277,17 +277,24 @@ std::vector<bool> GraphBuilder::DependsOn(ValueHandle handle, absl::Span<const V
   return found;
 }
 
-bool GraphBuilder::ReplaceUses(ValueHandle from, ValueHandle to) {
-  Value old = toMlir(from), replacement = toMlir(to);
-  Operation *definition = replacement.getDefiningOp();
-  if (old.getType() != replacement.getType() || !definition)
+bool GraphBuilder::ReplaceUses(absl::Span<const ValueHandle> from, absl::Span<const ValueHandle> to) {
+  if (to.empty())
+    return true;
+  Operation *definition = toMlir(to.front()).getDefiningOp();
+  if (!definition)
     return false;
   Block *body = definition->getBlock();
-  if (llvm::any_of(old.getUsers(), [&](Operation *user) { return user->getBlock() != body; }))
-    return false;
-  // Operations that read the old value before the new one exists move behind it, with everything that follows from
-  // them.
-  llvm::DenseSet<Value> following{old};
+  // Operations that read an old value before the new one exists move behind it, with everything that follows from them.
+  llvm::DenseSet<Value> following;
+  for (auto [oldHandle, handle] : llvm::zip_equal(from, to)) {
+    Value old = toMlir(oldHandle), replacement = toMlir(handle);
+    assert(replacement.getDefiningOp() == definition && "one operation defines what replaces");
+    if (old.getType() != replacement.getType() || !old.getDefiningOp())
+      return false;
+    if (llvm::any_of(old.getUsers(), [&](Operation *user) { return user->getBlock() != body; }))
+      return false;
+    following.insert(old);
+  }
   SmallVector<Operation *> moved;
   auto follows = [&](Operation &op) {
     return llvm::any_of(op.getOperands(), [&](Value v) { return following.contains(v); });
@@ -304,7 +311,8 @@ bool GraphBuilder::ReplaceUses(ValueHandle from, ValueHandle to) {
     op->moveAfter(last);
     last = op;
   }
-  old.replaceAllUsesWith(replacement);
+  for (auto [old, replacement] : llvm::zip_equal(from, to))
+    toMlir(old).replaceAllUsesWith(toMlir(replacement));
   return true;
 }
 

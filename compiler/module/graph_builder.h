@@ -116,9 +116,10 @@ public:
   /// For each of `candidates`: whether `value` is, or is computed from, it.
   std::vector<bool> DependsOn(ValueHandle value, absl::Span<const ValueHandle> candidates) const;
 
-  /// Uses of `from` become uses of `to`. Operations that read `from` before `to` is defined move behind it. False, and
-  /// nothing changes, where `to` itself follows from `from`.
-  bool ReplaceUses(ValueHandle from, ValueHandle to);
+  /// Uses of each of `from` become uses of the one of `to` at its index; `to` are results of one operation. Operations
+  /// that read one of `from` before `to` is defined move behind it. False, and nothing changes, where `to` follows from
+  /// one of `from`, where types differ, and where one of `from` is an argument.
+  bool ReplaceUses(absl::Span<const ValueHandle> from, absl::Span<const ValueHandle> to);
 
   /// The finished module. Every function must be closed.
   absl::StatusOr<Module> Finish();

@@ -208,3 +208,9 @@ std::string Cell::Summary() {
 }
 
 }  // namespace mpc::nn
+
+std::vector<mpc::internal::CellSettings> mpc::internal::SettingsBelow(nn::Cell& cell) {
+  std::vector<CellSettings> settings;
+  nn::ForEachCell(cell, [&](nn::Cell& each) { settings.push_back({each.training_, each.to_float_}); });
+  return settings;
+}

@@ -151,6 +151,7 @@ class Cell {
   friend struct internal::MemberRegistrar;
   friend std::vector<Tensor> internal::RunEagerly(Cell&, const mpc::internal::TensorFunction&,
                                                   const std::vector<Tensor>&);
+  friend std::vector<mpc::internal::CellSettings> mpc::internal::SettingsBelow(Cell&);
   std::vector<internal::MemberLister> listers_;
   bool training_ = false;
   std::optional<DType> to_float_;

@@ -130,11 +130,20 @@ absl::Status CellStack::CheckModeRead(const nn::Cell& cell) const {
 compiler::Scope CellStack::ScopeOf(std::string_view op) const {
   compiler::Scope result = scope();
   if (precision_.empty()) return result;
-  const bool in_loss = std::any_of(frames_.begin(), frames_.end(),
-                                   [](const Frame& frame) { return frame.cell != nullptr && frame.cell->is_loss(); });
-  if (!in_loss) result.network = true;
+  if (!InLoss()) result.network = true;
   precision_.back().Apply(op, result);
   return result;
+}
+
+bool CellStack::InLoss() const {
+  return std::any_of(frames_.begin(), frames_.end(),
+                     [](const Frame& frame) { return frame.cell != nullptr && frame.cell->is_loss(); });
+}
+
+SurroundingPrecision CellStack::precision() const {
+  SurroundingPrecision around{.network = scope().network, .in_loss = InLoss(), .pin = scope().pin};
+  if (!precision_.empty()) around.scope = precision_.back();
+  return around;
 }
 
 }  // namespace mpc::internal

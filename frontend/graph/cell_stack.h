@@ -57,6 +57,8 @@ class CellStack {
   compiler::Scope scope() const { return frames_.empty() ? compiler::Scope() : frames_.back().scope; }
   /// The scope of an operation: with the level and the pins of the innermost amp::AutoCast.
   compiler::Scope ScopeOf(std::string_view op) const;
+  /// What decides the precision of a call that begins now.
+  SurroundingPrecision precision() const;
   std::string path() const { return scope().path; }
 
   /// While it lives, operations have a scope that no Cell gives them.
@@ -84,6 +86,7 @@ class CellStack {
   };
 
   bool IsNetwork(const nn::Cell* cell) const;
+  bool InLoss() const;
 
   std::vector<const nn::Cell*> networks_;
   std::optional<DType> network_outputs_;

@@ -18,8 +18,12 @@ struct ValueAndGradResult {
 };
 /// Computes the loss of `network` on `inputs` and its gradients with respect to `parameters`, inside a training step.
 /// `seed` is the cotangent of the loss: f32, a scalar or of the loss's shape; undefined means 1. Frozen parameters get
-/// zeros. A plain call of the same network on the same inputs earlier in the step shares this forward pass. `loss_id`
-/// chooses among several loss scalers; -1: the place of this request among those of the step.
+/// zeros. `loss_id` chooses among several loss scalers; -1: the place of this request among those of the step. A plain
+/// call `network(inputs)` earlier in the step shares this forward pass where it computes the same. Its inputs are the
+/// same tensors. The state that it used, such as the Parameters that it read, has not been assigned since. The Cells
+/// below `network` have the same training modes and ToFloat. The same amp::AutoCast and ToFloat are around both. Its
+/// outputs are then those of this pass: dropout draws once, running statistics move once. Otherwise the two passes are
+/// computed apart. They also are where `seed` or what `network` reads is computed from that call.
 ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vector<Parameter>& parameters,
                                 const std::vector<Tensor>& inputs, const Tensor& seed = {}, std::int64_t loss_id = -1);
 

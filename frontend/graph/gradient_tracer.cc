@@ -21,9 +21,19 @@ std::vector<Tensor> GradientTracer::Symbolic(const std::vector<compiler::TypedVa
 
 // ---- A function -----------------------------------------------------------------------------------------------------
 
+std::vector<CellCall*> GradientTracer::SharedCalls(nn::Cell* cell, const std::vector<Tensor>& inputs) {
+  if (cell == nullptr || !graph_.in_step()) return {};
+  std::vector<CellCall*> calls = calls_.Find({cell, inputs, SettingsBelow(*cell), cells_.precision()});
+  std::erase_if(calls, [&](const CellCall* call) {
+    return !state_.UsesHold(call->first_state_use, call->ended() ? call->end_state_use : state_.num_uses());
+  });
+  return calls;
+}
+
 std::vector<Tensor> GradientTracer::TraceForward(const nn::Cell* cell, const TensorFunction& function,
                                                  const std::vector<Tensor>& inputs,
-                                                 absl::Span<const Parameter> parameters) {
+                                                 absl::Span<const Parameter> parameters,
+                                                 absl::Span<CellCall* const> shared) {
   std::vector<Tensor> arguments;
   for (const Tensor& input : inputs) {
     if (!input.defined()) graph_.Fail("a gradient was asked for on an undefined input");
@@ -32,7 +42,7 @@ std::vector<Tensor> GradientTracer::TraceForward(const nn::Cell* cell, const Ten
   for (const Parameter& parameter : parameters) state_.Use(parameter);
   // A repeated forward pass draws what the first one drew.
   const std::int64_t fresh_call_site = random_.next_call_site();
-  if (const CellCall* earlier = calls_.Find(cell, inputs)) random_.Repeat(earlier->first_call_site);
+  if (!shared.empty()) random_.Repeat(shared.front()->first_call_site);
   cells_.EnterLoss(cell);
   std::vector<Tensor> outputs = function(arguments);
   cells_.LeaveLoss();
@@ -84,15 +94,17 @@ std::vector<compiler::TypedValue> GradientTracer::CallLoss(const LossFunction& l
   return {};
 }
 
-GradientTracer::Gradients GradientTracer::ValueAndGrad(const nn::Cell* cell, const TensorFunction& function,
+GradientTracer::Gradients GradientTracer::ValueAndGrad(nn::Cell* cell, const TensorFunction& function,
                                                        const std::vector<Tensor>& inputs,
                                                        absl::Span<const Parameter> parameters, const Tensor& seed,
                                                        std::int64_t loss_id) {
   const Tensor seed_value = SeedOr1(seed);
+  state_.OwnValues();
+  const std::vector<CellCall*> shared = SharedCalls(cell, inputs);
   LossFunction loss;
   loss.callee = graph_.BeginFunction("forward", /*is_private=*/true);
   state_.BeginFunction();
-  loss.outputs = TraceForward(cell, function, inputs, parameters);
+  loss.outputs = TraceForward(cell, function, inputs, parameters, shared);
   CloseLoss(parameters, loss);
   const std::vector<compiler::TypedValue> values = CallLoss(loss, seed_value, loss_id);
   Gradients result;
@@ -104,24 +116,36 @@ GradientTracer::Gradients GradientTracer::ValueAndGrad(const nn::Cell* cell, con
   std::size_t next = 0;
   auto take = [&] { return graph_.Symbolic(values[next++]); };
   for (std::size_t i = 0; i < loss.outputs.size(); ++i) result.outputs.push_back(take());
-  if (cell != nullptr) ReplaceEarlierCalls(cell, inputs, result.outputs);
+  ReplaceCalls(shared, loss.operands, result.outputs);
   for (DeferredUpdate& update : loss.deferred) {
     for (Tensor& operand : update.operands) operand = take();
     update.call = 0;
     state_.Defer(std::move(update));
   }
-  for (const Parameter& parameter : loss.assigned) state_.Assign(parameter, take());
+  // Inlined, what the function assigned may be a value that it reads elsewhere.
+  for (const Parameter& parameter : loss.assigned) state_.AssignShared(parameter, take());
   for (std::size_t i = 0; i < parameters.size(); ++i) result.gradients.push_back(take());
   return result;
 }
 
-void GradientTracer::ReplaceEarlierCalls(const nn::Cell* cell, const std::vector<Tensor>& inputs,
-                                         const std::vector<Tensor>& outputs) {
-  for (CellCall& call : calls_) {
-    if (!call.IsPlainCallOf(cell, inputs) || call.outputs.size() != outputs.size()) continue;
-    if (!graph_.ReplaceValues(call.outputs, outputs)) continue;
-    call.replaced = true;
-    state_.DropDeferred(call.number, call.last);
+void GradientTracer::ReplaceCalls(absl::Span<CellCall* const> shared, const std::vector<Tensor>& operands,
+                                  const std::vector<Tensor>& outputs) {
+  // Tensors that the call did not make are the same in both passes: constants, inputs, state.
+  auto is_made_by_call = [&](const Tensor& output) {
+    return output.defined() && !output.concrete() &&
+           std::none_of(operands.begin(), operands.end(), [&](const Tensor& each) { return SameValue(each, output); });
+  };
+  for (CellCall* call : shared) {
+    if (!call->ended() || call->outputs.size() != outputs.size()) continue;
+    std::vector<Tensor> from, to;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (!is_made_by_call(call->outputs[i])) continue;
+      from.push_back(call->outputs[i]);
+      to.push_back(outputs[i]);
+    }
+    if (!graph_.ReplaceValues(from, to)) continue;
+    call->replaced = true;
+    state_.DropDeferred(call->number, call->last);
   }
 }
 
@@ -138,7 +162,7 @@ void GradientTracer::CheckLoss(const Tensor& loss) {
 }
 
 compiler::ValueHandle GradientTracer::ValueReadBy(compiler::ValueHandle loss, const Parameter& parameter) {
-  const StateValue& state = state_.Use(parameter);
+  const StateValue& state = state_.UseOwn(parameter);
   std::vector<compiler::ValueHandle> versions{state.current.node()->value};
   for (auto earlier = state.earlier.rbegin(); earlier != state.earlier.rend(); ++earlier) {
     versions.push_back(earlier->node()->value);

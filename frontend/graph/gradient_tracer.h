@@ -24,13 +24,13 @@ class GradientTracer {
       : graph_(graph), cells_(cells), calls_(calls), state_(state), random_(random), updates_(updates) {}
 
   /// `outputs` are the loss and the other results of `function`; `gradients` has one gradient a parameter. `cell` is
-  /// the Cell that `function` calls, or null. An earlier plain call of that Cell on the same inputs becomes this one.
-  /// An undefined `seed` means 1.
+  /// the Cell that `function` calls, or null. Earlier plain calls of that Cell that may share this forward pass become
+  /// this one. An undefined `seed` means 1.
   struct Gradients {
     std::vector<Tensor> outputs;
     std::vector<Tensor> gradients;
   };
-  Gradients ValueAndGrad(const nn::Cell* cell, const TensorFunction& function, const std::vector<Tensor>& inputs,
+  Gradients ValueAndGrad(nn::Cell* cell, const TensorFunction& function, const std::vector<Tensor>& inputs,
                          absl::Span<const Parameter> parameters, const Tensor& seed, std::int64_t loss_id);
   /// One gradient a parameter, at the value that `loss` read. An undefined `seed` means 1.
   std::vector<Tensor> Backward(const Tensor& loss, absl::Span<const Parameter> parameters, const Tensor& seed,
@@ -51,15 +51,22 @@ class GradientTracer {
   };
 
   Tensor SeedOr1(const Tensor& seed) { return seed.defined() ? seed : graph_.Splat({DType::kF32, {}}, 1.0); }
-  /// Runs `function` in the function that is open, on `inputs` and with `parameters` among its state.
+  /// The earlier plain calls of `cell` that compute what a call on `inputs` computes now. The inputs, settings,
+  /// precision and the state that they used are the same.
+  std::vector<CellCall*> SharedCalls(nn::Cell* cell, const std::vector<Tensor>& inputs);
+  /// Runs `function` in the function that is open, on `inputs` and with `parameters` among its state. It draws the
+  /// random numbers of the first of the `shared` calls.
   std::vector<Tensor> TraceForward(const nn::Cell* cell, const TensorFunction& function,
-                                   const std::vector<Tensor>& inputs, absl::Span<const Parameter> parameters);
+                                   const std::vector<Tensor>& inputs, absl::Span<const Parameter> parameters,
+                                   absl::Span<CellCall* const> shared);
   /// Ends the function that is open: returns its outputs, deferred operands and assigned state to its caller.
   void CloseLoss(absl::Span<const Parameter> parameters, LossFunction& loss);
   /// Asks for the values and gradients of `loss`; nothing where the trace has failed.
   std::vector<compiler::TypedValue> CallLoss(const LossFunction& loss, const Tensor& seed, std::int64_t loss_id);
-  /// A step that calls its network and then asks for its gradient on the same inputs means one forward pass.
-  void ReplaceEarlierCalls(const nn::Cell* cell, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
+  /// A step that calls its network and then asks for its gradient on the same inputs means one forward pass. `operands`
+  /// are what that pass reads.
+  void ReplaceCalls(absl::Span<CellCall* const> shared, const std::vector<Tensor>& operands,
+                    const std::vector<Tensor>& outputs);
   /// Fails for a loss that Backward cannot differentiate.
   void CheckLoss(const Tensor& loss);
   /// The latest value of `parameter` that `loss` is computed from; the current one where it is from none.

@@ -128,7 +128,7 @@ Tensor Parameter::Read() const {
 
 void Parameter::Assign(const Tensor& value) {
   if (internal::Trace* trace = internal::Trace::Current()) {
-    trace->state().Assign(*this, value);
+    trace->state().AssignShared(*this, value);
   } else {
     SetData(value).IgnoreError();
   }

@@ -57,7 +57,9 @@ class Parameter {
   /// While tracing: the current value in the graph. Elsewhere what Value() returns; undefined on an error.
   Tensor Read() const;
   operator Tensor() const { return Read(); }  // NOLINT: parameters stand where tensors do
-  /// While tracing: the value that the step leaves behind. Elsewhere SetData, whose error is lost.
+  /// While tracing: the value that reads from now on get and that the step leaves behind. No derivative passes from
+  /// what is read to what `value` was computed from: a parameter is a leaf of the graph. Elsewhere SetData, whose error
+  /// is lost.
   void Assign(const Tensor& value);
 
   // For the front end.

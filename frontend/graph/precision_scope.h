@@ -21,6 +21,16 @@ struct PrecisionScope {
 
   /// Writes the level, the low type and the pin of operation `op` into `scope`. A pin that is there stays.
   void Apply(std::string_view op, compiler::Scope& scope) const;
+  friend bool operator==(const PrecisionScope&, const PrecisionScope&) = default;
+};
+
+/// What surrounds a call and decides the precision of the operations in it.
+struct SurroundingPrecision {
+  bool network = false;                 ///< inside a network that an AMP level acts in
+  bool in_loss = false;                 ///< inside a Cell that is a loss
+  std::optional<DType> pin;             ///< innermost Cell::ToFloat
+  std::optional<PrecisionScope> scope;  ///< innermost amp::AutoCast
+  friend bool operator==(const SurroundingPrecision&, const SurroundingPrecision&) = default;
 };
 
 /// Counts the amp::AutoCast scopes of this thread that were opened outside tracing.

@@ -53,9 +53,10 @@ StateValue& StepState::ValueAt(const Parameter& parameter, std::size_t depth) {
     current = AddArgument(parameter);
   } else {
     const Tensor outer = ValueAt(parameter, depth - 1).current;
+    if (depth == 2) AddUse(parameter);
     current = graph_.failed() ? graph_.Poison(parameter.shape()) : graph_.Import(outer, depth);
   }
-  functions_[depth - 1].values.push_back({parameter, current, false, false, {}});
+  functions_[depth - 1].values.push_back({.parameter = parameter, .current = current});
   return functions_[depth - 1].values.back();
 }
 
@@ -79,8 +80,40 @@ Tensor StepState::Read(const Parameter& parameter) {
   }
   if (graph_.in_step()) EmitUpdatesOf(parameter);
   StateValue& value = ValueAt(parameter, graph_.depth());
+  Own(value);
+  if (graph_.in_step()) AddUse(parameter);
   value.read = true;
   return value.current;
+}
+
+void StepState::Own(StateValue& value) {
+  if (!std::exchange(value.may_be_shared, false) || graph_.failed()) return;
+  // The pin keeps the state's precision: it is no operation of a network.
+  const CellStack::FixedScope scope(cells_, {.path = cells_.path(), .pin = value.current.dtype()});
+  value.current = graph_.Emit("stop_gradient", {value.current}, {})[0];
+}
+
+void StepState::OwnValues() {
+  for (StateValue& value : functions_.back().values) Own(value);
+}
+
+const StateValue& StepState::UseOwn(const Parameter& parameter) {
+  StateValue& value = ValueAt(parameter, graph_.depth());
+  Own(value);
+  return value;
+}
+
+std::size_t StepState::NumAssigned(const Parameter& parameter) const {
+  for (const StateValue& value : functions_.front().values) {
+    if (value.parameter == parameter) return value.num_assigned;
+  }
+  return 0;
+}
+
+bool StepState::UsesHold(std::size_t first, std::size_t end) const {
+  return std::all_of(uses_.begin() + static_cast<std::ptrdiff_t>(first),
+                     uses_.begin() + static_cast<std::ptrdiff_t>(end),
+                     [this](const StateUse& use) { return NumAssigned(use.parameter) == use.num_assigned; });
 }
 
 void StepState::Assign(const Parameter& parameter, const Tensor& value) {
@@ -93,15 +126,27 @@ void StepState::Assign(const Parameter& parameter, const Tensor& value) {
                              ", it cannot become ", value.spec().ToString()));
   }
   StateValue& state = ValueAt(parameter, graph_.depth());
-  state.earlier.push_back(state.current);
+  // A loss that depends on a shared value has not read the state, but the other one that has this value.
+  if (!std::exchange(state.may_be_shared, false)) state.earlier.push_back(state.current);
   state.current = graph_.failed() ? value : graph_.Import(value);
   state.assigned = true;
+  ++state.num_assigned;
+}
+
+void StepState::AssignShared(const Parameter& parameter, const Tensor& value) {
+  Assign(parameter, value);
+  if (graph_.failed()) return;
+  const DType dtype = value.dtype();
+  ValueAt(parameter, graph_.depth()).may_be_shared = dtype == DType::kF32 || IsLowPrecision(dtype);
 }
 
 // ---- Deferred updates -----------------------------------------------------------------------------------------------
 
 void StepState::DeferUpdate(std::string_view op, std::vector<Parameter> states, std::vector<Tensor> operands,
                             Attributes attributes) {
+  if (graph_.in_step()) {
+    for (const Parameter& state : states) AddUse(state);
+  }
   Defer({.op = std::string(op),
          .states = std::move(states),
          .operands = std::move(operands),

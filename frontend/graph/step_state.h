@@ -20,6 +20,9 @@ struct StateValue {
   bool assigned = false;
   bool read = false;
   std::vector<Tensor> earlier;  ///< what `current` was, first to last
+  /// `current` was assigned, has not been read since, and may be a value that others read too.
+  bool may_be_shared = false;
+  std::size_t num_assigned = 0;  ///< how often it was assigned
 };
 
 /// A state update, or a tap, that waits for the outermost function.
@@ -53,10 +56,23 @@ class StepState {
   FunctionState EndFunction();
 
   Tensor Read(const Parameter& parameter);
+  /// Takes `value` as it is: the result of an update, which is a value of its own.
   void Assign(const Parameter& parameter, const Tensor& value);
+  /// Takes a `value` that others may read. Once the state is read it becomes a value of its own, which no derivative
+  /// passes through: a Parameter is a leaf.
+  void AssignShared(const Parameter& parameter, const Tensor& value);
+  /// Makes every value of the innermost function one of its own, as a read does. Functions inside may then read them.
+  void OwnValues();
   /// The entry of `parameter` in the function at `depth`. Makes it a part of that function's state without reading it.
   const StateValue& Use(const Parameter& parameter, std::size_t depth) { return ValueAt(parameter, depth); }
   const StateValue& Use(const Parameter& parameter) { return Use(parameter, graph_.depth()); }
+  /// The entry of `parameter` in the innermost function, whose value is one of its own.
+  const StateValue& UseOwn(const Parameter& parameter);
+
+  /// The number of uses of state in the outermost function so far: reads, and updates that were deferred.
+  std::size_t num_uses() const { return uses_.size(); }
+  /// Whether no state of the uses from `first` up to `end` has been assigned since it was used.
+  bool UsesHold(std::size_t first, std::size_t end) const;
 
   /// Emits a state update once the step is back in its outermost function: state operands are the current values of
   /// `states`, then come `operands`.
@@ -81,7 +97,17 @@ class StepState {
   NumberedPrefixes& scalers() { return scalers_; }
 
  private:
+  /// A use of state in the outermost function.
+  struct StateUse {
+    Parameter parameter;
+    std::size_t num_assigned = 0;  ///< how often it had been assigned
+  };
+
   StateValue& ValueAt(const Parameter& parameter, std::size_t depth);
+  void Own(StateValue& value);
+  /// How often `parameter` has been assigned in the outermost function.
+  std::size_t NumAssigned(const Parameter& parameter) const;
+  void AddUse(const Parameter& parameter) { uses_.push_back({parameter, NumAssigned(parameter)}); }
   /// Makes `parameter` an argument of the outermost function.
   Tensor AddArgument(const Parameter& parameter);
   bool IsForgotten(const Parameter& parameter) const;
@@ -93,6 +119,7 @@ class StepState {
   CellStack& cells_;
   std::optional<std::vector<Parameter>> registered_;
   std::vector<FunctionState> functions_;
+  std::vector<StateUse> uses_;
   std::vector<Parameter> used_;
   NumberedPrefixes optimizers_;
   NumberedPrefixes scalers_;

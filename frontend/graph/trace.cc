@@ -84,7 +84,9 @@ void Trace::AddInitState(absl::Span<const Parameter> parameters) {
 
 void Trace::EnterCell(nn::Cell& cell, const std::vector<Tensor>& inputs) {
   NotePart(cell.identity());
-  const std::size_t call = in_step() ? calls_.Begin(&cell, inputs, random_.next_call_site()) : 0;
+  const std::size_t call = in_step() ? calls_.Begin({&cell, inputs, SettingsBelow(cell), cells_.precision()},
+                                                    random_.next_call_site(), state_.num_uses())
+                                     : 0;
   graph_.KeepError(cells_.Enter(cell, call));
 }
 
@@ -95,7 +97,7 @@ std::vector<Tensor> Trace::LeaveCell(std::vector<Tensor> outputs) {
       output = Emit("cast", {output}, {{"user", true}}, rounded)[0];
     }
   }
-  if (const std::size_t call = cells_.call(); call != 0) calls_.End(call, outputs);
+  if (const std::size_t call = cells_.call(); call != 0) calls_.End(call, outputs, state_.num_uses());
   cells_.Leave();
   return outputs;
 }

@@ -144,13 +144,13 @@ Tensor TracedGraph::Import(const Tensor& tensor, std::size_t depth) {
 compiler::ValueHandle TracedGraph::ImportValue(const Tensor& tensor) { return Import(tensor).node()->value; }
 
 bool TracedGraph::ReplaceValues(const std::vector<Tensor>& from, const std::vector<Tensor>& to) {
-  bool replaced = true;
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    replaced &= builder_.ReplaceUses(from[i].node()->value, to[i].node()->value);
-    // Handles that the program still holds stand for the new value from now on.
-    if (replaced) const_cast<TensorNode*>(from[i].node().get())->value = to[i].node()->value;
-  }
-  return replaced;
+  std::vector<compiler::ValueHandle> old_values, new_values;
+  for (const Tensor& tensor : from) old_values.push_back(tensor.node()->value);
+  for (const Tensor& tensor : to) new_values.push_back(tensor.node()->value);
+  if (!builder_.ReplaceUses(old_values, new_values)) return false;
+  // Handles that the program still holds stand for the new value from now on.
+  for (std::size_t i = 0; i < to.size(); ++i) const_cast<TensorNode*>(from[i].node().get())->value = new_values[i];
+  return true;
 }
 
 std::optional<std::size_t> TracedGraph::FindInput(const Tensor& tensor) const {

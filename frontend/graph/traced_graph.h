@@ -62,8 +62,8 @@ class TracedGraph {
   /// The imported tensor's value in the innermost function; null if it is poisoned.
   compiler::ValueHandle ImportValue(const Tensor& tensor);
   Tensor Poison(const Shape& shape, DType dtype = DType::kF32) const;
-  /// Each of `from` becomes the one of `to` at its index, in the graph and for those who hold it. False where one of
-  /// `to` follows from its partner, which then stays.
+  /// Each of `from` becomes the one of `to` at its index, in the graph and for those who hold it. False, and nothing
+  /// changes, where one of `to` follows from its partner.
   bool ReplaceValues(const std::vector<Tensor>& from, const std::vector<Tensor>& to);
   /// The input of the step whose elements `tensor` holds in their order, as it came in or reshaped.
   std::optional<std::size_t> FindInput(const Tensor& tensor) const;

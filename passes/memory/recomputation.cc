@@ -29,21 +29,11 @@ static bool mayBeCopiedBefore(Operation *before, Operation *op, const BlockDepen
   return mayRunAgain(op) && llvm::none_of(op->getOperands(), isUpdated);
 }
 
-Value Recomputation::again(Value v, Operation *before, const BlockDependences &dependences) {
-  auto reason = reasons.find(v);
-  if (reason == reasons.end())
-    return v;
-  Operation *op = v.getDefiningOp();
-  unsigned result = cast<OpResult>(v).getResultNumber();
-  if (Operation *copy = copies.lookup(op))
-    return copy->getResult(result);
-  if (!mayBeCopiedBefore(before, op, dependences))
-    return v;
-  SmallVector<Value> operands =
-      llvm::map_to_vector(op->getOperands(), [&](Value o) { return again(o, before, dependences); });
+void Recomputation::insertCopy(Operation *op, StringRef why, Operation *before) {
   // Everything that stands before it has been copied by now.
   Operation *copy = op->clone();
-  copy->setOperands(operands);
+  for (OpOperand &operand : copy->getOpOperands())
+    operand.set(newForm(operand.get()));
   copy->walk([](Operation *nested) {
     setRecomputeCall(nested, {});
     if (isa<YieldOp>(nested))
@@ -53,8 +43,39 @@ Value Recomputation::again(Value v, Operation *before, const BlockDependences &d
   });
   OpBuilder(before).insert(copy);
   copies[op] = copy;
-  summaries[reason->second].operations += operationsIn(op);
-  return copy->getResult(result);
+  summaries[why].operations += operationsIn(op);
+}
+
+Value Recomputation::newForm(Value v) const {
+  Operation *copy = reasons.contains(v) ? copies.lookup(v.getDefiningOp()) : nullptr;
+  return copy ? copy->getResult(cast<OpResult>(v).getResultNumber()) : v;
+}
+
+Value Recomputation::again(Value v, Operation *before, const BlockDependences &dependences) {
+  struct Waiting {
+    Operation *op;
+    StringRef why;
+    unsigned next = 0; ///< the first operand that has not been looked at
+  };
+  SmallVector<Waiting> stack;
+  auto push = [&](Value value) {
+    auto reason = reasons.find(value);
+    if (reason == reasons.end() || copies.contains(value.getDefiningOp()))
+      return;
+    if (mayBeCopiedBefore(before, value.getDefiningOp(), dependences))
+      stack.push_back({value.getDefiningOp(), reason->second});
+  };
+  push(v);
+  while (!stack.empty()) {
+    Waiting &top = stack.back();
+    if (top.next < top.op->getNumOperands()) {
+      push(top.op->getOperand(top.next++));
+      continue;
+    }
+    insertCopy(top.op, top.why, before);
+    stack.pop_back();
+  }
+  return newForm(v);
 }
 
 void Recomputation::apply() {

@@ -40,7 +40,11 @@ public:
   const llvm::MapVector<llvm::StringRef, Summary> &getSummaries() const { return summaries; }
 
 private:
+  /// What a reader \p before takes for \p v. Copies what is needed for it and may be copied there.
   mlir::Value again(mlir::Value v, mlir::Operation *before, const BlockDependences &dependences);
+  void insertCopy(mlir::Operation *op, llvm::StringRef why, mlir::Operation *before);
+  /// The result of the copy that computes \p v again; \p v where there is none.
+  mlir::Value newForm(mlir::Value v) const;
 
   mlir::Block &body;
   llvm::DenseMap<mlir::Value, llvm::StringRef> reasons;

@@ -84,6 +84,86 @@ TEST(Backward, DifferentiatesByTheValueThatTheLossRead) {
   EXPECT_THAT(gradient.ToFloats(), ElementsAre(24, 6));
 }
 
+/// sum(3 online(x)) + sum(5 target(x)): the gradients are 3 x and 5 x.
+class OnlineAndTarget : public nn::Cell {
+ public:
+  MPC_CELL(OnlineAndTarget, online, target)
+  Tensor Construct(Tensor x) {
+    if (assigns) target.weight.Assign(online.weight);
+    return reduce_sum(online(x) * 3.0) + reduce_sum(target(x) * 5.0);
+  }
+  Probe online{2, 3.0}, target{2, 4.0};
+  bool assigns = false;
+};
+
+class TargetStep : public nn::TrainingStep {
+ public:
+  MPC_CELL(TargetStep, network)
+  explicit TargetStep(std::function<TensorList(OnlineAndTarget&, Tensor)> body) : body_(std::move(body)) {}
+  TensorList Construct(Tensor x) { return body_(network, x); }
+  OnlineAndTarget network;
+
+ private:
+  std::function<TensorList(OnlineAndTarget&, Tensor)> body_;
+};
+
+TEST(AssignedParameter, IsALeafWhateverItsValueIs) {
+  const std::function<Tensor(OnlineAndTarget&, Tensor)> values[] = {
+      [](OnlineAndTarget& both, const Tensor&) { return both.online.weight.Read(); },
+      [](OnlineAndTarget& both, const Tensor&) { return both.online.weight.Read() * 2.0; },
+      [](OnlineAndTarget& both, const Tensor&) {
+        return reshape(reshape(both.online.weight, {2, 1}), {2});
+      },
+      [](OnlineAndTarget&, const Tensor& x) { return x; },
+  };
+  for (const auto& value : values) {
+    for (const bool backward : {false, true}) {
+      TargetStep step([&](OnlineAndTarget& both, const Tensor& x) {
+        both.target.weight.Assign(value(both, x));
+        const std::vector<Parameter> parameters{both.online.weight, both.target.weight};
+        return backward ? ops::Backward(both(x), parameters) : ops::ValueAndGrad(both, parameters, {x}).gradients;
+      });
+      const TensorList gradients = step(Tensor::From({2.0f, -1.0f}, {2}));
+      EXPECT_THAT(gradients[0].ToFloats(), ElementsAre(6, -3)) << backward;
+      EXPECT_THAT(gradients[1].ToFloats(), ElementsAre(10, -5)) << backward;
+    }
+  }
+}
+
+TEST(AssignedParameter, IsALeafWhereADifferentiatedFunctionAssignedIt) {
+  TargetStep step([](OnlineAndTarget& both, const Tensor& x) {
+    const std::vector<Parameter> parameters{both.online.weight, both.target.weight};
+    both.assigns = true;
+    TensorList gradients = ops::ValueAndGrad(both, {both.online.weight}, {x}).gradients;
+    both.assigns = false;
+    for (const Tensor& gradient : ops::Backward(both(x), parameters)) gradients.push_back(gradient);
+    return gradients;
+  });
+  const TensorList gradients = step(Tensor::From({2.0f, -1.0f}, {2}));
+  EXPECT_THAT(gradients[0].ToFloats(), ElementsAre(6, -3));
+  EXPECT_THAT(gradients[1].ToFloats(), ElementsAre(6, -3));
+  EXPECT_THAT(gradients[2].ToFloats(), ElementsAre(10, -5));
+  EXPECT_THAT(step.network.target.weight.Value()->ToFloats(), ElementsAre(3, 3));
+}
+
+TEST(AssignedParameter, HasNoGradientOfALossThatReadsItsValueElsewhere) {
+  const Tensor gradient = RunStep([](StepOf& step, const Tensor& x) {
+    step.other.weight.Assign(step.network.weight);
+    return ops::Backward(reduce_sum(step.network(x)), {step.other.weight})[0];
+  });
+  EXPECT_THAT(gradient.ToFloats(), ElementsAre(0, 0));
+}
+
+TEST(AssignedParameter, KeepsItsPrecisionWhereItIsReadInALowScope) {
+  StepOf step([](StepOf& own, const Tensor& x) {
+    const amp::AutoCast guard({.level = "O3"});
+    own.network.weight.Assign(ops::FullLike(x, 1.0001));
+    return own.network(x);
+  });
+  MPC_ASSERT_OK(step(Tensor::From({2.0f, -1.0f}, {2})).status());
+  EXPECT_THAT(step.network.weight.Value()->ToFloats(), ElementsAre(1.0001f, 1.0001f));
+}
+
 TEST(Backward, DifferentiatesDerivatives) {
   // d/dw of sum(d/dw sum(w^3 x)) = 6 w x.
   const Tensor second = RunStep([](StepOf& step, const Tensor& x) {

@@ -96,17 +96,38 @@ TEST_F(TraceParts, ACellThatItsCallerDoesNotRegisterNeedsAName) {
 TEST_F(TraceParts, ACallIsFoundByItsCellAndInputsUntilItIsReplaced) {
   Inner cell;
   const Tensor x = Value(1), y = Value(2);
+  const auto request = [&](std::vector<Tensor> inputs) {
+    return CallRequest{&cell, std::move(inputs), SettingsBelow(cell), cells.precision()};
+  };
   CellCalls calls;
-  const std::size_t call = calls.Begin(&cell, {x}, 0);
-  const std::size_t inside = calls.Begin(&cell, {y}, 0);
-  calls.End(inside, {y});
-  calls.End(call, {y});
-  ASSERT_NE(calls.Find(&cell, {x}), nullptr);
-  EXPECT_EQ(calls.Find(&cell, {x})->number, call);
-  EXPECT_EQ(calls.Find(&cell, {x})->last, inside);
-  EXPECT_EQ(calls.Find(&cell, {x, y}), nullptr);
-  calls.begin()->replaced = true;
-  EXPECT_EQ(calls.Find(&cell, {x}), nullptr);
+  const std::size_t call = calls.Begin(request({x}), 0, 0);
+  const std::size_t inside = calls.Begin(request({y}), 0, 0);
+  calls.End(inside, {y}, 0);
+  EXPECT_FALSE(calls.Find(request({x})).at(0)->ended());
+  calls.End(call, {y}, 0);
+  ASSERT_EQ(calls.Find(request({x})).size(), 1u);
+  EXPECT_EQ(calls.Find(request({x}))[0]->number, call);
+  EXPECT_EQ(calls.Find(request({x}))[0]->last, inside);
+  EXPECT_THAT(calls.Find(request({x, y})), ElementsAre());
+  calls.Find(request({x}))[0]->replaced = true;
+  EXPECT_THAT(calls.Find(request({x})), ElementsAre());
+}
+
+TEST_F(TraceParts, ACallUnderOtherSettingsIsAnotherOne) {
+  Outer cell;
+  const auto request = [&] { return CallRequest{&cell, {}, SettingsBelow(cell), cells.precision()}; };
+  const CallRequest first = request();
+  EXPECT_EQ(first, request());
+  cell.first.SetTrain();
+  EXPECT_FALSE(first == request()) << "a Cell below it trains";
+  cell.first.SetTrain(false);
+  EXPECT_EQ(first, request());
+  cells.EnterPrecision({.level = "O2"});
+  EXPECT_FALSE(first == request());
+  cells.LeavePrecision();
+  EXPECT_EQ(first, request());
+  cell.first.ToFloat(DType::kF16);
+  EXPECT_FALSE(first == request());
 }
 
 // ---- State ----------------------------------------------------------------------------------------------------------
@@ -123,6 +144,33 @@ TEST_F(TraceParts, AParameterIsOneArgumentAndReadsAsWhatWasAssigned) {
   ASSERT_EQ(state.values()[0].earlier.size(), 1u);
   EXPECT_TRUE(SameValue(state.values()[0].earlier[0], first));
   EXPECT_FALSE(graph.failed());
+}
+
+TEST_F(TraceParts, WhatOthersMayReadBecomesAValueOfItsOwnOnceItIsRead) {
+  const Tensor first = state.Read(p);
+  state.AssignShared(q, first);
+  EXPECT_TRUE(SameValue(state.Use(q).current, first)) << "nothing is copied before it is read";
+  const Tensor own = state.Read(q);
+  EXPECT_FALSE(SameValue(own, first));
+  EXPECT_TRUE(SameValue(own, state.Read(q)));
+  EXPECT_EQ(state.Use(q).earlier.size(), 1u);
+  state.AssignShared(q, first);
+  state.AssignShared(q, Value(1));
+  ASSERT_EQ(state.Use(q).earlier.size(), 2u) << "a value that nobody read through q is none of q's";
+  EXPECT_TRUE(SameValue(state.Use(q).earlier[1], own));
+  EXPECT_FALSE(graph.failed());
+}
+
+TEST_F(TraceParts, AUseHoldsUntilItsStateIsAssigned) {
+  state.Read(p);
+  const std::size_t after_p = state.num_uses();
+  state.DeferUpdate("add", {q}, {Value(1)}, {});
+  EXPECT_TRUE(state.UsesHold(0, state.num_uses()));
+  state.Read(q);
+  EXPECT_TRUE(state.UsesHold(0, after_p));
+  EXPECT_FALSE(state.UsesHold(0, after_p + 1)) << "the read has made the update";
+  state.Assign(p, Value(2));
+  EXPECT_FALSE(state.UsesHold(0, after_p));
 }
 
 TEST_F(TraceParts, AnInnerFunctionCapturesStateOfTheStep) {
