@@ -27,6 +27,7 @@ constexpr int kMaxAttempts = 1000;
 constexpr int kMostLinks = 40;  // as Linux
 constexpr std::size_t kMostNameBytes = NAME_MAX;
 constexpr std::string_view kUnfinished = ".tmp-";
+constexpr mode_t kNewFile = 0666;  // before the umask
 
 absl::Status SystemError(absl::string_view action, const std::string& path) {
   const int error = errno;
@@ -67,7 +68,7 @@ absl::StatusOr<std::optional<mode_t>> PermissionsOf(const std::string& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return std::optional<mode_t>();
   if (!MayWrite(path)) return SystemError("write", path);
-  return std::optional<mode_t>(found.st_mode & 07777);
+  return std::optional<mode_t>(found.st_mode & 0777);
 }
 
 /// Gives an open file its permissions. On a file system without permissions all files have the same, and none are set.
@@ -77,16 +78,15 @@ absl::Status SetPermissions(int descriptor, mode_t permissions, const std::strin
   return ::fchmod(descriptor, permissions) == 0 ? absl::OkStatus() : SystemError("set the permissions of", path);
 }
 
-/// Makes `temporary`, with the permissions of the file that it replaces. Others read nothing before it is complete.
+/// Makes `temporary`, with `kept` permissions if there are any. Others read nothing before it is complete.
 absl::Status WriteNewFile(const std::string& temporary, absl::Span<const absl::Span<const std::uint8_t>> chunks,
-                          const FileWriting& writing, std::optional<mode_t> replaced) {
-  const mode_t first = replaced.has_value() ? *replaced & 0700 : writing.permissions;
+                          const FileWriting& writing, std::optional<mode_t> kept) {
+  const mode_t first = kept.has_value() ? *kept & 0700 : writing.permissions.value_or(kNewFile);
   const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, first));
   if (file.get() < 0) return SystemError("create", temporary);
   if (absl::Status status = WriteChunks(file.get(), chunks, temporary); !status.ok()) return status;
-  if (replaced.has_value()) {
-    // A write takes the bits away that change the user or the group.
-    if (absl::Status status = SetPermissions(file.get(), *replaced, temporary); !status.ok()) return status;
+  if (kept.has_value()) {
+    if (absl::Status status = SetPermissions(file.get(), *kept, temporary); !status.ok()) return status;
   }
   if (writing.sync && ::fsync(file.get()) != 0) return SystemError("flush", temporary);
   return absl::OkStatus();
@@ -165,8 +165,9 @@ absl::Status Replace(const std::string& temporary, const std::string& path) {
 absl::Status WriteBeside(const std::string& path, absl::Span<const absl::Span<const std::uint8_t>> chunks,
                          const FileWriting& writing) {
   static std::atomic<unsigned> counter{0};
-  const absl::StatusOr<std::optional<mode_t>> replaced = PermissionsOf(path);
-  if (!replaced.ok()) return replaced.status();
+  absl::StatusOr<std::optional<mode_t>> kept = PermissionsOf(path);
+  if (!kept.ok()) return kept.status();
+  if (writing.permissions.has_value()) kept = std::nullopt;
   std::optional<Descriptor> folder;
   if (writing.sync) {
     absl::StatusOr<std::optional<Descriptor>> opened = OpenFolderOf(path);
@@ -178,7 +179,7 @@ absl::Status WriteBeside(const std::string& path, absl::Span<const absl::Span<co
   // A process that was killed may have left a file of this name: in containers the same process ids come again.
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     temporary = TemporaryName(path, counter.fetch_add(1));
-    written = WriteNewFile(temporary, chunks, writing, *replaced);
+    written = WriteNewFile(temporary, chunks, writing, *kept);
     if (!absl::IsAlreadyExists(written)) break;
   }
   if (!written.ok()) {
