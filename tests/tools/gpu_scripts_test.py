@@ -194,9 +194,10 @@ esac
         self.assertIn("loaded in 1.50 s; peak 1 MiB", kept["tune.txt"].decode())
 
     def test_parts_that_run_beside_each_other_are_all_recorded(self):
-        status, kept = self.check("truth")
+        status, kept = self.check("truth", "compare")
         self.assertEqual(status, 1)
-        parts = [json.loads(line)["part"] for line in kept["results.jsonl"].decode().splitlines()]
+        records = [json.loads(line) for line in kept["results.jsonl"].decode().splitlines()]
+        parts = [record["part"] for record in records if record["stage"] == "truth"]
         self.assertEqual(len(parts), len(set(parts)))
         self.assertLessEqual({"operations", "networks", "nccl", "parity-bnnet-O2-f16", "eight-a-launch", "overflow",
                               "train-lenet5-O2", "replay", "load-gpt2-again", "peer-gpt2-compile"}, set(parts))
@@ -204,6 +205,10 @@ esac
         for part in parts:
             self.assertIn(f"{part} ", table)
         self.assertIn("results.tar.gz", kept)
+
+    def test_peers_are_compiled_ahead_only_where_they_are_timed(self):
+        _, kept = self.check("truth")
+        self.assertNotIn("peer-", kept["results.jsonl"].decode())
 
     def test_a_run_that_the_choice_cache_fails_is_tried_without_it(self):
         status, kept = self.check("tune")
@@ -213,12 +218,12 @@ esac
             self.assertRegex(table, rf"{network} +failed \(1\)")
             self.assertRegex(table, rf"{network}-no-cache +passed")
 
-    def test_each_stage_ends_within_a_call_and_all_within_20_minutes(self):
+    def test_each_stage_ends_within_a_call_and_all_within_27_minutes(self):
         text = (TOOLS / "gpu_check.sh").read_text()
         limits = [int(line.split("echo ")[1].split()[0]) for line in text.splitlines() if ") echo " in line]
-        self.assertEqual(len(limits), 8)
+        self.assertEqual(len(limits), 9)
         self.assertLessEqual(max(limits), 9 * 60)
-        self.assertLessEqual(sum(limits), 20 * 60)
+        self.assertLessEqual(sum(limits), 27 * 60)
 
     def test_a_thinned_state_has_evenly_spread_elements(self):
         path = self.folder / "state"
