@@ -15,8 +15,8 @@ namespace mpc::runtime {
 struct FileWriting {
   /// Flushes the file and its name to the disk. Without it a crash of the machine may leave a part of the content.
   bool sync = true;
-  /// Permissions of the file, before the process's umask. Without them a new file has 0666. A file that is written again
-  /// then keeps its own, without the bits that change the user or the group.
+  /// Permissions of the file, before the process's umask. Without them a new file has 0666. A file that is written
+  /// again then keeps its own, without the bits that change the user or the group.
   std::optional<unsigned> permissions = {};
 };
 
