@@ -257,8 +257,9 @@ absl::Status SaveSafetensors(const std::string& path, const Safetensors& content
   std::vector<absl::Span<const std::uint8_t>> chunks(1);
   std::string text = "{";
   try {
-    if (!content.metadata.empty())
+    if (!content.metadata.empty()) {
       absl::StrAppend(&text, Json(kMetadataKey).dump(), ":", Json(content.metadata).dump());
+    }
     for (const auto* entry : InFileOrder(content)) {
       const auto& [name, tensor] = *entry;
       const std::uint64_t end = offset + tensor.bytes().size();
