@@ -28,8 +28,6 @@ static bool readsF64(Operation *op) {
   return llvm::any_of(op->getOperandTypes(), [](Type type) { return getElementTypeOrSelf(type).isF64(); });
 }
 
-static llvm::Expected<FusionPlan> planOf(const FusionBody &body) { return FusionPlan::create(body.operations); }
-
 static FusionTraffic costOf(const FusionBody &body, const FusionPlan &plan) {
   llvm::SmallPtrSet<void *, 8> stored;
   for (Value v : body.outputs)
@@ -39,6 +37,13 @@ static FusionTraffic costOf(const FusionBody &body, const FusionPlan &plan) {
 
 //===-- Candidates
 //-------------------------------------------------------------------------------------------------===//
+
+llvm::Expected<FusionPlan> FusionGroups::planOf(const FusionBody &body) const {
+  if (body.inputs.size() + body.outputs.size() > costs.maxTensors)
+    return llvm::createStringError(
+        llvm::formatv("the region would read and write more than {0} tensors", costs.maxTensors));
+  return FusionPlan::create(body.operations);
+}
 
 std::string FusionGroups::obstacle(Operation *op) {
   if (isa<FusionOp>(op))

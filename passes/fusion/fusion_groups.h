@@ -14,6 +14,7 @@ namespace mpc {
 struct FusionCosts {
   int64_t bytesPerLaunch = 0;
   unsigned maxOperations = 32;
+  unsigned maxTensors = 256; ///< inputs and outputs of a region
   LoneFusions alsoAlone = LoneFusions::None;
 };
 
@@ -50,6 +51,7 @@ private:
     std::string obstacle;
   };
 
+  llvm::Expected<codegen::FusionPlan> planOf(const FusionBody &body) const;
   std::string obstacle(mlir::Operation *op);
   bool isRegionAlone(mlir::Operation *op) const;
   llvm::SmallVector<unsigned> neighbours(unsigned group) const;

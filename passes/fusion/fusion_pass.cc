@@ -144,11 +144,13 @@ public:
     FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(getOperation());
     if (failed(target))
       return signalPassFailure();
-    if (maxOperations < 1) {
-      getOperation().emitError() << "max-operations of mpc-fusion must be at least 1, got " << maxOperations.getValue();
-      return signalPassFailure();
-    }
-    FusionCosts costs{(*target)->bytesPerLaunch(), maxOperations, (*target)->loneFusions()};
+    for (const Option<unsigned> *limit : {&maxOperations, &maxTensors})
+      if (*limit < 1) {
+        getOperation().emitError() << limit->getArgStr() << " of mpc-fusion must be at least 1, got "
+                                   << limit->getValue();
+        return signalPassFailure();
+      }
+    FusionCosts costs{(*target)->bytesPerLaunch(), maxOperations, maxTensors, (*target)->loneFusions()};
     const bool generatesWhatHasNoKernel =
         costs.alsoAlone == LoneFusions::WithoutKernel || costs.alsoAlone == LoneFusions::WithoutKernelOrWorthIt;
     // Without fusion only what has no kernel is a region.

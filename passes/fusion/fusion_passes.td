@@ -26,7 +26,8 @@ def FusionPass : MpcPass<"mpc-fusion", "::mlir::func::FuncOp"> {
     An operation that no other joins keeps its own kernel, with two exceptions on the CPU. One without a kernel written
     by hand (softmax, layer_norm, batch_norm_train, ...) is a region of its own. So is one whose region is expected to
     be faster (isWorthAlone). So that its rows are contiguous, a softmax along another axis than the last is put between
-    transposes. With max-operations=1 only operations without a kernel become regions.
+    transposes. With max-operations=1 only operations without a kernel become regions. No region reads and writes more
+    than max-tensors.
 
     Checks and norms of all gradients (mpc.all_finite, mpc.global_norm) stay outside. But a gradient that a region
     produces may be checked (mpc.check_finite) and squared (mpc.sum_of_squares) there. That is done where the bytes that
@@ -52,7 +53,9 @@ def FusionPass : MpcPass<"mpc-fusion", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"maxOperations", "max-operations", "unsigned", "32",
-           "Operations of one region; 1: regions only of operations that have no kernel written by hand">];
+           "Operations of one region; 1: regions only of operations that have no kernel written by hand">,
+    Option<"maxTensors", "max-tensors", "unsigned", "256",
+           "Tensors that one region reads and writes; a kernel of CUDA takes 4 KiB of parameters">];
 }
 
 def FoldActivationPass : MpcPass<"mpc-fold-activation", "::mlir::func::FuncOp"> {
