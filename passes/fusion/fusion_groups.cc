@@ -3,11 +3,9 @@
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/tensor_values.h"
-#include "passes/fusion/fusion_body.h"
 #include "passes/fusion/gradient_parts.h"
 #include "passes/fusion/kept_values.h"
 #include "passes/fusion/lone_operations.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -68,6 +66,11 @@ std::string FusionGroups::obstacle(Operation *op) {
   return "";
 }
 
+bool FusionGroups::isFusible(Operation *op) const {
+  auto known = obstacles.find(op);
+  return known != obstacles.end() && known->second.empty();
+}
+
 bool FusionGroups::isRegionAlone(Operation *op) const {
   if (costs.alsoAlone == LoneFusions::None || !obstacles.lookup(op).empty())
     return false;
@@ -96,8 +99,6 @@ FusionGroups::FusionGroups(Block &body, const FusionCosts &costs) : costs(costs)
 
 //===-- Merging
 //----------------------------------------------------------------------------------------------------===//
-
-using OperationSet = llvm::SmallSetVector<Operation *, 8>;
 
 // The operations that read a value, behind views or not.
 static void collectReaders(Value v, OperationSet &readers) {
@@ -129,28 +130,57 @@ static OperationSet producersAndReaders(ArrayRef<Operation *> members) {
   return found;
 }
 
-// Operations that read a whole tensor together with a group.
-static OperationSet siblings(ArrayRef<Operation *> members) {
+static bool isEarlier(Operation *l, Operation *r) { return l->isBeforeInBlock(r); }
+
+// Up to \p count entries of \p range that are not among \p members.
+static auto firstOutside(auto range, ArrayRef<Operation *> members, unsigned count) {
+  SmallVector<Operation *> found;
+  for (auto it = range.begin(); it != range.end() && found.size() < count; ++it)
+    if (!llvm::is_contained(members, *it))
+      found.push_back(*it);
+  return found;
+}
+
+ArrayRef<Operation *> FusionGroups::readersOfAll(Value source) {
+  auto [entry, isNew] = wholeReaders.try_emplace(source);
+  if (isNew) {
+    OperationSet readers;
+    collectReaders(source, readers);
+    llvm::copy_if(readers, std::back_inserter(entry->second),
+                  [&](Operation *reader) { return isFusible(reader) && isWhole(source, reader); });
+    if (entry->second.size() > costs.maxSiblings)
+      llvm::sort(entry->second, isEarlier);
+  }
+  return entry->second;
+}
+
+// Operations that read a whole tensor together with a group; where many do, those next to the group's in the block.
+OperationSet FusionGroups::siblings(ArrayRef<Operation *> members) {
   OperationSet found;
   for (Operation *op : members)
     for (Value operand : op->getOperands()) {
       Value source = behindViews(operand);
       if (elementCount(source) == 1 || !isWhole(source, op))
         continue;
-      OperationSet readers;
-      collectReaders(source, readers);
-      found.insert_range(llvm::make_filter_range(readers, [&](Operation *reader) { return isWhole(source, reader); }));
+      ArrayRef<Operation *> readers = readersOfAll(source);
+      if (readers.size() <= costs.maxSiblings) {
+        found.insert_range(readers);
+        continue;
+      }
+      size_t place = llvm::lower_bound(readers, op, isEarlier) - readers.begin();
+      found.insert_range(firstOutside(llvm::reverse(readers.take_front(place)), members, costs.maxSiblings / 2));
+      found.insert_range(firstOutside(readers.drop_front(place), members, costs.maxSiblings / 2));
     }
   found.set_subtract(members);
   return found;
 }
 
-SmallVector<unsigned> FusionGroups::neighbours(unsigned group) const {
+SmallVector<unsigned> FusionGroups::neighbours(unsigned group) {
   llvm::SmallSetVector<unsigned, 8> found;
   OperationSet around = producersAndReaders(groups.members(group));
   around.insert_range(siblings(groups.members(group)));
   for (Operation *op : around)
-    if (auto known = obstacles.find(op); known != obstacles.end() && known->second.empty())
+    if (isFusible(op))
       found.insert(*groups.groupOf(op));
   return found.takeVector();
 }
@@ -196,7 +226,7 @@ FusionGroups::Merge FusionGroups::judge(unsigned a, unsigned b) const {
     return {0, "it adds to what earlier chunks have left, as soon as their successor is there"};
   if (int64_t kept = bytesKeptMore(groups.members(a), groups.members(b)); kept > 0)
     return {0, llvm::formatv("{0} bytes more would be kept for the backward pass", kept)};
-  llvm::sort(operations, [](Operation *l, Operation *r) { return l->isBeforeInBlock(r); });
+  llvm::sort(operations, isEarlier);
   FusionBody body = fusionBody(operations);
   llvm::Expected<FusionPlan> plan = planOf(body);
   if (!plan)

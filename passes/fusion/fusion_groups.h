@@ -3,8 +3,10 @@
 
 #include "compiler/analysis/block_groups.h"
 #include "compiler/dialect/target_model.h"
+#include "passes/fusion/fusion_body.h"
 #include "passes/fusion/fusion_traffic.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <string>
 
@@ -16,7 +18,10 @@ struct FusionCosts {
   unsigned maxOperations = 32;
   unsigned maxTensors = 256; ///< inputs and outputs of a region
   LoneFusions alsoAlone = LoneFusions::None;
+  unsigned maxSiblings = 8; ///< readers of one tensor beside an operation that are judged with it
 };
+
+using OperationSet = llvm::SmallSetVector<mlir::Operation *, 8>;
 
 /// Operations that become one kernel.
 struct FusionGroup {
@@ -53,8 +58,11 @@ private:
 
   llvm::Expected<codegen::FusionPlan> planOf(const FusionBody &body) const;
   std::string obstacle(mlir::Operation *op);
+  bool isFusible(mlir::Operation *op) const;
   bool isRegionAlone(mlir::Operation *op) const;
-  llvm::SmallVector<unsigned> neighbours(unsigned group) const;
+  llvm::ArrayRef<mlir::Operation *> readersOfAll(mlir::Value source);
+  OperationSet siblings(llvm::ArrayRef<mlir::Operation *> members);
+  llvm::SmallVector<unsigned> neighbours(unsigned group);
   void propose(unsigned group);
   Merge judge(unsigned a, unsigned b) const;
   void mergeBest();
@@ -65,6 +73,8 @@ private:
   BlockGroups groups;
   /// Why an operation can be in no region; empty where it can.
   llvm::DenseMap<mlir::Operation *, std::string> obstacles;
+  /// The operations in groups that read a whole tensor; of more than maxSiblings in program order.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Operation *>> wholeReaders;
   llvm::SmallVector<FusionTraffic> groupCosts; ///< cost of each group as a region
   llvm::SmallVector<int64_t> bytesAlone;       ///< bytes that a group's operations move alone, by group
   llvm::MapVector<Pair, Merge> proposals;

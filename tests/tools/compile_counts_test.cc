@@ -5,9 +5,12 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "compiler/codegen/code_generator.h"
+#include "compiler/dialect/dialect.h"
 #include "compiler/driver/compiler.h"
 #include "compiler/module/module_impl.h"
+#include "mlir/Parser/Parser.h"
 #include "passes/fusion/fusion_groups.h"
 #include "tools/mpc-opt/model_source.h"
 
@@ -80,6 +83,35 @@ INSTANTIATE_TEST_SUITE_P(Models, CompileCounts,
                            for (char& letter : name) letter = letter == '-' ? '_' : letter;
                            return name;
                          });
+
+/// A sum of sigmoids of one tensor times constants, as in a mixture: what fusion judges of it.
+unsigned TrialsOfTerms(int terms) {
+  std::string text = "func.func @f(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {\n";
+  std::string sum = "%x";
+  for (int i = 0; i < terms; ++i) {
+    absl::StrAppend(&text, "%m", i, " = mpc.mul_scalar %x {value = ", i, ".5} : tensor<4x8xf32>\n", "%y", i,
+                    " = mpc.sigmoid %m", i, " : tensor<4x8xf32>\n", "%s", i, " = mpc.add ", sum, ", %y", i,
+                    " : tensor<4x8xf32>\n");
+    sum = absl::StrCat("%s", i);
+  }
+  absl::StrAppend(&text, "return ", sum, " : tensor<4x8xf32>\n}\n");
+  mlir::MLIRContext context;
+  context.loadDialect<MpcDialect, mlir::func::FuncDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  EXPECT_TRUE(module);
+  if (!module) return 0;
+  const FusionGroups groups(module->lookupSymbol<mlir::func::FuncOp>("f").getBody().front(),
+                            {.bytesPerLaunch = 7'500'000});
+  return groups.numTrials();
+}
+
+// Where many operations read one tensor, each is judged with a few of the others.
+TEST(FusionGroups, JudgesMergesInNumbersLinearInReadersOfATensor) {
+  const unsigned few = TrialsOfTerms(100);
+  const unsigned many = TrialsOfTerms(400);
+  EXPECT_GT(few, 0u);
+  EXPECT_LE(many, 5 * few);
+}
 
 // Of the state and 90 % of the arena on the CPU, whose workspaces depend on the processor.
 TEST(Budget, TakesFewPlans) {
