@@ -48,9 +48,11 @@ def main():
     parser.add_argument("folder")
     arguments = parser.parse_args()
 
-    command = ["ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--metrics",
-               ",".join([TIME, MEMORY, ARITHMETIC]), "bin/mpc-run", f"programs/{arguments.network}-cuda.mpcx",
-               "--data=synthetic", "--steps=1", "--graph=off"]
+    # The counters take several passes. The whole run is repeated for each: repeating a kernel would save and restore
+    # the gigabytes that it may write, launch by launch. A step has the same kernels and values each time.
+    command = ["ncu", "--csv", "--print-units", "base", "--clock-control", "none", "--replay-mode", "application",
+               "--metrics", ",".join([TIME, MEMORY, ARITHMETIC]), "bin/mpc-run",
+               f"programs/{arguments.network}-cuda.mpcx", "--data=synthetic", "--steps=1", "--graph=off"]
     try:
         profile = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
