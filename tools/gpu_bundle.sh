@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Packs what a bare machine with a GPU needs for tools/gpu_check.sh, as one archive of at most 40 MiB:
-#   tools/gpu_bundle.sh [FOLDER]       default: build/gpu_bundle; the archive is FOLDER/mpc-gpu.tar.xz
+#   tools/gpu_bundle.sh [FOLDER]       default: BUILD/gpu_bundle; the archive is FOLDER/mpc-gpu.tar.xz
 # The machine: x86-64 with glibc 2.36 or later, a driver for CUDA 13, cuBLAS 13 and cuDNN 9 from the toolkit or from
 # Python's packages, python3 with numpy and PyTorch. Neither MLIR nor a network.
-# BUILD names the build folder (default: build).
+# BUILD names the build folder (default: build/default).
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-build="$(realpath -m "${BUILD:-$root/build}")"
+build="$(realpath -m "${BUILD:-$root/build/default}")"
 folder="$(realpath -m "${1:-$build/gpu_bundle}")"
 cd "$root"
 bundle="$folder/mpc-gpu"

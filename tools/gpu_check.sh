@@ -19,6 +19,8 @@
 # results.tar.gz (logs and measurements; at the end of each stage). So a stage that dies takes nothing with it.
 # Exit status: 0 if every part of every stage passed, 1 if not, 2 for bad usage.
 set -uo pipefail
+if [[ -n "${OUT:-}" ]]; then OUT="$(realpath -m "$OUT")"; fi
+if [[ -n "${RESULTS:-}" ]]; then RESULTS="$(realpath -m "$RESULTS")"; fi
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 # Seconds of a stage. All of them are 27 minutes.

@@ -60,12 +60,14 @@ absl::Status CudaContext::PrepareToAllocate() {
 }
 
 absl::Status CudaContext::Synchronize() {
+  if (absl::Status status = api_.UseDevice(); !status.ok()) return status;
   if (group_ == nullptr) return api_.SynchronizeStream(compute_.get());
   absl::Status status = api_.RecordEvent(drained_.get(), compute_.get());
   return status.ok() ? WaitFor(drained_.get()) : status;
 }
 
 absl::Status CudaContext::WaitFor(CudaApi::Event event) {
+  if (absl::Status status = api_.UseDevice(); !status.ok()) return status;
   if (group_ == nullptr) return api_.SynchronizeEvent(event);
   return group_->WaitUntil([&] { return api_.EventDone(event); });
 }

@@ -12,6 +12,7 @@
 #include "runtime/cuda/cuda_api.h"
 #include "runtime/cuda/handles.h"
 #include "runtime/cuda/nccl_group.h"
+#include "runtime/cuda/shared_arenas.h"
 #include "runtime/state_store.h"
 
 namespace mpc::runtime {
@@ -32,6 +33,8 @@ class CudaContext {
   /// A stream that only records graphs. Another thread may start steps meanwhile.
   CudaApi::Stream capture_stream() const { return capture_.get(); }
   const cuda::LibraryHandles& handles() const { return handles_; }
+  /// The memory of the Programs' temporaries.
+  SharedArenas& arenas() { return arenas_; }
 
   /// Library handles for threads that make kernels: one set for each of at most `threads` threads, so that no two
   /// threads share one. The first set is handles(); others are made when they are first wanted. There is at least one
@@ -71,6 +74,7 @@ class CudaContext {
   cuda::LibraryHandles handles_;
   std::vector<cuda::LibraryHandles> more_handles_;  ///< kept, since plans run with the handles that made them
   PinnedMemory small_entries_;
+  SharedArenas arenas_;
   std::shared_ptr<NcclGroup> group_;  ///< null where this process trains alone
   OwnedEvent drained_;                ///< for Synchronize; made with the group
   std::size_t small_used_ = 0;        ///< bytes whose copies may still be under way

@@ -29,9 +29,12 @@ absl::Status CudaExecutable::WaitForEvent(CudaApi::Event event) const {
 absl::Status CudaExecutable::WaitFor(const LaunchResources& launch) const {
   if (!failure_.ok()) return failure_;
   if (launch.finished) return absl::OkStatus();
-  const absl::StatusOr<bool> done = api_.EventDone(launch.done.get());
-  absl::Status status = done.status();
-  if (done.ok() && !*done) status = WaitForEvent(launch.done.get());
+  absl::Status status = api_.UseDevice();
+  if (status.ok()) {
+    const absl::StatusOr<bool> done = api_.EventDone(launch.done.get());
+    status = done.status();
+    if (done.ok() && !*done) status = WaitForEvent(launch.done.get());
+  }
   launch.finished = true;
   // Another wait may have met the group's error.
   if (status.ok()) status = group_status();

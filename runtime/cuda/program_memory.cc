@@ -93,19 +93,23 @@ absl::Status PlaceConstants(CudaContext& context, const Program& program, std::b
 absl::Status MemoryExhausted(CudaContext& context, const Program& program, std::size_t staging_bytes,
                              std::string_view reason) {
   const absl::StatusOr<CudaMemoryInfo> memory = context.api().MemoryInfo();
+  const std::size_t held = context.arenas().BytesHeld();
   const std::string free = memory.ok() ? absl::StrCat(memory->free_bytes, " of ", memory->total_bytes) : "unknown";
   return absl::ResourceExhaustedError(absl::StrCat(
       "program \"", program.name, "\" does not fit into the device's memory: it plans an arena of ",
       program.arena_bytes, " bytes (its peak of temporaries), ", program.state_bytes(), " bytes of state and ",
       program.constant_bytes() + staging_bytes, " bytes of constants and staging; bytes free: ", free,
-      reason.empty() ? "" : absl::StrCat(" (", std::string(reason), ")"), ". A smaller batch needs a smaller arena"));
+      held > 0 ? absl::StrCat("; bytes that arenas of programs hold: ", held) : "",
+      reason.empty() ? "" : absl::StrCat(" (", std::string(reason), ")"),
+      ". A smaller batch needs a smaller arena; programs share the largest, so load that one first"));
 }
 
 absl::StatusOr<ProgramMemory> ProgramMemory::Create(const std::shared_ptr<CudaContext>& context, const Program& program,
                                                     const StateEntries& entries, std::size_t staging_bytes) {
   const absl::StatusOr<CudaMemoryInfo> memory = context->api().MemoryInfo();
   if (!memory.ok()) return memory.status();
-  std::size_t needed = program.arena_bytes + program.constant_bytes() + staging_bytes;
+  std::size_t needed =
+      context->arenas().BytesToAllocate(program.arena_bytes) + program.constant_bytes() + staging_bytes;
   for (const std::shared_ptr<StateEntry>& entry : entries) {
     if (entry->device_copy() == nullptr) needed += entry->spec().bytes();
   }
@@ -113,7 +117,9 @@ absl::StatusOr<ProgramMemory> ProgramMemory::Create(const std::shared_ptr<CudaCo
 
   CudaApi& api = context->api();
   ProgramMemory placed;
-  absl::Status status = Allocate(api, program.arena_bytes, placed.arena_);
+  absl::StatusOr<std::shared_ptr<DeviceMemory>> arena = context->arenas().Take(api, program.arena_bytes);
+  absl::Status status = arena.status();
+  if (arena.ok()) placed.arena_ = *std::move(arena);
   if (status.ok()) status = Allocate(api, program.constant_bytes(), placed.constants_);
   if (status.ok()) status = PlaceConstants(*context, program, static_cast<std::byte*>(placed.constants_.get()));
   if (status.ok()) status = BindFlatState(context, program, entries);
@@ -121,7 +127,7 @@ absl::StatusOr<ProgramMemory> ProgramMemory::Create(const std::shared_ptr<CudaCo
     if (status.ok()) status = BindEntry(context, *entry);
   }
   if (!status.ok()) return Explain(*context, program, staging_bytes, status);
-  placed.addresses_.arena = static_cast<std::byte*>(placed.arena_.get());
+  placed.addresses_.arena = static_cast<std::byte*>(placed.arena_->get());
   placed.addresses_.constants = static_cast<std::byte*>(placed.constants_.get());
   for (const std::shared_ptr<StateEntry>& entry : entries) {
     placed.addresses_.state.push_back(entry->device_copy()->data());

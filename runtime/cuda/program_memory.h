@@ -1,5 +1,5 @@
 // The device memory of one Program: its arena, its constants, and the copies of its state entries. The copies are
-// shared with the other Programs of the Model.
+// shared with the other Programs of the Model, the arena with all Programs of the GPU.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +25,13 @@ class ProgramMemory {
   const DeviceAddresses& addresses() const { return addresses_; }
 
  private:
-  DeviceMemory arena_, constants_;
+  std::shared_ptr<DeviceMemory> arena_;
+  DeviceMemory constants_;
   DeviceAddresses addresses_;
 };
 
-/// The error for memory that cannot be had: what `program` plans, what the device has, and `reason` where CUDA gave
-/// one.
+/// The error for memory that cannot be had. It says what `program` plans, what is free and what arenas of other
+/// Programs hold, and `reason` where CUDA gave one.
 absl::Status MemoryExhausted(CudaContext& context, const Program& program, std::size_t staging_bytes,
                              std::string_view reason);
 

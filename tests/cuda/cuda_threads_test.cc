@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -95,6 +96,21 @@ TEST_P(CudaThreadsOnStreams, LoadAndDropProgramsBesideEachOther) {
       EXPECT_EQ(ContentOf(training.state), ContentOf(on_cpu.state));
     }
   });
+}
+
+// A thread that only reads results, or gives a step back, works on the step's GPU.
+TEST(CudaThreadsOfResults, ReadAndGiveBackOnTheGpuOfTheStep) {
+  EmulatedDevice gpu;
+  auto state = std::make_unique<StateStore>();
+  AddStepState(*state);
+  std::unique_ptr<Executable> executable = *gpu->Load(BuildFor("cuda", StepProgram()), *state);
+  ASSERT_TRUE(executable->Run(StepData(0).inputs).ok());
+  std::thread([&] {
+    EXPECT_FALSE(executable->output(0).empty());
+    executable.reset();
+    state.reset();
+  }).join();
+  EXPECT_THAT(gpu.api.StrayCalls(), testing::IsEmpty());
 }
 
 /// The table of a GPU whose stand-ins for libraries look at the thread that calls them.

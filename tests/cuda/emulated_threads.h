@@ -10,7 +10,7 @@
 namespace mpc::emulation {
 
 /// CUDA takes a thread's current device for calls that make something or put work on a GPU. A thread that has named
-/// none is on the first GPU of its process.
+/// none is on the first GPU of its process. There even a wait makes a context first.
 class DeviceThreads {
  public:
   /// The calling thread names the GPU.
@@ -20,8 +20,10 @@ class DeviceThreads {
   /// Notes `call` where it needs a current device and the calling thread has named none.
   void Note(const std::string& call) {
     static const std::set<std::string> takes_device = {
-        "MemoryInfo", "Malloc",       "MallocHost",  "CreateStream", "CreateEvent", "Copy",       "Fill",
-        "Launch",     "BeginCapture", "Instantiate", "LaunchGraph",  "LoadCode",    "FindKernel", "EnqueueWork"};
+        "MemoryInfo",  "Malloc",    "MallocHost",       "CreateStream",      "CreateEvent",
+        "Copy",        "Fill",      "Launch",           "BeginCapture",      "Instantiate",
+        "LaunchGraph", "LoadCode",  "FindKernel",       "EnqueueWork",       "EventDone",
+        "RecordEvent", "WaitEvent", "SynchronizeEvent", "SynchronizeStream", "Free"};
     if (!IsUsed() && takes_device.count(call) > 0) strays_.insert(call);
   }
   std::vector<std::string> strays() const { return {strays_.begin(), strays_.end()}; }
