@@ -99,6 +99,7 @@ cp tools/peers/*.py "$bundle/peers/"
 tar cf - --exclude=__pycache__ kernels runtime tests/gpu tests/kernels tests/op_cases tools/gpu |
   tar xf - -C "$bundle/sources"
 mv "$bundle/tools/rebuild.sh" "$bundle/sources/rebuild.sh"
+echo "$arch" > "$bundle/sources/arch"
 rm "$bundle/tools/link_compiler.sh"
 mkdir -p "$bundle/sources/include"
 cp -rL /usr/include/absl /usr/include/nlohmann /usr/include/gtest /usr/include/zlib.h "$bundle/sources/include/"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds libmpc_cuda.so, gpu_kernel_test, gpu_nccl_test and gpu_probe from the packed sources with nvcc and g++, where the packed
 # binaries do not start. The libraries and headers that they need are in the archive; those of CUDA, cuBLAS and cuDNN
-# are the machine's.
+# are the machine's. The file arch has the architecture of the packed kernels.
 # mpc-run is not built: it needs oneDNN's headers and more of the project.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -39,7 +39,7 @@ compile() {
   object="$objects/${source//\//_}.o"
   case "$source" in
     *.cu)
-      nvcc "${flags[@]}" -O3 -arch=sm_90 --expt-relaxed-constexpr -fmad=false -Xcompiler=-fPIC -include cstdint \
+      nvcc "${flags[@]}" -O3 -arch="$(cat arch)" --expt-relaxed-constexpr -fmad=false -Xcompiler=-fPIC -include cstdint \
         -c "$source" -o "$object"
       ;;
     *)
@@ -51,10 +51,7 @@ compile() {
 
 # ONLY, a pattern, compiles what matches it and links nothing: to try the packing.
 sources=(kernels/cuda/*.cu device_properties.cc kernels/*.cc kernels/cuda/*.cc kernels/cuda/library/*.cc
-  kernels/reference/*.cc runtime/cuda/*.cc
-  runtime/{atomic_file,checksum,file_content,program_binding,program_check,state_store}.cc
-  runtime/distributed/{collective_call,combine_elements,launch_environment,process_identity,reduction_checks}.cc
-  runtime/distributed/{reduction_message,shared_communicator,shared_mapping,shared_meeting,tree_rounds}.cc
+  kernels/reference/*.cc runtime/cuda/*.cc runtime/*.cc runtime/distributed/*.cc
   tests/gpu/gpu_kernel_{device,test}.cc tests/gpu/gpu_nccl_test.cc tests/kernels/{acceptance,*bounds,kernel_checks,kernel_run}.cc
   tests/op_cases/*.cc tools/gpu/gpu_probe.cc)
 failed=0
@@ -71,7 +68,11 @@ if ((failed)); then
 fi
 if [[ -n "${ONLY:-}" ]]; then exit 0; fi
 
-common=("$objects"/{device_properties.cc,kernels_*,runtime_*}.o)
+# The linker takes of the runtime what the others need.
+rm -f "$objects/libruntime.a"
+ar rcs "$objects/libruntime.a" "$objects"/runtime_*.o
+common=("$objects"/{device_properties.cc,kernels_*,runtime_cuda_*}.o)
+libraries=("$objects/libruntime.a" "${libraries[@]}")
 g++ -shared -Wl,-z,defs -o "$bundle/lib/libmpc_cuda.so" "${common[@]}" "${libraries[@]}"
 g++ -o "$bundle/bin/gpu_kernel_test" "${common[@]}" "$objects"/tests_{gpu_gpu_kernel,kernels,op_cases}*.o \
   lib/libgtest_main.a lib/libgtest.a "${libraries[@]}"
