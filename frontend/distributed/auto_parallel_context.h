@@ -57,7 +57,8 @@ struct AutoParallelOptions {
 /// Sets how Models and steps that are made from now on train. It may be called before or after distributed::Init. An
 /// error leaves the context as it was. Errors (INVALID_ARGUMENT), with what was given and what is accepted: a mode but
 /// kStandAlone and kDataParallel, and a bucket_mib out of range. So is a communication_dtype but f32, f16 and bf16, and
-/// kElements where gradients_mean is false.
+/// kElements where gradients_mean is false. In kStandAlone loss_weight, communication_dtype, reduction and bucket_mib
+/// have to be the defaults, as nothing would follow them. nn::DistributedGradReducer follows gradients_mean.
 absl::Status SetAutoParallelContext(const AutoParallelOptions& options);
 /// The defaults again.
 void ResetAutoParallelContext();
