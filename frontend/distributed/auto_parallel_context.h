@@ -27,12 +27,13 @@ enum class GradientReduction : std::uint8_t {
 /// process that accumulates, too.
 ///
 /// kElements is for losses that leave elements out by a mean of their own: CrossEntropyLoss and NLLLoss with the
-/// reduction "mean", and what calls nn::MeanOfCounted. The update is then that of the mean over all elements of all
-/// micro-batches that count. A micro-batch in which none counts adds nothing, and has the loss 0. An update in which
-/// none counts has gradients of zero. Other losses count their rows.
+/// reduction "mean", and what calls nn::MeanOfCounted. Where the micro-batches of an update have equally many elements,
+/// the update is that of the mean over all elements that count. A weight does not know how many elements a micro-batch
+/// has. So elements of a smaller one have larger weights in an update. A micro-batch in which none counts adds nothing,
+/// and has the loss 0. An update in which none counts has gradients of zero. Other losses have equal weights.
 enum class LossWeight : std::uint8_t {
-  kRows,      ///< its share of rows, so that equal batches count the same
-  kElements,  ///< its share of the elements that count: those that `ignore_index` does not leave out
+  kRows,      ///< the same weight for every micro-batch, however many rows it has
+  kElements,  ///< the share of its own elements that count: those that `ignore_index` does not leave out
 };
 
 /// MindSpore's names. `gradients_mean` is true by default: the update is that of the mean loss over all ranks. So a
