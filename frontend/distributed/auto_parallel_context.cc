@@ -33,6 +33,25 @@ absl::Status Refused(absl::string_view field, absl::string_view given, absl::str
       absl::StrCat("SetAutoParallelContext: ", field, " is ", given, "; accepted ", accepted));
 }
 
+/// In kStandAlone nothing follows these options.
+absl::Status CheckStandAlone(const AutoParallelOptions& options) {
+  const AutoParallelOptions defaults;
+  const auto refused = [](absl::string_view field, absl::string_view given, absl::string_view standard) {
+    return Refused(field, absl::StrCat(given, ", and parallel_mode is kStandAlone"),
+                   absl::StrCat("is ", standard, "; kDataParallel takes others, in one process too"));
+  };
+  if (options.loss_weight != defaults.loss_weight) return refused("loss_weight", "kElements", "kRows");
+  if (options.communication_dtype != defaults.communication_dtype) {
+    const std::string_view name = DTypeName(options.communication_dtype);
+    return refused("communication_dtype", {name.data(), name.size()}, "f32");
+  }
+  if (options.reduction != defaults.reduction) return refused("reduction", "kFast", "kOrdered");
+  if (options.bucket_mib != defaults.bucket_mib) {
+    return refused("bucket_mib", absl::StrCat(options.bucket_mib), absl::StrCat(defaults.bucket_mib));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status SetAutoParallelContext(const AutoParallelOptions& options) {
@@ -51,6 +70,9 @@ absl::Status SetAutoParallelContext(const AutoParallelOptions& options) {
   constexpr std::int64_t kMostMib = std::int64_t{1} << 20;
   if (options.bucket_mib < 0 || options.bucket_mib > kMostMib) {
     return Refused("bucket_mib", absl::StrCat(options.bucket_mib), absl::StrCat("are numbers from 0 to ", kMostMib));
+  }
+  if (mode == ParallelMode::kStandAlone) {
+    if (absl::Status status = CheckStandAlone(options); !status.ok()) return status;
   }
   Context() = options;
   return absl::OkStatus();

@@ -27,12 +27,13 @@ enum class GradientReduction : std::uint8_t {
 /// process that accumulates, too.
 ///
 /// kElements is for losses that leave elements out by a mean of their own: CrossEntropyLoss and NLLLoss with the
-/// reduction "mean", and what calls nn::MeanOfCounted. The update is then that of the mean over all elements of all
-/// micro-batches that count. A micro-batch in which none counts adds nothing, and has the loss 0. An update in which
-/// none counts has gradients of zero. Other losses count their rows.
+/// reduction "mean", and what calls nn::MeanOfCounted. Where the micro-batches of an update have equally many elements,
+/// the update is that of the mean over all elements that count. A weight does not know how many elements a micro-batch
+/// has. So elements of a smaller one have larger weights in an update. A micro-batch in which none counts adds nothing,
+/// and has the loss 0. An update in which none counts has gradients of zero. Other losses have equal weights.
 enum class LossWeight : std::uint8_t {
-  kRows,      ///< its share of rows, so that equal batches count the same
-  kElements,  ///< its share of the elements that count: those that `ignore_index` does not leave out
+  kRows,      ///< the same weight for every micro-batch, however many rows it has
+  kElements,  ///< the share of its own elements that count: those that `ignore_index` does not leave out
 };
 
 /// MindSpore's names. `gradients_mean` is true by default: the update is that of the mean loss over all ranks. So a
@@ -57,7 +58,8 @@ struct AutoParallelOptions {
 /// Sets how Models and steps that are made from now on train. It may be called before or after distributed::Init. An
 /// error leaves the context as it was. Errors (INVALID_ARGUMENT), with what was given and what is accepted: a mode but
 /// kStandAlone and kDataParallel, and a bucket_mib out of range. So is a communication_dtype but f32, f16 and bf16, and
-/// kElements where gradients_mean is false.
+/// kElements where gradients_mean is false. In kStandAlone loss_weight, communication_dtype, reduction and bucket_mib
+/// have to be the defaults, as nothing would follow them. nn::DistributedGradReducer follows gradients_mean.
 absl::Status SetAutoParallelContext(const AutoParallelOptions& options);
 /// The defaults again.
 void ResetAutoParallelContext();

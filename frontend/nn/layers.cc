@@ -135,8 +135,9 @@ Tensor BatchNorm::Construct(const Tensor& x) {
   const std::vector<Tensor> results = processes > 1
                                           ? NormaliseByAll(x, processes)
                                           : trace->Emit("batch_norm_train", {x, gamma, beta}, {{"epsilon", eps_}});
+  // The variance of all processes is unbiased already, as that of one element would be.
   trace->state().DeferUpdate("batch_norm_running_update", {moving_mean, moving_variance}, {results[1], results[2]},
-                             {{"momentum", momentum_}, {"count", count}});
+                             {{"momentum", momentum_}, {"count", processes > 1 ? 1 : count}});
   return results[0];
 }
 

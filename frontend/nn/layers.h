@@ -100,7 +100,7 @@ class BatchNorm : public Cell {
   Parameter moving_variance;
 
  private:
-  /// y, mean and biased variance by the rows of `processes` processes, of which there are several.
+  /// y, mean and unbiased variance by the rows of `processes` processes, of which there are several.
   std::vector<Tensor> NormaliseByAll(const Tensor& x, std::int64_t processes);
 
   std::int64_t num_features_;

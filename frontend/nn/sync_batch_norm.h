@@ -11,12 +11,13 @@ namespace mpc::nn {
 /// Batch normalisation of [N, C] or [N, C, H, W] by the rows of all processes: BatchNorm1d or BatchNorm2d of their
 /// batches put together. MindSpore's and PyTorch's nn.SyncBatchNorm.
 ///
-/// Each process computes mean and variance of its own rows, which are as many in all, and gathers those of the others.
-/// They are merged in f32 and in the order of ranks: the mean of means, and the mean of variances plus the variance of
-/// means. The formula is that of Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing
-/// sample variances", 1979. So all processes have the same statistics, and running statistics of the same bits.
-/// Gradients by x follow the rows of all processes. Those by gamma and beta are those of a process's own rows, which a
-/// step in data parallel averages. At an AMP level, x and y are as BatchNorm has them, and all else is f32.
+/// Each process computes mean and variance of its own rows, and gathers those of the others with their numbers of rows.
+/// Processes may have different numbers. Statistics are merged in f32 and in the order of ranks. A process's share of
+/// the rows is the weight of its mean, and of its variance plus the squared distance of its mean. The formula is that
+/// of Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. So
+/// all processes have the same statistics, and running statistics of the same bits. Gradients by x follow the rows of
+/// all processes. Those by gamma and beta are those of a process's own rows, which a step in data parallel averages. At
+/// an AMP level, x and y are as BatchNorm has them, and all else is f32.
 ///
 /// In one process, outside training, and in what a Model measures, it is BatchNorm. A step that reaches it runs in all
 /// processes at once. Errors: a Model whose accumulation_steps is more than 1; those of BatchNorm.

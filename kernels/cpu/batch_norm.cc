@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
-#include "kernels/scalar/optimizer_rules.h"
+#include "kernels/scalar/running_statistics.h"
 
 namespace mpc::cpu {
 namespace {

@@ -11,6 +11,7 @@
 #include "kernels/known_attributes.h"
 #include "kernels/optimizer_low_copy.h"
 #include "kernels/scalar/optimizer_rules.h"
+#include "kernels/scalar/running_statistics.h"
 
 namespace mpc::cuda {
 namespace {

@@ -110,7 +110,9 @@ void BatchNormRunningUpdate(const Attributes& attributes, Inputs inputs, Outputs
     double variance = inputs[1].values[c];
     for (std::size_t i = c; update && i < inputs[2].values.size(); i += channels) {
       mean = momentum * mean + (1 - momentum) * inputs[2].values[i];
-      variance = momentum * variance + (1 - momentum) * inputs[3].values[i] * unbias;
+      // A count of 0 says that variances are multiplied already.
+      const double batch = inputs[3].values[i];
+      variance = momentum * variance + (count == 0 ? batch : (1 - momentum) * batch * unbias);
     }
     outputs[0].values[c] = mean;
     outputs[1].values[c] = variance;

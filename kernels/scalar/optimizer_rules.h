@@ -267,22 +267,4 @@ struct AccumulateOp {
   }
 };
 
-/// The running mean (0) and variance (1) of BatchNorm.
-struct RunningStatistics {
-  float keep;
-  float weights[2];
-  explicit RunningStatistics(const KernelSpec& spec) {
-    const double momentum = spec.attributes.Get(attribute::kMomentum);
-    const double count = static_cast<double>(spec.attributes.Get(attribute::kCount));
-    // One element has no unbiased variance; the biased one (zero) stands for it.
-    const double unbias = count > 1 ? count / (count - 1) : 1;
-    keep = static_cast<float>(momentum);
-    weights[0] = static_cast<float>(1 - momentum);
-    weights[1] = static_cast<float>((1 - momentum) * unbias);
-  }
-  MPC_HOST_DEVICE float Apply(int statistic, float running, float batch) const {
-    return keep * running + weights[statistic] * batch;
-  }
-};
-
 }  // namespace mpc::scalar

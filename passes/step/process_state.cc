@@ -5,17 +5,22 @@
 //   %counter2 = mpc.increment %counter : ...
 // becomes
 //   %ms = mpc.all_gather %m {processes = 2} : ...
-//   %ss = mpc.all_gather %s {processes = 2} : ...
-//   %mean2, %variance2 = mpc.batch_norm_running_update %mean, %variance, %ms, %ss {batches = 2, count = 8} : ...
+//   %weighted = mpc.mul_scalar %s {value = 0.114285745} : ...
+//   %ss = mpc.all_gather %weighted {processes = 2} : ...
+//   %mean2, %variance2 = mpc.batch_norm_running_update %mean, %variance, %ms, %ss {batches = 2, count = 0} : ...
 //   %rank = mpc.process_rank {processes = 2} : ...
 //   %drawn = mpc.int_add %counter, %rank : ...
 //   %masked, %mask = mpc.dropout %x, %seed, %drawn : ...
 //   %counter2 = mpc.increment %counter {by = 2} : ...
 // Statistics that have the same bits in all processes, as those that were computed from an mpc.all_gather, stay.
+//
+// Batches of an update may differ in their rows. So each process multiplies its variance by what a running variance
+// takes of it: (1 - momentum) * count / (count - 1). A count of 0 says so, and all processes run the same update.
 #include "passes/step/process_state.h"
 
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/step_signature.h"
+#include "kernels/scalar/running_statistics.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -201,8 +206,17 @@ LogicalResult SharedState::checkStatistics(BatchNormRunningUpdateOp update) cons
   return success();
 }
 
+// The product has the bits of the one that the update computes otherwise.
+static Value weightedVariance(OpBuilder &builder, BatchNormRunningUpdateOp update) {
+  float weight = scalar::VarianceWeight(update.getMomentum().convertToDouble(), int64_t(update.getCount()));
+  Value variance = update.getVariance();
+  return MulScalarOp::create(builder, update.getLoc(), variance.getType(), variance, APFloat(weight));
+}
+
 void SharedState::gatherStatistics(BatchNormRunningUpdateOp update) {
   OpBuilder builder(update);
+  update.getVarianceMutable().set(weightedVariance(builder, update));
+  update.setCount(0);
   uint64_t each = update.getBatches();
   bool gathered = true;
   for (auto [batch, running] : {std::pair(&update.getMeanMutable(), update.getRunningMean()),

@@ -43,6 +43,8 @@ def LossScalePass : MpcPass<"mpc-loss-scale", "::mlir::ModuleOp"> {
       of a norm where no gradient is bad anywhere.
     * Running statistics move by the batches of all processes in the order of ranks (`mpc.all_gather`). Statistics that a
       collective operation of the network has made equal move once.
+    * Batches may differ in their rows. So a process multiplies its variance by what the running one takes of it, before
+      the gather. The update has a `count` of 0 then, and takes variances as they are.
     * A random generator's counter moves by N. A process draws by the counter plus its rank (`mpc.process_rank`).
     * State that a process would move by its own rows alone is an error. So is a running statistic that the forward pass
       reads. The loss stays that of the process.

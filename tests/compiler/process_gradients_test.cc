@@ -42,15 +42,24 @@ constexpr char kSynchronizedNorm[] = R"(
         %normal, %own_mean, %own_variance, %inv = mpc.batch_norm_train %x, %one, %zero
             : (tensor<4x2xf32>, tensor<2xf32>, tensor<2xf32>)
             -> (tensor<4x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>)
-        %own = mpc.concat %own_mean, %own_variance : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
-        %all = mpc.all_gather %own {processes = PROCESSES} : (tensor<4xf32>) -> tensor<PROCESSESx4xf32>
-        %means, %variances = mpc.split %all {axis = 1, sizes = [2, 2]}
-            : (tensor<PROCESSESx4xf32>) -> (tensor<PROCESSESx2xf32>, tensor<PROCESSESx2xf32>)
-        %mean = mpc.reduce_mean %means {axes = [0]} : (tensor<PROCESSESx2xf32>) -> tensor<2xf32>
+        %rows = mpc.constant {value = dense<4.0> : tensor<1xf32>} : () -> tensor<1xf32>
+        %own = mpc.concat %own_mean, %own_variance, %rows
+            : (tensor<2xf32>, tensor<2xf32>, tensor<1xf32>) -> tensor<5xf32>
+        %all = mpc.all_gather %own {processes = PROCESSES} : (tensor<5xf32>) -> tensor<PROCESSESx5xf32>
+        %means, %variances, %each = mpc.split %all {axis = 1, sizes = [2, 2, 1]}
+            : (tensor<PROCESSESx5xf32>) -> (tensor<PROCESSESx2xf32>, tensor<PROCESSESx2xf32>, tensor<PROCESSESx1xf32>)
+        %counts = mpc.stop_gradient %each : tensor<PROCESSESx1xf32>
+        %count = mpc.reduce_sum %counts {axes = []} : (tensor<PROCESSESx1xf32>) -> tensor<f32>
+        %shares = mpc.div %counts, %count : (tensor<PROCESSESx1xf32>, tensor<f32>) -> tensor<PROCESSESx1xf32>
+        %mean_shares = mpc.mul %shares, %means
+            : (tensor<PROCESSESx1xf32>, tensor<PROCESSESx2xf32>) -> tensor<PROCESSESx2xf32>
+        %mean = mpc.reduce_sum %mean_shares {axes = [0]} : (tensor<PROCESSESx2xf32>) -> tensor<2xf32>
         %deviation = mpc.sub %means, %mean : (tensor<PROCESSESx2xf32>, tensor<2xf32>) -> tensor<PROCESSESx2xf32>
         %square = mpc.square %deviation : tensor<PROCESSESx2xf32>
         %spread = mpc.add %variances, %square : tensor<PROCESSESx2xf32>
-        %variance = mpc.reduce_mean %spread {axes = [0]} : (tensor<PROCESSESx2xf32>) -> tensor<2xf32>
+        %spread_shares = mpc.mul %shares, %spread
+            : (tensor<PROCESSESx1xf32>, tensor<PROCESSESx2xf32>) -> tensor<PROCESSESx2xf32>
+        %variance = mpc.reduce_sum %spread_shares {axes = [0]} : (tensor<PROCESSESx2xf32>) -> tensor<2xf32>
         %y = mpc.batch_norm_infer %x, %gamma, %gamma, %mean, %variance
             : (tensor<4x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<4x2xf32>
         %weighted = mpc.mul %y, %weight : tensor<4x2xf32>

@@ -124,6 +124,16 @@ TEST(AutoParallelContext, RefusesByNameWhatIsNotFollowed) {
       "no weights");
   EXPECT_EQ(ErrorOf(SetAutoParallelContext({.bucket_mib = -1})),
             "SetAutoParallelContext: bucket_mib is -1; accepted are numbers from 0 to 1048576");
+  const std::string standalone = ", and parallel_mode is kStandAlone; accepted is ";
+  const std::string others = "; kDataParallel takes others, in one process too";
+  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.loss_weight = LossWeight::kElements})),
+            "SetAutoParallelContext: loss_weight is kElements" + standalone + "kRows" + others);
+  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.communication_dtype = DType::kBF16})),
+            "SetAutoParallelContext: communication_dtype is bf16" + standalone + "f32" + others);
+  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.reduction = GradientReduction::kFast})),
+            "SetAutoParallelContext: reduction is kFast" + standalone + "kOrdered" + others);
+  EXPECT_EQ(ErrorOf(SetAutoParallelContext({.bucket_mib = 0})),
+            "SetAutoParallelContext: bucket_mib is 0" + standalone + "25" + others);
   EXPECT_EQ(GetAutoParallelContext(), AutoParallelOptions{}) << "an error changes nothing";
 }
 

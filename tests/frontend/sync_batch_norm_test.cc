@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,6 @@ using testing::RunInGroup;
 using testing::Values;
 
 constexpr std::int64_t kChannels = 3;
-constexpr int kRowsOfARank = 2;
 
 /// Of the loss sum(norm(x) * weights): y, and the derivatives by x, gamma and beta. A step in kStandAlone leaves
 /// gradients what they are in the process.
@@ -113,17 +113,19 @@ void ExpectNear(const Tensor& actual, const Tensor& expected, const std::vector<
   }
 }
 
-/// Every process computes the norm of the whole batch as well, alone.
-void ExpectTheNormOfTheWholeBatch(int rank, int size) {
-  const Shape whole_shape = {kRowsOfARank * size, kChannels, 4, 5};
+/// Rank r has `rows[r]` rows. Every process computes the norm of the whole batch as well, alone.
+void ExpectTheNormOfTheWholeBatch(int rank, const std::vector<std::int64_t>& rows) {
+  const auto own_rows = rows.begin() + rank;
+  const std::int64_t begin = std::accumulate(rows.begin(), own_rows, std::int64_t{0});
+  const Shape whole_shape = {std::accumulate(rows.begin(), rows.end(), std::int64_t{0}), kChannels, 4, 5};
   // Means unlike zero, and ranks unlike each other.
   const Tensor whole =
       Values(whole_shape, 1) * 2.0 + iota(whole_shape, 0, DType::kF32) * 0.25 + iota(whole_shape, 1, DType::kF32) * 3.0;
   const Tensor cotangents = Values(whole_shape, 2);
-  const Tensor own = RowsOf(whole, rank * kRowsOfARank, kRowsOfARank);
+  const Tensor own = RowsOf(whole, begin, *own_rows);
 
   NormStep synchronized(own.shape(), true), alone(whole_shape, false);
-  const std::vector<Tensor> actual = synchronized(own, RowsOf(cotangents, rank * kRowsOfARank, kRowsOfARank));
+  const std::vector<Tensor> actual = synchronized(own, RowsOf(cotangents, begin, *own_rows));
   const std::vector<Tensor> expected = alone(whole, cotangents);
   MPC_ASSERT_OK(actual[0].status());
   MPC_ASSERT_OK(expected[0].status());
@@ -132,7 +134,7 @@ void ExpectTheNormOfTheWholeBatch(int rank, int size) {
   for (std::int64_t channel = 0; channel < kChannels; ++channel) {
     bounds.emplace_back(FactsOf(whole, channel), whole.size() / kChannels, 1.25, 1.0);
   }
-  const auto part = [&](const Tensor& of_whole) { return RowsOf(of_whole, rank * kRowsOfARank, kRowsOfARank); };
+  const auto part = [&](const Tensor& of_whole) { return RowsOf(of_whole, begin, *own_rows); };
   ExpectNear(actual[0], part(expected[0]), bounds, &NormBounds::y, "y");
   ExpectNear(actual[1], part(expected[1]), bounds, &NormBounds::dx, "dx");
   ExpectNear(ops::AllReduce(actual[2]), expected[2], bounds, &NormBounds::dgamma, "dgamma");
@@ -146,9 +148,33 @@ void ExpectTheNormOfTheWholeBatch(int rank, int size) {
 }
 
 TEST(SyncBatchNorm, IsBatchNormOfTheRowsOfAllProcesses) {
-  for (const int size : {2, 4}) {
-    EXPECT_TRUE(RunInGroup(size, [size](int rank) { ExpectTheNormOfTheWholeBatch(rank, size); })) << size;
+  for (const std::size_t size : {2, 4}) {
+    const std::vector<std::int64_t> rows(size, 2);
+    EXPECT_TRUE(RunInGroup(static_cast<int>(size), [&rows](int rank) { ExpectTheNormOfTheWholeBatch(rank, rows); }))
+        << size;
   }
+}
+
+TEST(SyncBatchNorm, WeighsStatisticsByTheRowsOfEachProcess) {
+  for (const std::vector<std::int64_t>& rows : {std::vector<std::int64_t>{8, 2}, {1, 4, 2, 3}}) {
+    EXPECT_TRUE(RunInGroup(static_cast<int>(rows.size()), [&rows](int rank) {
+      ExpectTheNormOfTheWholeBatch(rank, rows);
+    })) << rows.size();
+  }
+}
+
+/// The running variance is unbiased by the rows of all. Of 0, 0, 0 and 8 it is 16.
+TEST(SyncBatchNorm, MovesTheRunningVarianceByAllRows) {
+  EXPECT_TRUE(RunInGroup(2, [](int rank) {
+    nn::SyncBatchNorm norm(1, {.momentum = 0});
+    norm.SetTrain(true);
+    const Tensor x = rank == 0 ? Tensor::From({8.0f}, {1, 1}) : Tensor::From({0.0f, 0.0f, 0.0f}, {3, 1});
+    MPC_EXPECT_OK(norm(x).status());
+    EXPECT_EQ(norm.moving_mean.Value()->ToFloats(), std::vector<float>{2});
+    // 12 * (4 / 3), in which each operation rounds once.
+    EXPECT_NEAR(norm.moving_variance.Value()->ToFloats()[0], 16, 3 * 0x1p-20);
+    ExpectEqualInAllRanks(*norm.moving_variance.Value(), "running variance");
+  }));
 }
 
 TEST(SyncBatchNorm, IsBatchNormInOneProcessAndOutsideTraining) {

@@ -63,6 +63,11 @@ TEST(BatchNorm, RunningUpdateWeighsTheOldStatisticAndUnbiasesTheVariance) {
   ExpectNear(moved_twice[0].values, {0.75 * 12.5 + 0.25 * 30});
   ExpectNear(moved_twice[1].values, {0.75 * 2.5 + 0.25 * 8});
 
+  const Attributes weighted = {{"momentum", 0.75}, {"count", std::int64_t{0}}};
+  const auto moved_by_weighted = RunReference("batch_norm_running_update", weighted, operands, {c, c});
+  ExpectNear(moved_by_weighted[0].values, {12.5});
+  ExpectNear(moved_by_weighted[1].values, {0.75 * 2 + 3});
+
   std::vector<reference::Tensor> skipped = operands;
   skipped.push_back(Bool({}, {0}));
   const auto kept = RunReference("batch_norm_running_update", attributes, skipped, {c, c});

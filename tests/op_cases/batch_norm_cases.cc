@@ -91,8 +91,8 @@ void AddNormalisation(std::vector<OpCase>& cases, const Normalisation& norm) {
 
 void AddRunningUpdates(std::vector<OpCase>& cases) {
   for (std::int64_t channels : {1, 6, 37}) {
-    for (std::int64_t count : {2, 1000}) {
-      for (int predicate : {-1, 0, 1}) {  // -1: absent
+    for (std::int64_t count : {0, 2, 1000}) {  // 0: variances are weighted already
+      for (int predicate : {-1, 0, 1}) {       // -1: absent
         const Shape c = {channels};
         OpCase op_case{absl::StrCat("batch_norm_running_update/", channels, "_channels_", count, "_elements",
                                     predicate < 0    ? ""

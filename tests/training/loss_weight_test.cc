@@ -134,6 +134,17 @@ TEST(LossWeight, HasTheBitsOfRowsWhereEveryElementCounts) {
   }
 }
 
+/// All rows of micro-batches of 8 and 2 rows count. So both have the weight 1, as with kRows.
+TEST(LossWeight, IsAShareOfTheElementsOfAMicroBatch) {
+  const std::vector<std::int32_t> two = {1, 2};
+  const std::vector<data::Row> batches = {
+      {Values({kRowsEach, kFeatures}, 1), Tensor::From(Labels(0, kRowsEach), {kRowsEach})},
+      {Values({2, kFeatures}, 2), Tensor::From(two, {2})}};
+  for (const int processes : {1, 2}) {
+    EXPECT_EQ(UpdateOf(batches, processes, kByElements), UpdateOf(batches, processes, {})) << processes;
+  }
+}
+
 /// Of one update: the loss of a micro-batch is the mean of its own elements.
 TEST(LossWeight, RecordsTheMeanOfTheMicroBatch) {
   EXPECT_TRUE(RunGroup(1, [](int) {

@@ -101,6 +101,23 @@ TEST(ProcessTraining, LeavesOutTheSameBatchesInAnyNumberOfProcesses) {
   }
 }
 
+/// Batches of an update may differ in their rows, and so do variances of theirs. State has the same bits in all.
+TEST(ProcessTraining, HasTheSameBitsForBatchesOfDifferentSizes) {
+  constexpr std::int64_t kSizes[] = {8, 2, 5, 8, 8, 3};
+  std::vector<data::Row> batches;
+  for (std::int64_t i = 0; i < 24; ++i) batches.push_back(MakeBatch(kImage, kSizes[i % 6], i));
+  batches[9] = WithBadValue(batches[9], kInfinity);
+  const data::Dataset rows = Batches(std::move(batches));
+  for (const std::int64_t micro_batches : {2, 4}) {
+    const Setting setting{{"O2", DType::kF16}, Rule::kMomentum, micro_batches};
+    const Snapshot alone = TrainIn(1, setting, rows);
+    for (int processes = 2; processes <= micro_batches; processes *= 2) {
+      EXPECT_EQ(Differences(alone, TrainIn(processes, setting, rows)), std::vector<std::string>{})
+          << processes << " of " << micro_batches;
+    }
+  }
+}
+
 /// Apart: one for each parameter, two for statistics, and one for the decision. Clipping wants the norm of the means
 /// before it decides.
 TEST(ProcessTraining, BucketsMakeFewMessagesAndDoNotChangeBits) {

@@ -1,7 +1,7 @@
 #include "tools/mpc-train/process_options.h"
 
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 
@@ -34,15 +34,19 @@ void AddProcessFlags(FlagSet& flags, TrainOptions& options) {
 
 absl::Status CheckProcessFlags(const FlagSet& flags, const TrainOptions& options) {
   if (options.distributed) return absl::OkStatus();
-  const std::pair<const char*, std::string> given[] = {{"transport", options.transport},
-                                                       {"loss-weight", options.loss_weight},
-                                                       {"communication-dtype", options.communication_dtype},
-                                                       {"reduction", options.reduction},
-                                                       {"bucket-mib", absl::StrCat(options.bucket_mib)}};
-  for (const auto& [flag, value] : given) {
+  // One process that accumulates follows some of them, with --distributed.
+  constexpr absl::string_view kSendsNothing = "one process alone sends nothing";
+  constexpr absl::string_view kAccumulatesPlainly =
+      "without it micro-batches have equal weights, and f32 adds their gradients; one process may have it";
+  const std::tuple<const char*, std::string, absl::string_view> given[] = {
+      {"transport", options.transport, kSendsNothing},
+      {"loss-weight", options.loss_weight, kAccumulatesPlainly},
+      {"communication-dtype", options.communication_dtype, kAccumulatesPlainly},
+      {"reduction", options.reduction, kSendsNothing},
+      {"bucket-mib", absl::StrCat(options.bucket_mib), kSendsNothing}};
+  for (const auto& [flag, value, reason] : given) {
     if (!flags.Given(flag)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", flag, "=", value, " needs --distributed: one process alone sends nothing"));
+    return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, " needs --distributed: ", reason));
   }
   return absl::OkStatus();
 }

@@ -23,10 +23,12 @@ func.func private @f(tensor<4xf32>, tensor<4xf32>, tensor<i32>) -> (tensor<f32>,
 // CHECK: %[[U:.*]] = mpc.unscale %[[G]]#3, %[[SCALE]]
 // CHECK: %[[SHARE:.*]] = mpc.mul_scalar %[[U]] {value = 5.000000e-01
 // CHECK: %[[MEAN:.*]] = mpc.all_reduce %[[SHARE]] {processes = 2
+// CHECK: %[[WEIGHTED:.*]] = mpc.mul_scalar %[[G]]#2 {value = 0.114285745
 // CHECK: mpc.all_gather %[[G]]#1 {processes = 2
+// CHECK: %[[VARIANCES:.*]] = mpc.all_gather %[[WEIGHTED]] {processes = 2
 // CHECK: mpc.guarded_update %[[FINITE]] else(
 // CHECK: mpc.momentum %[[W]], %{{.*}}, %[[MEAN]],
-// CHECK: mpc.batch_norm_running_update {{.*}}batches = 2
+// CHECK: mpc.batch_norm_running_update {{.*}}, %[[VARIANCES]] {batches = 2, count = 0
 // CHECK: mpc.increment %[[RNG]] {by = 2
 // CHECK: mpc.update_loss_scale %[[AGREED]],
 
@@ -110,9 +112,10 @@ func.func private @synchronized(%w: tensor<4xf32>, %x: tensor<4xf32>)
 // CHECK-LABEL: func @equal_statistics(
 // CHECK: %[[G:.*]]:5 = mpc.value_and_grad @synchronized
 // CHECK-DAG: mpc.batch_norm_running_update %{{.*}}, %{{.*}}, %[[G]]#1, %[[G]]#2 {count = 8
-// CHECK-DAG: %[[OWN:.*]] = mpc.all_gather %[[G]]#3 {processes = 2
+// CHECK-DAG: %[[WEIGHTED:.*]] = mpc.mul_scalar %[[G]]#3 {value = 0.114285745
+// CHECK-DAG: %[[OWN:.*]] = mpc.all_gather %[[WEIGHTED]] {processes = 2
 // CHECK-DAG: %[[EQUAL:.*]] = mpc.all_gather %[[G]]#1 {processes = 2
-// CHECK-DAG: mpc.batch_norm_running_update %{{.*}}, %{{.*}}, %[[EQUAL]], %[[OWN]] {batches = 2, count = 8
+// CHECK-DAG: mpc.batch_norm_running_update %{{.*}}, %{{.*}}, %[[EQUAL]], %[[OWN]] {batches = 2, count = 0
 func.func @equal_statistics(
     %w: tensor<4xf32> {mpc.state = #mpc.state<parameter, "w">},
     %v: tensor<4xf32> {mpc.state = #mpc.state<slot, "w.velocity", of = "w">},
