@@ -130,7 +130,11 @@ void Cell::VisitMembers(internal::MemberVisitor& visitor) {
 std::vector<std::pair<std::string, Parameter>> Cell::ParametersAndNames() {
   NamedParameters parameters;
   Collect(*this, "", parameters);
-  for (auto& [name, parameter] : parameters) parameter.set_name(name);
+  // A trace has named its state by the paths of its step: another path would give one entry two names.
+  const bool is_named = mpc::internal::Trace::Current() != nullptr;
+  for (auto& [name, parameter] : parameters) {
+    if (!is_named || parameter.name().empty()) parameter.set_name(name);
+  }
   return parameters;
 }
 

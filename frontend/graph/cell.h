@@ -93,7 +93,8 @@ class Cell {
   virtual bool is_loss() const { return false; }
 
   /// Every Parameter below this Cell with its dotted path ("conv1.weight"), depth first in the order of declaration.
-  /// One that is found twice has its first path. Undefined ones are left out. Names the Parameters by these paths.
+  /// One that is found twice has its first path. Undefined ones are left out. Names the Parameters by these paths, but
+  /// not within a trace: there their names are the paths of the step.
   std::vector<std::pair<std::string, Parameter>> ParametersAndNames();
   /// The Parameters that require gradients, in the same order.
   std::vector<Parameter> TrainableParams();
@@ -103,6 +104,8 @@ class Cell {
   absl::Status SetParameter(std::string_view path, const Tensor& value);
 
   /// Switches between training behaviour (batch statistics, dropout) and inference, for this Cell and its sub-cells.
+  /// Model::Train calls it on its whole step, frozen networks included. `teacher.SetTrain(false)` as the first line of
+  /// the step's `Construct` keeps one of them in inference.
   Cell& SetTrain(bool train = true);
   /// Whether this Cell is in training mode. A running trace fails if this Cell is called and not named in MPC_CELL.
   bool training() const;

@@ -56,7 +56,7 @@ Tensor leaky_relu(const Tensor& x, double alpha = 0.2);
 Tensor prelu(const Tensor& x, const Tensor& alpha);
 /// x^exponent; NaN for a negative x where the exponent is fractional.
 Tensor pow(const Tensor& x, double exponent);
-/// x limited to [minimum, maximum].
+/// x limited to [minimum, maximum]. At a bound the gradient passes, as inside.
 Tensor clamp(const Tensor& x, double minimum, double maximum);
 // add, sub, mul, maximum, minimum, neg and abs also take integers, i32 or i64, all of one type. Results wrap, and no
 // gradient goes through them.

@@ -54,6 +54,10 @@ Parameter::Parameter(const Tensor& data, ParameterOptions options) : data_(std::
     data_->initial_error = data.status();
   } else if (data.concrete()) {
     data_->initial_error = data_->entry->Write(data.bytes());
+  } else if (data.defined()) {
+    data_->initial_error = absl::UnimplementedError(
+        absl::StrCat("a Parameter was made from a tensor of the step, ", data.spec().ToString(),
+                     ": derivatives are those by Parameters that MPC_CELL names, not by inputs or other tensors"));
   }
 }
 

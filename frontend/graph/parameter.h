@@ -30,6 +30,7 @@ class Parameter {
   /// An f32 parameter. Takes the seed of SetSeed and the next stream now, and draws when the value is first needed.
   Parameter(Shape shape, Initializer initializer, ParameterOptions options = {});
   /// Starts from `data`, of whose type and shape it is. Where `data` carries an error, so does Value(), until SetData.
+  /// A tensor of a step has no value to start from: a step that reads such a Parameter fails.
   explicit Parameter(const Tensor& data, ParameterOptions options = {});
 
   /// Only a defined parameter has what follows; Value and SetData say so (FAILED_PRECONDITION).
@@ -58,8 +59,8 @@ class Parameter {
   Tensor Read() const;
   operator Tensor() const { return Read(); }  // NOLINT: parameters stand where tensors do
   /// While tracing: the value that reads from now on get and that the step leaves behind. No derivative passes from
-  /// what is read to what `value` was computed from: a parameter is a leaf of the graph. Elsewhere SetData, whose error
-  /// is lost.
+  /// what is read to what `value` was computed from: a parameter is a leaf of the graph. With accumulation_steps it
+  /// acts in every micro-batch. Elsewhere SetData, whose error is lost.
   void Assign(const Tensor& value);
 
   // For the front end.

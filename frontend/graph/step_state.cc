@@ -24,6 +24,11 @@ FunctionState StepState::EndFunction() {
 
 // ---- Values ---------------------------------------------------------------------------------------------------------
 
+void StepState::FailIfMadeInStep(const Parameter& parameter) {
+  const absl::Status& error = parameter.initial_error();
+  if (absl::IsUnimplemented(error)) graph_.Fail(std::string(error.message()));
+}
+
 Tensor StepState::AddArgument(const Parameter& parameter) {
   const Role role = parameter.entry()->role();
   if (!IsState(role)) {
@@ -31,6 +36,7 @@ Tensor StepState::AddArgument(const Parameter& parameter) {
                              "', which is none of state"));
   }
   if (parameter.name().empty()) {
+    FailIfMadeInStep(parameter);
     graph_.Fail(absl::StrCat("a Parameter ", parameter.entry()->spec().ToString(), " of the role '",
                              std::string(RoleName(role)),
                              "' has no name; make it a member of a Cell that MPC_CELL names"));
@@ -72,6 +78,7 @@ Tensor StepState::Read(const Parameter& parameter) {
     return graph_.Poison({});
   }
   if (IsForgotten(parameter)) {
+    FailIfMadeInStep(parameter);
     const nn::Cell* reader = cells_.innermost();
     graph_.Fail(absl::StrCat("a Parameter ", parameter.entry()->spec().ToString(),
                              " is used but not registered; name its member in MPC_CELL(",

@@ -108,6 +108,8 @@ class StepState {
   /// How often `parameter` has been assigned in the outermost function.
   std::size_t NumAssigned(const Parameter& parameter) const;
   void AddUse(const Parameter& parameter) { uses_.push_back({parameter, NumAssigned(parameter)}); }
+  /// Fails where `parameter` was made from a tensor of the step, which no derivative is by.
+  void FailIfMadeInStep(const Parameter& parameter);
   /// Makes `parameter` an argument of the outermost function.
   Tensor AddArgument(const Parameter& parameter);
   bool IsForgotten(const Parameter& parameter) const;

@@ -1,11 +1,10 @@
 #include "frontend/nn/clip.h"
 
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/eager.h"
 #include "frontend/graph/ops.h"
 #include "frontend/graph/trace.h"
+#include "frontend/nn/finite_numbers.h"
 
 namespace mpc {
 namespace {
@@ -23,8 +22,7 @@ Tensor WideNorm(const std::vector<Tensor>& gradients) { return EmitNorm("global_
 Tensor ReportedNorm(const Tensor& wide) { return EmitNorm("cast", {wide}, {{"user", true}}, DType::kF32); }
 
 absl::Status CheckLimit(const char* field, const std::optional<double>& value) {
-  if (!value.has_value() || (*value > 0 && std::isfinite(*value))) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(field, " must be a finite number > 0, got ", *value));
+  return value.has_value() ? nn::internal::CheckPositive(field, *value) : absl::OkStatus();
 }
 
 }  // namespace
@@ -35,6 +33,12 @@ Tensor GlobalNorm(const std::vector<Tensor>& gradients) { return ReportedNorm(Wi
 
 ClippedGradients ClipByGlobalNorm(const std::vector<Tensor>& gradients, double max_norm) {
   ClippedGradients clipped;
+  if (const absl::Status status = CheckLimit("ClipByGlobalNorm: max_norm", max_norm); !status.ok()) {
+    auto* trace = internal::Trace::Current();
+    if (trace == nullptr)
+      return {std::vector<Tensor>(gradients.size(), internal::ErrorTensor(status)), internal::ErrorTensor(status)};
+    trace->Fail(std::string(status.message()));
+  }
   const Tensor norm = WideNorm(gradients);
   clipped.norm = ReportedNorm(norm);
   for (const Tensor& gradient : gradients) {

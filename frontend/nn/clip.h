@@ -20,8 +20,8 @@ struct ClippedGradients {
   Tensor norm;                    ///< before clipping: that of GlobalNorm
 };
 /// Multiplies every gradient by min(1, max_norm / (norm + 1e-6)), as PyTorch's clip_grad_norm_ does. Norm and factor
-/// are f64, so that finite gradients of any size are clipped. `max_norm` > 0. A gradient that is not finite makes all
-/// of them NaN.
+/// are f64, so that finite gradients of any size are clipped. `max_norm` > 0, in f32 too. A gradient that is not finite
+/// makes all of them NaN.
 ClippedGradients ClipByGlobalNorm(const std::vector<Tensor>& gradients, double max_norm);
 
 /// Every element limited to [-limit, limit]; `limit` > 0.

@@ -7,14 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/ops.h"
 #include "frontend/graph/trace.h"
+#include "frontend/nn/finite_numbers.h"
 
 namespace mpc::nn {
 namespace {
 
 absl::Status CheckRate(const char* schedule, const char* field, double value) {
-  if (value >= 0 && std::isfinite(static_cast<float>(value))) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(schedule, field, " must be a finite number >= 0, got ", value,
-                                                 std::isfinite(value) && value > 0 ? ", which f32 does not hold" : ""));
+  return internal::CheckNotNegative(absl::StrCat(schedule, field), value);
 }
 
 absl::Status CheckSteps(const char* schedule, const char* field, std::int64_t value) {

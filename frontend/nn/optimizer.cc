@@ -1,7 +1,6 @@
 #include "frontend/nn/optimizer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -10,6 +9,7 @@
 #include "frontend/graph/ops.h"
 #include "frontend/graph/step_scaler.h"
 #include "frontend/graph/trace.h"
+#include "frontend/nn/finite_numbers.h"
 
 namespace mpc::nn {
 namespace {
@@ -51,9 +51,7 @@ Optimizer::Optimizer(const ParameterGroups& groups, const Common& common, std::v
     const LearningRate& rate = group.learning_rate.has_value() ? *group.learning_rate : common.learning_rate;
     if (!rate.status().ok()) Reject(std::string(rate.status().message()));
     const double decay = group.weight_decay.value_or(common.weight_decay);
-    if (!(decay >= 0) || std::isinf(decay)) {
-      Reject(absl::StrCat("weight_decay must be a finite number >= 0, got ", decay));
-    }
+    RejectIf(internal::CheckNotNegative("weight_decay", decay));
     groups_.push_back({rate,
                        Parameter(Tensor::Scalar(static_cast<float>(rate.value())),
                                  {.requires_grad = false, .role = Role::kLearningRate}),
@@ -64,9 +62,7 @@ Optimizer::Optimizer(const ParameterGroups& groups, const Common& common, std::v
     }
   }
   if (parameters_.empty()) Reject("got no parameters; pass net.TrainableParams()");
-  if (!(loss_scale_ > 0) || std::isinf(loss_scale_)) {
-    Reject(absl::StrCat("loss_scale must be a finite number > 0, got ", loss_scale_));
-  }
+  RejectIf(internal::CheckPositive("loss_scale", loss_scale_));
 }
 
 void Optimizer::AddParameter(const Parameter& parameter, std::size_t group) {
@@ -107,6 +103,10 @@ Parameter Optimizer::AddCounter(const char* name) {
 
 void Optimizer::Reject(const std::string& message) {
   if (status_.ok()) status_ = absl::InvalidArgumentError(absl::StrCat("optimizer: ", message));
+}
+
+void Optimizer::RejectIf(const absl::Status& error) {
+  if (!error.ok()) Reject(std::string(error.message()));
 }
 
 void Optimizer::CheckBetas(double beta1, double beta2) {

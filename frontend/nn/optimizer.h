@@ -186,6 +186,8 @@ class Optimizer {
 
   /// Keeps the first error.
   void Reject(const std::string& message);
+  /// Rejects what a check has found wrong, if anything.
+  void RejectIf(const absl::Status& error);
   /// Rejects decay rates of moments outside [0, 1), in f32 too.
   void CheckBetas(double beta1, double beta2);
 

@@ -1,12 +1,11 @@
 #include "frontend/nn/optimizer_wrappers.h"
 
-#include <cmath>
-
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/ops.h"
 #include "frontend/graph/trace.h"
+#include "frontend/nn/finite_numbers.h"
 
 namespace mpc::nn {
 namespace {
@@ -30,12 +29,8 @@ LARS::LARS(std::shared_ptr<Optimizer> inner, const LARSOptions& options)
   if (absl::StrContains(name, "Adam") || absl::StrContains(name, "Lamb")) {
     Reject(absl::StrCat("LARS cannot be used with ", name, ", which adapts its steps itself"));
   }
-  if (!(options_.epsilon > 0) || std::isinf(options_.epsilon)) {
-    Reject(absl::StrCat("epsilon must be a finite number > 0, got ", options_.epsilon));
-  }
-  if (!(options_.coefficient > 0) || std::isinf(options_.coefficient)) {
-    Reject(absl::StrCat("coefficient must be a finite number > 0, got ", options_.coefficient));
-  }
+  RejectIf(internal::CheckPositive("epsilon", options_.epsilon));
+  RejectIf(internal::CheckPositive("coefficient", options_.coefficient));
 }
 
 std::string LARS::TypeName() const { return absl::StrCat("LARS of ", inner_->TypeName()); }

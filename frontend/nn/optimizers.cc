@@ -1,19 +1,13 @@
 #include "frontend/nn/optimizers.h"
 
-#include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/ops.h"
+#include "frontend/nn/finite_numbers.h"
 
 namespace mpc::nn {
 namespace {
-
-bool FiniteAndNotNegative(double value) { return std::isfinite(value) && value >= 0; }
-
-std::string NotFiniteOrNegative(const char* name, double value) {
-  return absl::StrCat(name, " must be a finite number >= 0, got ", value);
-}
 
 /// Attributes of an update by two moments.
 template <typename Options>
@@ -26,8 +20,8 @@ Attributes MomentAttributes(const Options& options) {
 
 SGD::SGD(const ParameterGroups& parameters, const SGDOptions& options)
     : Optimizer(parameters, Common::Of(options), {"velocity"}), options_(options) {
-  if (!FiniteAndNotNegative(options.momentum)) Reject(NotFiniteOrNegative("momentum", options.momentum));
-  if (!std::isfinite(options.dampening)) {
+  RejectIf(internal::CheckNotNegative("momentum", options.momentum));
+  if (!internal::IsFiniteInF32(options.dampening)) {
     Reject(absl::StrCat("dampening must be a finite number, got ", options.dampening));
   }
   if (options.nesterov && (options.momentum <= 0 || options.dampening != 0)) {
@@ -45,7 +39,7 @@ std::vector<Tensor> SGD::Update(const Operands& operands) {
 
 Momentum::Momentum(const ParameterGroups& parameters, const MomentumOptions& options)
     : Optimizer(parameters, Common::Of(options), {"velocity"}), options_(options) {
-  if (!FiniteAndNotNegative(options.momentum)) Reject(NotFiniteOrNegative("momentum", options.momentum));
+  RejectIf(internal::CheckNotNegative("momentum", options.momentum));
 }
 
 std::vector<Tensor> Momentum::Update(const Operands& operands) {
@@ -57,7 +51,7 @@ std::vector<Tensor> Momentum::Update(const Operands& operands) {
 Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options)
     : Optimizer(parameters, Common::Of(options), {"moment1", "moment2"}), options_(options) {
   CheckBetas(options.beta1, options.beta2);
-  if (!FiniteAndNotNegative(options.eps)) Reject(NotFiniteOrNegative("eps", options.eps));
+  RejectIf(internal::CheckNotNegative("eps", options.eps));
 }
 
 std::vector<Tensor> Adam::Update(const Operands& operands) {
@@ -69,7 +63,7 @@ AdamWeightDecay::AdamWeightDecay(const ParameterGroups& parameters, const AdamWe
                 {"moment1", "moment2"}),
       options_(options) {
   CheckBetas(options.beta1, options.beta2);
-  if (!FiniteAndNotNegative(options.eps)) Reject(NotFiniteOrNegative("eps", options.eps));
+  RejectIf(internal::CheckNotNegative("eps", options.eps));
 }
 
 std::vector<Tensor> AdamWeightDecay::Update(const Operands& operands) {
@@ -80,7 +74,7 @@ std::vector<Tensor> AdamWeightDecay::Update(const Operands& operands) {
 AdamW::AdamW(const ParameterGroups& parameters, const AdamWOptions& options)
     : Optimizer(parameters, Common::Of(options), {"moment1", "moment2"}), options_(options) {
   CheckBetas(options.beta1, options.beta2);
-  if (!FiniteAndNotNegative(options.eps)) Reject(NotFiniteOrNegative("eps", options.eps));
+  RejectIf(internal::CheckNotNegative("eps", options.eps));
 }
 
 std::vector<Tensor> AdamW::Update(const Operands& operands) {
@@ -90,7 +84,7 @@ std::vector<Tensor> AdamW::Update(const Operands& operands) {
 Lamb::Lamb(const ParameterGroups& parameters, const LambOptions& options)
     : Optimizer(parameters, Common::Of(options), {"moment1", "moment2"}), options_(options) {
   CheckBetas(options.beta1, options.beta2);
-  if (!FiniteAndNotNegative(options.eps)) Reject(NotFiniteOrNegative("eps", options.eps));
+  RejectIf(internal::CheckNotNegative("eps", options.eps));
 }
 
 std::vector<Tensor> Lamb::Update(const Operands& operands) {
@@ -103,10 +97,8 @@ RMSProp::RMSProp(const ParameterGroups& parameters, const RMSPropOptions& option
   if (!(options.decay >= 0 && options.decay <= 1)) {
     Reject(absl::StrCat("decay must be in [0, 1], got ", options.decay));
   }
-  if (!FiniteAndNotNegative(options.momentum)) Reject(NotFiniteOrNegative("momentum", options.momentum));
-  if (!(options.epsilon > 0) || std::isinf(options.epsilon)) {
-    Reject(absl::StrCat("epsilon must be a finite number > 0, got ", options.epsilon));
-  }
+  RejectIf(internal::CheckNotNegative("momentum", options.momentum));
+  RejectIf(internal::CheckPositive("epsilon", options.epsilon));
 }
 
 std::vector<Tensor> RMSProp::Update(const Operands& operands) {
@@ -152,7 +144,7 @@ std::vector<Tensor> Lion::Update(const Operands& operands) {
 
 Adagrad::Adagrad(const ParameterGroups& parameters, const AdagradOptions& options)
     : Optimizer(parameters, Common::Of(options), {{"accum", options.accum}}), options_(options) {
-  if (!FiniteAndNotNegative(options.accum)) Reject(NotFiniteOrNegative("accum", options.accum));
+  RejectIf(internal::CheckNotNegative("accum", options.accum));
 }
 
 std::vector<Tensor> Adagrad::Update(const Operands& operands) {

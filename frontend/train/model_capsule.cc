@@ -69,8 +69,15 @@ absl::StatusOr<internal::CapsuleSource> Model::Impl::SourceOf(const StepResults&
   return source;
 }
 
+void Model::Impl::NameStateOfCapsule() const {
+  if (options.capsule_path.empty()) return;
+  root()->ParametersAndNames();
+  for (nn::Optimizer* optimizer : optimizers()) optimizer->State();
+}
+
 absl::Status Model::Impl::WriteCapsule(const StepResults& results, const std::vector<Tensor>& columns, bool completes,
                                        const RunContext& context) {
+  NameStateOfCapsule();
   if (!completes) {
     capsule_writer.Between(results, context.global_step + 1, columns);
     return absl::OkStatus();

@@ -113,9 +113,12 @@ struct Model::Impl {
   std::unique_ptr<nn::WithLossCell> with_loss;  ///< network and loss, where there is a loss
   std::unique_ptr<nn::TrainOneStepCell> own_step;
 
-  std::map<std::string, std::unique_ptr<internal::CompiledStep>> programs;
+  using ProgramMap = std::map<std::string, std::unique_ptr<internal::CompiledStep>>;
+  ProgramMap programs;
+  /// The key of a Program by the one that it was asked for with, where tracing changed it: Construct sets a mode.
+  std::map<std::string, std::string> keys_after_tracing;
   std::vector<const compiler::CompileResult*> compiled;
-  /// Programs of Cells and optimizers that were replaced while Train runs, which may not have finished their steps.
+  /// Programs that were given up while Train runs, which may not have finished their steps.
   std::vector<std::unique_ptr<internal::CompiledStep>> replaced;
   int runs = 0;                                  ///< calls of Train that have not returned
   std::map<std::string, int> compared_programs;  ///< Programs that CompareProgram has compared, by their place in a run
@@ -170,6 +173,10 @@ struct Model::Impl {
   absl::StatusOr<internal::CompiledStep*> Program(nn::Cell* root, const internal::TensorFunction& function,
                                                   const std::vector<Tensor>& inputs,
                                                   const internal::StepOptions& step_options);
+  /// The Program of a key, or of the key that tracing made of it; its end where there is none that is current.
+  ProgramMap::iterator KnownProgram(const std::string& asked);
+  /// Gives up a Program and returns the next one.
+  ProgramMap::iterator GiveUp(ProgramMap::iterator program);
   /// Gives up the Programs whose Cells, Parameters or optimizers have been replaced.
   void ForgetReplaced();
   /// Errors: options of this Model that a step of the user's own does not follow.
@@ -297,6 +304,9 @@ struct Model::Impl {
   /// The training step that has left `results`, as it was traced, and what it is compiled with.
   absl::StatusOr<internal::CapsuleSource> SourceOf(const internal::StepResults& results,
                                                    const std::vector<Tensor>& columns) const;
+  /// Gives state the names that Programs know it by, where a capsule is to be written. A callback may have asked a
+  /// part of the network for its Parameters, which names them by other paths.
+  void NameStateOfCapsule() const;
   /// Writes the capsule of the step that `context` tells of, if it is the one that is asked for. That it cannot be
   /// written is said. `completes`: as of AfterStep; a micro-step before the last is kept. Errors: those of the group.
   absl::Status WriteCapsule(const internal::StepResults& results, const std::vector<Tensor>& columns, bool completes,

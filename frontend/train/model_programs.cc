@@ -1,5 +1,7 @@
 // Which Programs a Model compiles, and with which options.
 
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/distributed/distributed.h"
 #include "frontend/graph/amp_session.h"
@@ -107,8 +109,8 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
   }
   // Parameters that are stored low from now on are part of the key, and so is the assignment.
   const auto key = [&] { return absl::StrCat(internal::StepKey(root, inputs, step_options), "|", assignment_version); };
-  auto known = programs.find(key());
-  if (known != programs.end() && !known->second->facts().PartsAreThere()) known = programs.end();
+  const std::string asked = key();
+  auto known = KnownProgram(asked);
   if (known == programs.end()) {
     ForgetReplaced();
     absl::StatusOr<StepOptions> precise = WithPrecision(step_options);
@@ -125,7 +127,10 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
     }
     SayWhatIsStoredLow();
     KeepAssignment(step_run.compiled().assignment, step_options.training);
-    known = programs.insert_or_assign(key(), *std::move(fresh)).first;
+    const std::string traced = key();
+    if (traced != asked) keys_after_tracing[asked] = traced;
+    if (const auto same = programs.find(traced); same != programs.end()) GiveUp(same);
+    known = programs.emplace(traced, *std::move(fresh)).first;
     compiled.push_back(&step_run.compiled());
     if (!step_run.facts().scalers.empty()) step_scalers = step_run.facts().scalers;
     CompareChoices(step_run);
@@ -136,18 +141,27 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
   return known->second.get();
 }
 
+Model::Impl::ProgramMap::iterator Model::Impl::KnownProgram(const std::string& asked) {
+  if (const auto known = programs.find(asked); known != programs.end()) {
+    return known->second->facts().PartsAreThere() ? known : programs.end();
+  }
+  const auto traced = keys_after_tracing.find(asked);
+  const auto known = traced == keys_after_tracing.end() ? programs.end() : programs.find(traced->second);
+  return known != programs.end() && known->second->is_current() ? known : programs.end();
+}
+
+Model::Impl::ProgramMap::iterator Model::Impl::GiveUp(ProgramMap::iterator program) {
+  std::erase(compiled, &program->second->compiled());
+  if (runs > 0) replaced.push_back(std::move(program->second));
+  return programs.erase(program);
+}
+
 void Model::Impl::ForgetReplaced() {
   for (auto program = programs.begin(); program != programs.end();) {
-    if (program->second->is_current()) {
-      ++program;
-      continue;
-    }
-    std::erase(compiled, &program->second->compiled());
-    replaced.push_back(std::move(program->second));
-    program = programs.erase(program);
+    program = program->second->is_current() ? std::next(program) : GiveUp(program);
   }
   std::erase_if(measuring, [](const auto& program) { return !program.second->is_current(); });
-  if (runs == 0) replaced.clear();
+  std::erase_if(keys_after_tracing, [this](const auto& keys) { return !programs.contains(keys.second); });
 }
 
 void Model::Impl::SayWhatIsStoredLow() {

@@ -304,6 +304,7 @@ absl::Status Model::Impl::TrainingRun::Launch() {
   std::vector<const data::Row*> rows;
   for (const Step& step : gathered_) rows.push_back(&step.columns);
   // A run that writes a capsule never gathers two steps.
+  model_.NameStateOfCapsule();
   absl::Status kept = model_.capsule_writer.Before(program, gathered_.front().number_in_run());
   if (!kept.ok()) return OfTheStepThatFailed(kept);
   if (absl::Status status = program.Start(rows); !status.ok()) return OfTheStepThatFailed(status);
@@ -325,6 +326,7 @@ absl::Status Model::Impl::TrainingRun::Launch() {
 absl::Status Model::Impl::TrainingRun::RunTimed(Step step) {
   if (absl::Status status = Flush(); !status.ok()) return status;
   if (absl::Status status = TakeWrites(step); !status.ok()) return status;
+  model_.NameStateOfCapsule();
   if (absl::Status status = model_.capsule_writer.Before(*step.program, step.number_in_run()); !status.ok()) {
     return StepFailed(step, status);
   }

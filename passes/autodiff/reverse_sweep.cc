@@ -1,6 +1,7 @@
 #include "passes/autodiff/reverse_sweep.h"
 
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/operation_properties.h"
 #include "compiler/dialect/tensor_values.h"
 #include "compiler/dialect/vjp_support.h"
 
@@ -184,12 +185,21 @@ static void attachPath(InFlightDiagnostic &error, ArrayRef<Operation *> path, St
   }
 }
 
+/// What has no rule. A derivative is no operation that a user writes: the message names the operation that it is of.
+static std::string describeWithoutRule(Operation &op) {
+  std::string rule = describeWithCell(&op) + " has no derivative rule (VJP)";
+  auto [written, derivative] = op.getName().stripDialect().rsplit("_grad");
+  if (!has<Property::GradientOp>(&op) || written.empty())
+    return rule;
+  return "'" + written.str() + "' has no second derivative, as sums, products, exp, log and where have: " + rule;
+}
+
 LogicalResult ReverseSweep::reportMissingRule(Operation &op) const {
   Value reached;
   SmallVector<Operation *> toInput = pathToInput(op, reached);
   auto named = llvm::find_if(inputs, [&](const Input &in) { return in.value == reached; });
   InFlightDiagnostic error = op.emitError();
-  error << describeWithCell(&op) << " has no derivative rule (VJP), but the gradient of " << named->name
+  error << describeWithoutRule(op) << ", but the gradient of " << named->name
         << " passes through it; mpc.stop_gradient on its operands makes it a constant";
   attachPath(error, pathFromLoss(op), "from the loss: computed by ");
   attachPath(error, toInput, "its operand is computed by ");

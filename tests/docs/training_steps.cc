@@ -72,6 +72,26 @@ class ApexStep : public nn::TrainingStep {
   nn::Optimizer& optimizer;
 };
 
+class DistillationStep : public nn::TrainingStep {
+ public:
+  MPC_CELL(DistillationStep, student, teacher)
+  DistillationStep(Network& student, Network& teacher, nn::Optimizer& optimizer)
+      : student(student), teacher(teacher), optimizer(optimizer) {}
+
+  Tensor Construct(Tensor image, Tensor label) {
+    teacher.SetTrain(false);
+    Tensor taught = stop_gradient(teacher(image));
+    Tensor predicted = student(image);
+    Tensor loss = softmax_cross_entropy(predicted, label) + mse(predicted, taught);
+    optimizer(ops::Backward(loss, optimizer.parameters()));
+    return loss;
+  }
+
+  Network& student;
+  Network& teacher;
+  nn::Optimizer& optimizer;
+};
+
 absl::Status Report(const char* what, const absl::Status& status) {
   std::cout << what << ": " << status << "\n";
   return status;
@@ -117,6 +137,16 @@ absl::Status RunApex(const data::Dataset& train_set) {
   return Report("apex", trained);
 }
 
+absl::Status RunDistillation(const data::Dataset& train_set) {
+  Network student = MakeNetwork(), teacher = MakeNetwork();
+  absl::Status frozen = teacher.SetRequiresGrad("", false);
+  nn::SGD opt(student.TrainableParams(), {.learning_rate = 0.02, .momentum = 0.9});
+  DistillationStep step(student, teacher, opt);
+  Model model(step);
+  const absl::Status trained = model.Train(1, train_set);
+  return Report("distillation", trained.ok() ? frozen : trained);
+}
+
 absl::Status RunGroups(const data::Dataset& train_set) {
   nn::Flatten flatten;
   nn::Dense backbone(32 * 32, 32, {.activation = "relu"});
@@ -156,7 +186,7 @@ absl::Status RunAverages(const data::Dataset& train_set) {
 
 int main() {
   const data::Dataset train_set = data::Digits(data::Split::kTrain).Shuffle(1).Batch(32);
-  for (auto* run : {&RunTorch, &RunPaddle, &RunApex, &RunGroups, &RunAverages}) {
+  for (auto* run : {&RunTorch, &RunPaddle, &RunApex, &RunDistillation, &RunGroups, &RunAverages}) {
     if (!run(train_set).ok()) return 1;
   }
   return 0;

@@ -254,5 +254,38 @@ TEST(CustomVjp, MayNotUpdateState) {
   EXPECT_FALSE(result.status().ok());
 }
 
+TEST(Backward, SecondDerivativesPassThroughProducts) {
+  // d/dw (2 w)^2 = 8 w, summed over x = 1.
+  const auto penalty = [](bool by_square) {
+    return RunStep(
+        [by_square](StepOf& step, const Tensor& x) {
+          const Tensor y = step.network(x);
+          const Tensor first = ops::Backward(reduce_sum(by_square ? square(y) : y * y), {step.network.weight})[0];
+          return ops::Backward(reduce_sum(first * first), {step.network.weight})[0];
+        },
+        Tensor::From({1.0f, 1.0f}, {2}));
+  };
+  EXPECT_THAT(penalty(/*by_square=*/false).ToFloats(), ElementsAre(24, 24));
+  EXPECT_THAT(ErrorOf(penalty(/*by_square=*/true)),
+              HasSubstr("'square' has no second derivative, as sums, products, exp, log and where have: "
+                        "'mpc.square_grad' in 'stepof' has no derivative rule (VJP)"));
+}
+
+TEST(Backward, ByAnInputIsRefusedByName) {
+  const char* const message =
+      "a Parameter was made from a tensor of the step, tensor<2xf32>: derivatives are those by Parameters that "
+      "MPC_CELL "
+      "names, not by inputs or other tensors";
+  EXPECT_THAT(ErrorOf(RunStep([](StepOf& step, const Tensor& x) {
+                return ops::Backward(reduce_sum(step.network(x)), {Parameter(x)})[0];
+              })),
+              HasSubstr(message));
+  EXPECT_THAT(ErrorOf(RunStep([](StepOf& step, const Tensor& x) {
+                const Parameter input(x);
+                return ops::Backward(reduce_sum(step.network(input)), {input})[0];
+              })),
+              HasSubstr(message));
+}
+
 }  // namespace
 }  // namespace mpc

@@ -137,6 +137,17 @@ TEST(Ops, ErrorsAreInTheStatusOfTheResult) {
   EXPECT_EQ(ErrorOf(relu(add(Values({2, 3}), Values({2})))), ErrorOf(add(Values({2, 3}), Values({2}))));
 }
 
+TEST(Ops, WhatOnlyMovesValuesSaysHowIntegersComeThrough) {
+  const auto error = [](DType dtype) {
+    const Tensor x = Tensor::Zeros({2}).To(dtype);
+    return std::string(concat({x, x}, 0).status().message());
+  };
+  const char* const cast = "cast it first, as with ops::Cast(x, DType::kF32), and the result back to DType::";
+  EXPECT_THAT(error(DType::kI32), HasSubstr(absl::StrCat(cast, "kI32: f32 holds whole numbers up to 2^24 exactly")));
+  EXPECT_THAT(error(DType::kI64), HasSubstr(absl::StrCat(cast, "kI64: f32 holds whole numbers up to 2^24 exactly")));
+  EXPECT_THAT(error(DType::kBool), ::testing::EndsWith(absl::StrCat(cast, "kBool")));
+}
+
 TEST(Ops, GradientsBelongIntoAStep) {
   testing::TwoLayers net;
   const ops::ValueAndGradResult result = ops::ValueAndGrad(net, net.TrainableParams(), {Values({2, 6})});

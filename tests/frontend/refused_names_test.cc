@@ -81,6 +81,24 @@ TEST(RefusedNames, OptimizersTakeFiniteConstants) {
   EXPECT_THAT(ErrorOf(nn::Lamb(parameters, {.eps = -1}).status()), HasSubstr("got -1"));
   EXPECT_THAT(ErrorOf(nn::Momentum(parameters, {.momentum = HUGE_VAL}).status()), HasSubstr("momentum"));
   EXPECT_THAT(ErrorOf(nn::SGD(parameters, {.dampening = kNan}).status()), HasSubstr("dampening"));
+  // Updates are f32, which holds no number above 3.4e38.
+  const char* const held = ", which f32 does not hold";
+  EXPECT_THAT(ErrorOf(nn::Adam(parameters, {.weight_decay = 1e39}).status()),
+              HasSubstr(absl::StrCat("weight_decay must be a finite number >= 0, got 1e+39", held)));
+  EXPECT_THAT(ErrorOf(nn::SGD(parameters, {.weight_decay = 1e300}).status()), HasSubstr(held));
+  EXPECT_THAT(ErrorOf(nn::SGD(parameters, {.momentum = 1e300}).status()),
+              HasSubstr(absl::StrCat("momentum must be a finite number >= 0, got 1e+300", held)));
+  EXPECT_THAT(ErrorOf(nn::SGD(parameters, {.dampening = 1e300}).status()), HasSubstr("dampening"));
+  EXPECT_THAT(ErrorOf(nn::Momentum(parameters, {.momentum = 1e39}).status()), HasSubstr(held));
+  EXPECT_THAT(ErrorOf(nn::AdamW(parameters, {.eps = 1e39}).status()), HasSubstr(held));
+  EXPECT_THAT(ErrorOf(nn::RMSProp(parameters, {.epsilon = 1e-50}).status()), HasSubstr(held));
+  EXPECT_THAT(ErrorOf(nn::Adagrad(parameters, {.accum = 1e39}).status()), HasSubstr(held));
+  EXPECT_THAT(ErrorOf(nn::SGD(parameters, {.loss_scale = 1e39}).status()),
+              HasSubstr(absl::StrCat("loss_scale must be a finite number > 0, got 1e+39", held)));
+  EXPECT_THAT(ErrorOf(nn::SGD(std::vector<nn::ParameterGroup>{{.params = parameters, .weight_decay = 1e39}}).status()),
+              HasSubstr(held));
+  EXPECT_THAT(ErrorOf(nn::LARS(nn::SGD(parameters), {.epsilon = 1e-50}).status()), HasSubstr(held));
+  EXPECT_TRUE(nn::SGD(parameters, {.momentum = 0.5, .weight_decay = 1e38}).status().ok());
 }
 
 /// Steps with gradients of a loss that was not scaled.

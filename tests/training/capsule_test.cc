@@ -179,6 +179,29 @@ class MovesAParameter : public Callback {
   std::int64_t step_;
 };
 
+/// Asks a part of the network for its Parameters after each step, which names them by its own paths.
+class NamesAPart : public Callback {
+ public:
+  explicit NamesAPart(nn::Cell& part) : part_(part) {}
+  void OnStepEnd(RunContext& context) override { part_.TrainableParams(); }
+
+ private:
+  nn::Cell& part_;
+};
+
+TEST(StepCapsules, StateHasItsNamesWhereACallbackHasGivenItOthers) {
+  for (const std::int64_t micro_batches : {1, 2}) {
+    const TemporaryFolder folder;
+    CapsuleTraining training(LowOptions(folder / "x", 2, micro_batches));
+    NamesAPart names(training.network->fc);
+    MPC_ASSERT_OK(training.TrainOn(BatchesWithABadOne(6, 5), {names}));
+    const absl::StatusOr<StepCapsule> capsule = ReadStepCapsule(folder / "x");
+    ASSERT_TRUE(capsule.ok()) << training.said;
+    EXPECT_EQ(capsule->step, 2);
+    ExpectRepeated(*capsule);
+  }
+}
+
 TEST(StepCapsules, WhatNoCapsuleRepeatsIsSaidAndTheNextBadStepIsKept) {
   const TemporaryFolder folder;
   CapsuleTraining training(LowOptions(folder / "x", 0, 2));

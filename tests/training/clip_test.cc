@@ -187,6 +187,12 @@ TEST(Clip, RejectsBadLimits) {
   };
   EXPECT_THAT(error({.clip_global_norm = 0}), HasSubstr("clip_global_norm must be a finite number > 0, got 0"));
   EXPECT_THAT(error({.clip_value = -1}), HasSubstr("clip_value must be a finite number > 0, got -1"));
+  EXPECT_THAT(error({.clip_global_norm = 1e-50}),
+              HasSubstr("clip_global_norm must be a finite number > 0, got 1e-50, which f32 does not hold"));
+  EXPECT_THAT(error({.clip_value = 1e39}),
+              HasSubstr("clip_value must be a finite number > 0, got 1e+39, which f32 does not hold"));
+  EXPECT_THAT(std::string(ops::ClipByGlobalNorm({Tensor::From({3.0f}, {1})}, 1e-50).norm.status().message()),
+              HasSubstr("ClipByGlobalNorm: max_norm must be a finite number > 0, got 1e-50, which f32 does not hold"));
   ScalerStep step{amp::GradScaler()};
   EXPECT_THAT(std::string(Model(step, {.clip_value = 1}).status().message()), HasSubstr("clip in this step with"));
 }

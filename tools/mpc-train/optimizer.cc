@@ -1,7 +1,11 @@
 #include "tools/mpc-train/optimizer.h"
 
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace mpc::tools {
 namespace {
@@ -91,6 +95,21 @@ std::unique_ptr<nn::Optimizer> MakeOptimizer(const TrainOptions& options, std::v
       groups, nn::MomentumOptions{.learning_rate = rate, .momentum = options.momentum, .weight_decay = decay});
   if (options.optimizer == "lars") return std::make_unique<nn::LARS>(std::move(momentum));
   return std::make_unique<nn::Momentum>(std::move(momentum));
+}
+
+absl::Status CheckNumbersOfUpdates(const TrainOptions& options) {
+  const std::tuple<const char*, double, bool> numbers[] = {{"momentum", options.momentum, false},
+                                                           {"weight-decay", options.weight_decay, false},
+                                                           {"clip-norm", options.clip_norm, true},
+                                                           {"clip-value", options.clip_value, true}};
+  for (const auto& [flag, value, is_limit] : numbers) {
+    const auto held = static_cast<float>(value);
+    const bool vanishes = is_limit && held == 0 && value != 0;
+    if (std::isfinite(held) && !vanishes) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, "=", value, vanishes ? ": f32 holds 0 in its place" : ": f32 does not hold it"));
+  }
+  return absl::OkStatus();
 }
 
 bool RateIsInStep(const TrainOptions& options) {

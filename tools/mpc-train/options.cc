@@ -17,6 +17,7 @@
 #include "mpc/data.h"
 #include "tools/mpc-train/flag_readers.h"
 #include "tools/mpc-train/frontier.h"
+#include "tools/mpc-train/optimizer.h"
 #include "tools/mpc-train/picture_options.h"
 #include "tools/mpc-train/process_options.h"
 #include "tools/mpc-train/text_options.h"
@@ -285,7 +286,7 @@ absl::Status CheckDcgan(const Given& given, TrainOptions& options) {
   return amp::ResolveOptions(options.amp, amp::Front::kInitialize).status();
 }
 
-/// After CheckData. Errors: momentum for an optimizer that has none.
+/// After CheckData. Errors: momentum for an optimizer that has none; a number that f32 does not hold.
 absl::Status CheckOptimizer(const Given& given, TrainOptions& options) {
   const bool text = options.data == kText;
   options.optimizer = !given.optimizer.empty() ? given.optimizer : std::string(text ? "torch-adamw" : "momentum");
@@ -300,7 +301,7 @@ absl::Status CheckOptimizer(const Given& given, TrainOptions& options) {
   options.weight_decay = given.weight_decay.value_or(text ? 0.1 : 0.0);
   options.clip_norm = given.clip_norm.value_or(text ? 1.0 : 0.0);
   options.clip_value = given.clip_value.value_or(0.0);
-  return absl::OkStatus();
+  return CheckNumbersOfUpdates(options);
 }
 
 /// Errors: flags of checkpoints that say where nothing goes.
