@@ -7,6 +7,8 @@ include(CMakePackageConfigHelpers)
 add_library(mpc INTERFACE)
 add_library(mpc::mpc ALIAS mpc)
 target_link_libraries(mpc INTERFACE mpc_frontend)
+# The headers are C++20: a project that links mpc::mpc need not say so.
+target_compile_features(mpc INTERFACE cxx_std_20)
 
 get_property(mpc_libraries GLOBAL PROPERTY MPC_LIBRARIES)
 install(TARGETS mpc ${mpc_libraries} EXPORT mpcTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <numeric>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -45,36 +45,43 @@ class TrainingWindows : public internal::DatasetNode {
       : DatasetNode({"data", "label"}), text_(std::move(text)), tokens_(tokens), windows_(windows), seed_(seed) {}
 
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override {
-    std::vector<std::int64_t> order(static_cast<std::size_t>(windows_));
-    std::iota(order.begin(), order.end(), 0);
-    return NewOrderedIterator(epoch, std::move(order));
+    // Without a list of all windows: an epoch may have more of them than memory holds.
+    return std::make_unique<Iterator>(Shared(), epoch, windows_, std::nullopt);
   }
   absl::StatusOr<std::int64_t> size() const override { return windows_; }
   bool size_is_known() const override { return true; }
   bool ordered_access() const override { return true; }
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewOrderedIterator(std::int64_t epoch,
                                                                       std::vector<std::int64_t> order) const override {
-    auto windows = std::static_pointer_cast<const TrainingWindows>(shared_from_this());
-    return std::make_unique<Iterator>(std::move(windows), epoch, std::move(order));
+    const auto rows = static_cast<std::int64_t>(order.size());
+    return std::make_unique<Iterator>(Shared(), epoch, rows, std::move(order));
   }
 
  private:
   class Iterator : public DatasetIterator {
    public:
-    Iterator(std::shared_ptr<const TrainingWindows> windows, std::int64_t epoch, std::vector<std::int64_t> order)
-        : windows_(std::move(windows)), epoch_(epoch), order_(std::move(order)) {}
+    /// `rows` windows: those of `order`, or the first ones.
+    Iterator(std::shared_ptr<const TrainingWindows> windows, std::int64_t epoch, std::int64_t rows,
+             std::optional<std::vector<std::int64_t>> order)
+        : windows_(std::move(windows)), epoch_(epoch), rows_(rows), order_(std::move(order)) {}
     absl::StatusOr<bool> Next(Row* row) override {
-      if (next_ == order_.size()) return false;
-      *row = windows_->Window(epoch_, order_[next_++]);
+      if (next_ == rows_) return false;
+      *row = windows_->Window(epoch_, order_.has_value() ? (*order_)[static_cast<std::size_t>(next_)] : next_);
+      ++next_;
       return true;
     }
 
    private:
     std::shared_ptr<const TrainingWindows> windows_;
     std::int64_t epoch_;
-    std::vector<std::int64_t> order_;
-    std::size_t next_ = 0;
+    std::int64_t rows_;
+    std::optional<std::vector<std::int64_t>> order_;
+    std::int64_t next_ = 0;
   };
+
+  std::shared_ptr<const TrainingWindows> Shared() const {
+    return std::static_pointer_cast<const TrainingWindows>(shared_from_this());
+  }
 
   Row Window(std::int64_t epoch, std::int64_t row) const {
     const std::uint64_t places = text_.size() - static_cast<std::uint64_t>(tokens_);

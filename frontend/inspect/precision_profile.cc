@@ -60,6 +60,19 @@ Json ToJsonObject(const PrecisionProfile::Loss& loss) {
   return {{"lost", loss.lost}, {"subnormal", loss.subnormal}, {"overflown", loss.overflown}};
 }
 
+/// Errors: the profile of `path` is of another type than `low`, or does not say of which.
+absl::Status CheckLowType(const std::string& path, const Json& profile, std::optional<DType> low) {
+  if (!low.has_value()) return absl::OkStatus();
+  const auto found = profile.find("low");
+  if (found == profile.end() || !found->is_string()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is no precision profile: it has no \"low\", its type"));
+  }
+  const std::string name(DTypeName(*low)), given = *found;
+  if (given == name) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(path, " is a profile of ", given, ", and the low type here is ", name,
+                                                 ": other values are lost; make a profile with this type"));
+}
+
 }  // namespace
 
 void PrecisionProfile::Add(const std::vector<ValueStatistics>& values, double loss_scale) {
@@ -234,7 +247,7 @@ absl::Status PrecisionProfile::Save(const std::string& path) const {
   return runtime::WriteTextFile(path, content);
 }
 
-absl::StatusOr<std::vector<std::string>> LossyCellsOfProfile(const std::string& path, double limit) {
+absl::StatusOr<std::vector<std::string>> LossyCellsOfProfile(const std::string& path, const LossyCellOptions& options) {
   absl::StatusOr<std::vector<std::uint8_t>> content = runtime::ReadFileContent(path);
   if (!content.ok()) return content.status();
   const Json profile = Json::parse(content->begin(), content->end(), nullptr, /*allow_exceptions=*/false);
@@ -244,6 +257,7 @@ absl::StatusOr<std::vector<std::string>> LossyCellsOfProfile(const std::string& 
   if (!profile.is_object() || !profile.contains("rows") || !profile["rows"].is_array()) {
     return malformed("it has no \"rows\"");
   }
+  if (absl::Status status = CheckLowType(path, profile, options.low); !status.ok()) return status;
   std::vector<std::string> cells;
   for (const Json& row : profile["rows"]) {
     const Json best = row.is_object() ? row.value("best", Json::object()) : Json::object();
@@ -252,7 +266,7 @@ absl::StatusOr<std::vector<std::string>> LossyCellsOfProfile(const std::string& 
       return malformed("a row needs \"cell\" and \"best\" with \"lost\" and \"overflown\"");
     }
     const std::string cell = row["cell"];
-    const bool lossy = best["lost"].get<double>() + best["overflown"].get<double>() > limit;
+    const bool lossy = best["lost"].get<double>() + best["overflown"].get<double>() > options.limit;
     if (lossy && !cell.empty() && std::find(cells.begin(), cells.end(), cell) == cells.end()) cells.push_back(cell);
   }
   return cells;

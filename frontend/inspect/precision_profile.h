@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,7 +69,14 @@ class PrecisionProfile {
   std::vector<Row> rows_;  ///< gradients are kept without the scale
 };
 
-/// The `lossy cells` of a profile that was saved as JSON. Errors: the path and what is wrong with it.
-absl::StatusOr<std::vector<std::string>> LossyCellsOfProfile(const std::string& path, double limit = 0.01);
+struct LossyCellOptions {
+  double limit = 0.01;       ///< share of values, above which a Cell is lossy
+  std::optional<DType> low;  ///< the type that the profile has to be of; none: any
+};
+
+/// The `lossy cells` of a profile that was saved as JSON. Errors: the path and what is wrong with it; a profile of
+/// another low type than the options name.
+absl::StatusOr<std::vector<std::string>> LossyCellsOfProfile(const std::string& path,
+                                                             const LossyCellOptions& options = {});
 
 }  // namespace mpc

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -103,6 +104,20 @@ TEST_F(Text, WindowsAreAFunctionOfSeedEpochAndRow) {
   EXPECT_EQ(Epoch(train(1, 20), 0, 7), Windows(first.begin() + 7, first.end()));
   const Windows longer = Epoch(train(1, 30), 0);
   EXPECT_EQ(Windows(longer.begin(), longer.begin() + 20), first);
+}
+
+TEST_F(Text, AnEpochMayHaveMoreWindowsThanMemoryHolds) {
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const Windows first = Epoch(Read(Counting(200), Split::kTrain, {.tokens = 6, .windows = 5}), 2);
+  const Dataset train = Read(Counting(200), Split::kTrain, {.tokens = 6, .windows = most});
+  EXPECT_EQ(*train.size(), most);
+  auto iterator = train.NewIterator(2);
+  ASSERT_TRUE(iterator.ok()) << iterator.status();
+  for (const std::vector<std::int32_t>& window : first) {
+    Row row;
+    ASSERT_TRUE(*(*iterator)->Next(&row));
+    EXPECT_EQ(Values(row[0]), std::vector<std::int32_t>(window.begin(), window.end() - 1));
+  }
 }
 
 TEST_F(Text, GivesTheWindowsThatItsSamplingChooses) {

@@ -82,6 +82,9 @@ TEST(PrecisionProfile, SavesByEndingAndReadsItsLossyCellsBack) {
   const absl::StatusOr<std::vector<std::string>> cells = LossyCellsOfProfile(base + ".json");
   ASSERT_TRUE(cells.ok()) << cells.status();
   EXPECT_EQ(*cells, std::vector<std::string>{"net/exp"});
+  EXPECT_TRUE(LossyCellsOfProfile(base + ".json", {.low = DType::kF16}).ok());
+  const absl::Status other = LossyCellsOfProfile(base + ".json", {.low = DType::kBF16}).status();
+  EXPECT_NE(std::string(other.message()).find("is a profile of f16, and the low type here is bf16"), std::string::npos);
   EXPECT_NE(profile.Save(base + ".png").message().find(".svg"), std::string::npos);
   std::ofstream(base + ".json") << "{\"rows\": [{\"cell\": 3}]}";
   EXPECT_NE(std::string(LossyCellsOfProfile(base + ".json").status().message()).find("no precision profile"),

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/state/safetensors.h"
 #include "models/mlp.h"
 #include "models/resnet.h"
 #include "models/vit.h"
@@ -98,6 +99,24 @@ TEST(InitialWeights, ThoseOfAnotherNetworkAreAnError) {
   models::ResNet18 network = SmallResNet(5);
   EXPECT_THAT(ErrorOf(LoadInitialWeights(Options("resnet18-imagenet", folder / "mlp"), network)),
               AllOf(HasSubstr("'conv1.weight' is missing"), HasSubstr("'fc1.weight' is no parameter of ResNet18")));
+}
+
+TEST(InitialWeights, OfOtherClassesAreAWarningOrWithoutTrainingAnError) {
+  const mpc::testing::TemporaryFolder folder;
+  TrainOptions options;
+  options.load_path = folder / "net";
+  ASSERT_TRUE(SaveSafetensors(options.load_path, {{}, {{"class_names", R"(["ant","bee"])"}}}).ok());
+  EXPECT_THAT(ErrorOf(CheckClassNames(options, {"bee", "ant"})),
+              AllOf(HasSubstr(folder / "net"), HasSubstr(R"(["ant","bee"], and the data have ["bee","ant"])")));
+  EXPECT_TRUE(CheckClassNames(options, {"ant", "bee"}).ok());
+  EXPECT_TRUE(CheckClassNames(options, {}).ok()) << "synthetic data have no names";
+  options.epochs = 3;
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(CheckClassNames(options, {"cat", "dog"}).ok());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(R"(warning: --load=)"));
+  ASSERT_TRUE(SaveSafetensors(options.load_path, {}).ok());
+  options.epochs = 0;
+  EXPECT_TRUE(CheckClassNames(options, {"cat", "dog"}).ok()) << "the file says nothing";
 }
 
 TEST(Freezing, LeavesTheParametersOutOfTraining) {

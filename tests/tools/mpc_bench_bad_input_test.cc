@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(
                  {"--peer=mpc-unfused and --fusion=false would measure the same step twice"}},
         BadUsage{{"lenet5", "--peer=mpc-one-thread", "--threads=1"},
                  {"--peer=mpc-one-thread and --threads=1 would measure the same step twice"}},
-        BadUsage{{"lenet5", "--ranks=3"}, {"--ranks: '3' is not a power of two from 2 to 1024"}},
+        BadUsage{{"lenet5", "--ranks=3"}, {"mpc-bench: --ranks: '3' is not a power of two from 2 to 1024"}},
         BadUsage{{"lenet5", "--ranks=1"}, {"--ranks: '1' is not a power of two from 2 to 1024"}},
         BadUsage{{"lenet5", "--ranks=2048"}, {"--ranks: '2048' is not a power of two from 2 to 1024"}},
         BadUsage{{"lenet5:33", "--ranks=2"}, {"--ranks=2 does not divide the 33 rows of a batch of lenet5"}},
@@ -65,6 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"bert", "--tokens=513"}, {"tokens = 513: bert takes from 1 to 512"}},
         BadUsage{{"lenet5", "--loss-scale=big", "--amp-level=O2"}, {"big"}},
         BadUsage{{"lenet5", "mlp", "--start=here"}, {"--start writes one row, the command line asks for 2"}},
+        BadUsage{{"lenet5", "--peer=mpc-unfused", "--json=a", "--svg=a"}, {"--json and --svg name one file, 'a'"}},
         BadUsage{{"lenet5", "--steps-per-launch=4"}, {"--steps-per-launch=4 and --device=cpu contradict"}}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -94,9 +95,9 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUsage{{"--all-reduce", "--ranks=3"}, {"--ranks: '3' is not a power of two"}},
                     BadUsage{{"--all-reduce", "--dtype=i32"}, {"--dtype: 'i32' is not f32, f16 or bf16"}},
                     BadUsage{{"--all-reduce", "--elements=5,none"},
-                             {"--elements: '5,none' is no list of whole numbers from 1"}},
-                    BadUsage{{"--all-reduce", "--slot=100"}, {"--slot: '100' is no multiple of 64 bytes"}},
-                    BadUsage{{"--all-reduce", "--slot=big"}, {"--slot: ", "big"}},
+                             {"mpc-bench: --elements: '5,none' is no list of whole numbers from 1"}},
+                    BadUsage{{"--all-reduce", "--slot=100"}, {"mpc-bench: --slot: '100' is no multiple of 64 bytes"}},
+                    BadUsage{{"--all-reduce", "--slot=big"}, {"mpc-bench: --slot: '", "big"}},
                     BadUsage{{"lenet5", "--slot=1MiB"},
                              {"--elements and --slot are of sums over processes: they need --all-reduce"}},
                     BadUsage{{"--op=relu", "--ranks=2"}, {"--op measures operations on their own, without --ranks"}}));
@@ -115,6 +116,17 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(MpcBench, AChartNeedsAFolder) {
   ExpectRefused(RunTool(MPC_BENCH, {"lenet5", "--peer=mpc-unfused", "--svg=/nowhere/chart.svg"}), kFailure,
                 {"there is no folder '/nowhere'"});
+}
+
+TEST(MpcBench, SaysWhichOperandsDoNotFitIntoMemory) {
+  ExpectRefused(RunTool(MPC_BENCH, {"--op=matmul", "--shape=1000000x1000000x1000000"}), kFailure,
+                {"matmul of MxKxN", "operands of tensor<1000000x1000000xf32> and ", ": 8000000000000 bytes",
+                 "give a smaller --shape"});
+}
+
+TEST(MpcBench, OutputThatIsLostIsAnError) {
+  ExpectRefused(RunTool("/bin/sh", {"-c", "exec \"$0\" --help > /dev/full", MPC_BENCH}), kFailure,
+                {"mpc-bench: the standard output could not be written"});
 }
 
 TEST(MpcBench, SaysWhichGraphDoesNotTakeItsSizes) {

@@ -1,6 +1,11 @@
 // mpc-bench from outside: what it measures of networks by itself.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "tests/tools/tool_runner.h"
 
@@ -38,6 +43,22 @@ TEST(MpcBench, PrintsPercentilesAndWritesThemAsJson) {
   EXPECT_GT(mpc["first_step_seconds"]["cached"], 0);
   EXPECT_GT(mpc["first_loss"], 0);
   EXPECT_EQ(folder.Content(), std::vector<std::string>{"bench.json"});
+}
+
+TEST(MpcBench, RemovesTheFoldersOfRunsThatWereEnded) {
+  const TemporaryFolder folder;
+  for (const char* name : {"mpc-bench-ended", "mpc-bench-lives", "mpc-bench-other"}) {
+    std::filesystem::create_directory(folder.File(name));
+    if (std::string(name) != "mpc-bench-other") WriteFile(folder.File(name) + "/owner.lock", "");
+  }
+  const int lock = ::open((folder.File("mpc-bench-lives") + "/owner.lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
+  const ToolResult result = RunTool(
+      "/bin/sh",
+      {"-c", "TMPDIR=\"$1\" exec \"$0\" mlp --threads=1 --warmup=0 --steps=1 --runs=1", MPC_BENCH, folder.path()});
+  EXPECT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_EQ(folder.Content(), (std::vector<std::string>{"mpc-bench-lives", "mpc-bench-other"}));
+  ::close(lock);
 }
 
 TEST(MpcBench, MeasuresEveryCombinationOfNetworksBatchesAndLevels) {

@@ -285,6 +285,12 @@ TEST(BisectHashes, RefuseDamageByItsLine) {
   EXPECT_THAT(BisectTool(path, Folder().File("none")).error, HasSubstr(Folder().File("none")));
 }
 
+TEST(Bisect, OutputThatIsLostLeavesNothingCompared) {
+  const ToolResult result = RunTool("/bin/sh", {"-c", "exec \"$0\" --help > /dev/full", MPC_BISECT});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.error, HasSubstr("mpc-bisect: the standard output could not be written"));
+}
+
 TEST(Bisect, ChecksItsCommandLine) {
   const ToolResult one = RunTool(MPC_BISECT, {"x"});
   EXPECT_EQ(one.exit_code, 2);

@@ -65,6 +65,23 @@ TEST(MpcRun, AMissingFileComesBeforeNothingToDo) {
                 {"nothing to do with " + folder.File("net.mpcx"), "--steps=N", "--predict", "--describe"});
 }
 
+TEST(MpcRun, OneFileIsNotReadAndWritten) {
+  const TemporaryFolder folder;
+  const std::string net = folder.File("net.mpcx");
+  WriteFile(net, "kept");
+  ExpectRefused(RunTool(MPC_RUN, {net, "--predict=" + net}), kBadUsage, {"FILE.mpcx and --predict name one file"});
+  ExpectRefused(RunTool(MPC_RUN, {net, "--steps=1", "--json=" + folder.File("r"), "--times=" + folder.File("r")}),
+                kBadUsage, {"--json and --times name one file"});
+  // The state goes on in its file.
+  EXPECT_EQ(RunTool(MPC_RUN, {net, "--steps=1", "--load-state=s", "--dump-state=s"}).exit_code, kFailure);
+  EXPECT_EQ(ReadFile(net), "kept");
+}
+
+TEST(MpcRun, OutputThatIsLostIsAnError) {
+  ExpectRefused(RunTool("/bin/sh", {"-c", "exec \"$0\" --help > /dev/full", MPC_RUN}), kFailure,
+                {"mpc-run: the standard output could not be written"});
+}
+
 class BadEmit : public testing::TestWithParam<BadUsage> {};
 
 TEST_P(BadEmit, IsRefusedBeforeAnythingBegins) {

@@ -47,6 +47,14 @@ TEST_F(MpcRun, RepeatsTheFirstBadStepOnAnyThreads) {
   const ToolResult denied = Opt({"--replay=" + capsule, "--what-if=deny=lenet5/fc3"});
   EXPECT_THAT(denied.output, HasSubstr("deny=lenet5/fc3: not finite\n"));
   EXPECT_THAT(denied.output, HasSubstr("backward pass: reduce_sum for 'lenet5/fc2' (f16)"));
+  // A part of a path is no path, and a name of nothing changes nothing.
+  for (const char* nothing : {"fc3", "lenet5/fc4", "softmix"}) {
+    const ToolResult unknown = Opt({"--replay=" + capsule, absl::StrCat("--what-if=O1,deny=", nothing)});
+    EXPECT_EQ(unknown.exit_code, 1);
+    EXPECT_THAT(unknown.error, HasSubstr(absl::StrCat("--what-if=deny=", nothing, ": list entry '", nothing,
+                                                      "' is no operation and matches no Cell path")));
+  }
+  EXPECT_EQ(Opt({"--replay=" + capsule, "--what-if=deny=matmul"}).exit_code, 0);
 }
 
 TEST_F(MpcRun, NamesTheFirstBadValueOfABadStepAlone) {
@@ -146,6 +154,10 @@ TEST_F(MpcRun, RefusesWhatHasNoUseForACapsule) {
   const ToolResult what = Opt({"--what-if=O1"});
   EXPECT_EQ(what.exit_code, 1);
   EXPECT_THAT(what.error, HasSubstr("--what-if needs --replay"));
+  const ToolResult output = Opt({"--replay=" + File("x"), "-o", File("x")});
+  EXPECT_EQ(output.exit_code, 1);
+  EXPECT_THAT(output.error, HasSubstr("--replay and -o name one file"));
+  EXPECT_EQ(ReadFile(File("x")), "no capsule");
   const ToolResult model = Opt({"--replay=" + File("x"), "--model=lenet5"});
   EXPECT_THAT(model.error, HasSubstr("--replay and --model exclude each other"));
 }

@@ -124,7 +124,83 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"gpt2-tiny", "--dropout=-0.1"}, {"--dropout", "'-0.1'", "number of at least 0"}},
         BadUsage{{"gpt2-tiny", "--epochs=0", "--dropout=0.1"}, {"--dropout and --epochs=0 contradict"}},
         BadUsage{{"gpt2", "--tokens=2000"}, {"tokens = 2000", "from 1 to 1024"}},
+        BadUsage{{"lenet5", "--lock-precision=a", "--check-precision=a"},
+                 {"--lock-precision and --check-precision exclude each other"}},
+        BadUsage{{"lenet5", "--save=a.st", "--summary=./a.st"}, {"--save and --summary name one file, './a.st'"}},
+        BadUsage{{"lenet5", "--load=a", "--epochs=0", "--summary=a"},
+                 {"--load and --summary name one file, 'a'", "what is read would be lost"}},
+        BadUsage{{"lenet5", "--record-hashes=a", "--trace=a"}, {"--record-hashes and --trace name one file, 'a'"}},
+        BadUsage{{"lenet5", "--init=a", "--save=a"}, {"--init and --save name one file, 'a'"}},
+        BadUsage{{"lenet5", "--min-loss-scale=2"}, {"--min-loss-scale=2: only a dynamic", "O0 it is none"}},
+        BadUsage{{"lenet5", "--amp-level=O2", "--dtype=bf16", "--max-loss-scale=8"},
+                 {"--max-loss-scale=8: only a dynamic loss scale has limits", "--loss-scale=dynamic"}},
+        BadUsage{{"lenet5", "--amp-level=O2", "--loss-scale=128", "--max-loss-scale=8"}, {"at level O2 it is 128"}},
+        BadUsage{{"dcgan", "--min-loss-scale=2"}, {"--min-loss-scale=2: only a dynamic"}},
+        BadUsage{{"lenet5", "--amp-profile=a.json"}, {"--amp-profile and level O0 contradict each other"}},
         BadUsage{{"lenet5", "--device=tpu"}, {"\"tpu\"", "\"cpu\""}}));
+
+TEST(MpcTrainFiles, AreFoundToBeOneThroughLinks) {
+  const TemporaryFolder folder;
+  WriteFile(folder.File("weights"), "kept");
+  std::filesystem::create_symlink("weights", folder.File("link"));
+  ExpectRefused(RunTool(MPC_TRAIN, {"lenet5", "--load=" + folder.File("weights"), "--plot=" + folder.File("x.svg"),
+                                    "--summary=" + folder.File("link")}),
+                kBadUsage, {"--load and --summary name one file"});
+  EXPECT_EQ(ReadFile(folder.File("weights")), "kept");
+}
+
+TEST(MpcTrainFiles, MayBeReadAndThenSaved) {
+  const TemporaryFolder folder;
+  const std::string net = folder.File("net");
+  ASSERT_EQ(RunTool(MPC_TRAIN, {"mlp", "--epochs=0", "--save=" + net}).exit_code, 0);
+  const ToolResult again = RunTool(MPC_TRAIN, {"mlp", "--epochs=0", "--load=" + net, "--save=" + net,
+                                               "--summary=/dev/null", "--report-html=/dev/null"});
+  EXPECT_EQ(again.exit_code, 0) << again.error;
+}
+
+TEST(MpcTrainSizes, ThatDoNotFitAreErrorsWithNumbers) {
+  const auto refused = [](const char* model, const char* data, const char* size, const char* number) {
+    ExpectRefused(RunTool(MPC_TRAIN, {model, data, "--steps=1", size}), kFailure,
+                  {"columns of a batch of tensor<", number, "this machine has ", "give a smaller batch size"});
+  };
+  refused("lenet5", "--data=synthetic", "--batch-size=1000000000000", ": 4100000000000000 bytes");
+  refused("lenet5", "--data=synthetic", "--batch-size=9000000000000000000", ": more than 2^64 bytes");
+  refused("gpt2-tiny", "--data=text", "--batch-size=1000000000000", " bytes");
+}
+
+TEST(MpcTrainSizes, BeyondALimitOfMemoryAreAnErrorByName) {
+  // The batch alone takes more than the limit of the process, in KiB, and less than the machine has.
+  const ToolResult result = RunTool("/bin/sh", {"-c",
+                                                "ulimit -v 4000000; exec \"$0\" lenet5 --data=synthetic "
+                                                "--threads=1 --steps=1 --batch-size=1000000",
+                                                MPC_TRAIN});
+  EXPECT_EQ(result.exit_code, kFailure) << result.error;
+  EXPECT_THAT(result.error, testing::StartsWith("mpc-train: "));
+}
+
+TEST(MpcTrainOutput, ThatIsLostIsAnError) {
+  for (const char* arguments : {"--help", "lenet5 --epochs=0 --threads=1 --report"}) {
+    const ToolResult result =
+        RunTool("/bin/sh", {"-c", "exec \"$0\" " + std::string(arguments) + " > /dev/full", MPC_TRAIN});
+    EXPECT_EQ(result.exit_code, kFailure) << arguments;
+    EXPECT_THAT(result.error, HasSubstr("mpc-train: the standard output could not be written"));
+  }
+}
+
+TEST(MpcTrainCapsule, OfAStepThatIsNotReachedIsAnError) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> arguments = {"lenet5", "--data=synthetic", "--steps=2", "--threads=1",
+                                              "--capsule=" + folder.File("c")};
+  std::vector<std::string> beyond = arguments;
+  beyond.emplace_back("--capsule-at=3");
+  const ToolResult result = RunTool(MPC_TRAIN, beyond);
+  EXPECT_EQ(result.exit_code, kFailure);
+  EXPECT_THAT(result.error, HasSubstr("no capsule was written: --capsule-at=3, but this run had steps 1 to 2"));
+  std::vector<std::string> last = arguments;
+  last.emplace_back("--capsule-at=2");
+  EXPECT_EQ(RunTool(MPC_TRAIN, last).exit_code, 0);
+  EXPECT_EQ(folder.Content(), std::vector<std::string>{"c"});
+}
 
 TEST(MpcTrainDevice, ADeviceThatIsNotHereIsAClearError) {
   const ToolResult result = RunTool(MPC_TRAIN, {"lenet5", "--device=cuda", "--epochs=0", "--choice-cache="});
@@ -209,6 +285,15 @@ TEST_F(BadFile, BatchLargerThanTheDataSet) {
   std::vector<std::string> arguments = OnMnist();
   arguments.push_back("--batch-size=9");
   ExpectFailure(arguments, {"batch size 9 is larger than the training set (8 rows)"});
+}
+
+TEST_F(BadFile, ATestAloneTakesAnyBatchSize) {
+  WriteMnist();
+  std::vector<std::string> arguments = OnMnist();
+  arguments.insert(arguments.end(), {"--batch-size=9", "--epochs=0"});
+  const ToolResult result = RunTool(MPC_TRAIN, arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.output, HasSubstr("of 2 rows of t10k"));
 }
 
 TEST_F(BadFile, DamagedCheckpoint) {

@@ -109,6 +109,11 @@ TEST(MpcTrainInspection, AmpProfileKeepsLossyCellsInF32) {
   EXPECT_THAT(kept.output, ContainsRegex("matmul +mlp/fc1 +f16 "));
   EXPECT_THAT(kept.output, ContainsRegex("matmul +mlp/fc2 +f32 +f32 +f32 +list entry 'mlp/fc2' .deny."));
 
+  const ToolResult other =
+      Train({"faint", "--data=synthetic", "--amp-level=O2", "--dtype=bf16", "--amp-profile=" + path});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.error, HasSubstr("--amp-profile: " + path + " is a profile of f16, and the low type here is bf16"));
+
   WriteFile(path, "{}");
   const ToolResult bad = Train(Faint({"--amp-profile=" + path}));
   EXPECT_EQ(bad.exit_code, 2);

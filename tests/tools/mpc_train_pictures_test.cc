@@ -40,6 +40,7 @@ TEST_F(MpcTrainPictures, SaysWhatIsMadeOfThem) {
   const nlohmann::json options = Summary()["options"];
   EXPECT_EQ(options["mean"], nlohmann::json({0.5, 0.5, 0.5}));
   EXPECT_EQ(options["augment"], false);
+  EXPECT_EQ(options["shift"], 0) << "pictures do not move";
 }
 
 TEST_F(MpcTrainPictures, LeavesDamagedOnesOutWhereItIsAsked) {

@@ -136,6 +136,12 @@ TEST(MpcTrainResume, ErrorsAreFoundBeforeTraining) {
   EXPECT_THAT(again.error, HasSubstr("training begins at step 0: resume from the newest checkpoint"));
   const ToolResult other = Train({"--epochs=1", "--optimizer=adam", "--resume=" + folder.File("run")});
   EXPECT_THAT(other.error, HasSubstr("the optimizer was Momentum, here it is Adam"));
+  // Model names the call that begins a new run, and the tool its flag.
+  ASSERT_EQ(Train({"--epochs=1", "--save-every=10", "--keep=0", "--save=" + Folder(folder, "parts")}).exit_code, 0);
+  const ToolResult parts =
+      Train({"--epochs=1", "--batch-size=16", "--resume=" + folder.File("parts") + "/checkpoint-10.safetensors"});
+  EXPECT_EQ(parts.exit_code, 1);
+  EXPECT_THAT(parts.error, HasSubstr("or begin a new run with --load=FILE in place of --resume"));
 }
 
 /// A tool that runs beside the test.

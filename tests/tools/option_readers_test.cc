@@ -118,7 +118,7 @@ const std::vector<Tool>& Tools() {
          {"session.cc#Open", "session.cc#CheckDevice", "session.cc#Load", "session.cc#Predict", "session.cc#seed",
           "batches.cc#DataOptions", "main.cc#Run"}},
         {"the initial state",
-         {"f", "--dump-state=f"},
+         {"f", "--dump-state=g"},
          {"session.cc#Open", "session.cc#CheckDevice", "session.cc#DumpState", "main.cc#Run"}},
         {"a load",
          {"f", "--load-only"},
@@ -300,7 +300,7 @@ std::string ValueOf(const std::string& option, const std::string& placeholder) {
   if (known != Values().end()) return known->second.first;
   if (placeholder.empty() || placeholder == "true|false") return "true";
   if (placeholder == "N" || placeholder == "X") return "1";
-  return "f";
+  return absl::StrCat("f-", option);
 }
 
 bool Names(absl::string_view message, const std::string& option) {

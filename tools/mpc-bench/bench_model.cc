@@ -113,7 +113,7 @@ absl::StatusOr<std::unique_ptr<BenchModel>> PrepareBenchModel(const BenchOptions
   return MakeBenchModel(options);
 }
 
-std::vector<data::Row> BatchesOf(const BenchModel& bench) {
+absl::StatusOr<std::vector<data::Row>> BatchesOf(const BenchModel& bench) {
   return MakeSyntheticBatches({.columns = bench.columns(), .names = {}, .classes = bench.classes()});
 }
 

@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<BenchModel>> MakeBenchModel(const BenchOptions& o
 /// Sets the seed and the context, then MakeBenchModel: equal options give equal initial values.
 absl::StatusOr<std::unique_ptr<BenchModel>> PrepareBenchModel(const BenchOptions& options);
 
-/// The made-up batches that its steps take in turn; equal in every process.
-std::vector<data::Row> BatchesOf(const BenchModel& bench);
+/// The made-up batches that its steps take in turn; equal in every process. Errors: those of MakeSyntheticBatches.
+absl::StatusOr<std::vector<data::Row>> BatchesOf(const BenchModel& bench);
 
 }  // namespace mpc::tools

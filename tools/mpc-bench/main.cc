@@ -14,7 +14,7 @@
 #include "tools/mpc-bench/report.h"
 #include "tools/mpc-bench/start.h"
 #include "tools/mpc-bench/step_profile.h"
-#include "tools/support/exit_code.h"
+#include "tools/support/run_main.h"
 
 namespace mpc::tools {
 namespace {
@@ -121,4 +121,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace mpc::tools
 
-int main(int argc, char** argv) { return mpc::tools::Main(argc, argv); }
+int main(int argc, char** argv) { return mpc::tools::RunMain(mpc::tools::kProgram, mpc::tools::Main, argc, argv); }

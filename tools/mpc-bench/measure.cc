@@ -149,7 +149,9 @@ absl::StatusOr<RunResult> MeasureSteps(const BenchOptions& options) {
   ResidentMemory memory;
   absl::StatusOr<std::unique_ptr<BenchModel>> bench = PrepareBenchModel(options);
   if (!bench.ok()) return bench.status();
-  const std::vector<data::Row> rows = group.RowsOf(BatchesOf(**bench));
+  absl::StatusOr<std::vector<data::Row>> made = BatchesOf(**bench);
+  if (!made.ok()) return made.status();
+  const std::vector<data::Row> rows = group.RowsOf(*std::move(made));
   std::vector<Bytes> batches;
   std::size_t batch_bytes = 0;
   for (const data::Row& row : rows) {

@@ -15,6 +15,7 @@
 #include "runtime/generated_call.h"
 #include "runtime/packed_weights.h"
 #include "runtime/program_binding.h"
+#include "tools/support/synthetic_data.h"
 
 namespace mpc::tools {
 namespace {
@@ -115,6 +116,11 @@ absl::StatusOr<OpProgram> OpProgram::Make(const OpGraph& graph, const Shape& sha
   graph.build(builder, shape);
   absl::StatusOr<GraphUnderTest::Finished> finished = builder.Finish();
   if (!finished.ok()) return finished.status();
+  std::vector<TensorSpec> operands;
+  for (const GraphArgument& argument : finished->arguments) operands.push_back(argument.spec);
+  if (absl::Status status = CheckTensorsFit(operands, "operands", "give a smaller --shape").status(); !status.ok()) {
+    return status;
+  }
   compiler::CompileOptions options;
   options.function = GraphUnderTest::kFunction;
   options.fusion = fusion;

@@ -13,6 +13,7 @@
 #include "tools/mpc-bench/op_graphs.h"
 #include "tools/mpc-bench/peer.h"
 #include "tools/support/flag_set.h"
+#include "tools/support/path_flags.h"
 
 namespace mpc::tools {
 namespace {
@@ -350,6 +351,11 @@ absl::StatusOr<BenchCommandLine> ParseBenchCommandLine(int argc, const char* con
     return line;
   }
   if (absl::Status status = CheckMode(flags, given, line.reductions.measured); !status.ok()) return status;
+  const absl::Status paths = CheckPathsDiffer({{"--peer-script", given.row.peer_script},
+                                               {"--choice-cache", given.row.choice_cache.value_or(""), true},
+                                               {"--json", line.json_path, true},
+                                               {"--svg", line.svg_path, true}});
+  if (!paths.ok()) return paths;
   if (!given.ops.names.empty()) {
     absl::StatusOr<OpOptions> ops = MakeOps(given, *models);
     if (!ops.ok()) return ops.status();

@@ -24,7 +24,7 @@ absl::Status ParseElements(const std::string& value, std::vector<std::int64_t>& 
   for (const absl::string_view part : absl::StrSplit(value, ',')) {
     std::int64_t number = 0;
     if (!absl::SimpleAtoi(part, &number) || number < 1 || number > kMostElements) {
-      return absl::InvalidArgumentError(absl::StrCat("--elements: '", value, "' is no list of whole numbers from 1 to ",
+      return absl::InvalidArgumentError(absl::StrCat("'", value, "' is no list of whole numbers from 1 to ",
                                                      kMostElements, " with ',' between them"));
     }
     elements.push_back(number);
@@ -36,10 +36,10 @@ absl::Status ParseSlots(const std::string& value, std::vector<std::int64_t>& slo
   slots.clear();
   for (const absl::string_view part : absl::StrSplit(value, ',')) {
     const absl::StatusOr<std::int64_t> bytes = ParseByteSize({part.data(), part.size()});
-    if (!bytes.ok()) return absl::InvalidArgumentError(absl::StrCat("--slot: ", bytes.status().message()));
+    if (!bytes.ok()) return absl::InvalidArgumentError(std::string(bytes.status().message()));
     if (*bytes % kLeastSlot != 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--slot: '", std::string(part), "' is no multiple of ", kLeastSlot, " bytes"));
+          absl::StrCat("'", std::string(part), "' is no multiple of ", kLeastSlot, " bytes"));
     }
     slots.push_back(*bytes);
   }
@@ -51,8 +51,7 @@ absl::Status ParseSlots(const std::string& value, std::vector<std::int64_t>& slo
 absl::Status ParseRanks(const std::string& value, std::int64_t& ranks) {
   const bool whole = absl::SimpleAtoi(value, &ranks) && ranks >= 2 && ranks <= kMostRanks;
   if (whole && (ranks & (ranks - 1)) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--ranks: '", value, "' is not a power of two from 2 to ", kMostRanks));
+  return absl::InvalidArgumentError(absl::StrCat("'", value, "' is not a power of two from 2 to ", kMostRanks));
 }
 
 void AddReductionFlags(FlagSet& flags, ReductionOptions& options) {

@@ -7,6 +7,8 @@
 
 namespace mpc::tools {
 
+/// A process that a signal ends leaves its folder behind. A lock on a file in it says that its owner lives. The next
+/// folder that is made removes those of dead owners.
 class ScratchFolder {
  public:
   /// Errors: no folder can be made where temporary files go.
@@ -20,8 +22,9 @@ class ScratchFolder {
   std::string Subfolder(const std::string& name) const;
 
  private:
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+  ScratchFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
   std::string path_;
+  int lock_;  ///< descriptor of the locked file; -1: none
 };
 
 }  // namespace mpc::tools

@@ -20,10 +20,12 @@ absl::Status WriteStart(const BenchOptions& row, const std::string& folder) {
   absl::StatusOr<std::unique_ptr<BenchModel>> bench = PrepareBenchModel(row);
   if (!bench.ok()) return bench.status();
   Safetensors content;
-  const std::vector<data::Row> batches = BatchesOf(**bench);
-  for (std::size_t batch = 0; batch < batches.size(); ++batch) {
-    for (std::size_t column = 0; column < batches[batch].size(); ++column) {
-      content.tensors.emplace_back(absl::StrCat("batch", batch, ".column", column), batches[batch][column]);
+  const absl::StatusOr<std::vector<data::Row>> batches = BatchesOf(**bench);
+  if (!batches.ok()) return batches.status();
+  for (std::size_t batch = 0; batch < batches->size(); ++batch) {
+    const data::Row& columns = (*batches)[batch];
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+      content.tensors.emplace_back(absl::StrCat("batch", batch, ".column", column), columns[column]);
     }
   }
   if (absl::Status status = SaveSafetensors(BatchesIn(folder), content); !status.ok()) return status;

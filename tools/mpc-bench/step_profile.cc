@@ -177,7 +177,9 @@ Json RowToJson(const ProfileRow& row) {
 absl::StatusOr<StepProfile> ProfileSteps(const BenchOptions& row) {
   absl::StatusOr<std::unique_ptr<BenchModel>> bench = PrepareBenchModel(row);
   if (!bench.ok()) return bench.status();
-  const std::vector<data::Row> rows = BatchesOf(**bench);
+  const absl::StatusOr<std::vector<data::Row>> made = BatchesOf(**bench);
+  if (!made.ok()) return made.status();
+  const std::vector<data::Row>& rows = *made;
   std::vector<Bytes> batches;
   for (const data::Row& columns : rows) {
     Bytes& batch = batches.emplace_back();

@@ -3,7 +3,7 @@
 
 #include "tools/mpc-bisect/bisection.h"
 #include "tools/mpc-bisect/options.h"
-#include "tools/support/exit_code.h"
+#include "tools/support/run_main.h"
 
 namespace mpc::tools {
 namespace {
@@ -32,4 +32,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace mpc::tools
 
-int main(int argc, char** argv) { return mpc::tools::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return mpc::tools::RunMain(mpc::tools::kProgram, mpc::tools::Main, argc, argv, mpc::tools::kCannotCompare);
+}

@@ -159,6 +159,7 @@ bool WritesFile(StringRef output) {
 
 int RunWithOwnOptions(StringRef input, StringRef output, mlir::DialectRegistry& registry) {
   absl::StatusOr<DriverOptions> options = ReadOptions(input);
+  if (absl::Status files = CheckFiles(output); options.ok() && !files.ok()) options = files;
   absl::StatusOr<std::string> text = options.ok() ? Produce(input, *options, registry) : options.status();
   if (!text.ok()) {
     // Passes and the parser have said why already.

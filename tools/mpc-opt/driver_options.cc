@@ -9,6 +9,7 @@
 #include "tools/mpc-opt/model_ranges.h"
 #include "tools/support/amp_flags.h"
 #include "tools/support/device_flags.h"
+#include "tools/support/path_flags.h"
 
 using namespace llvm;
 
@@ -199,6 +200,8 @@ static absl::StatusOr<Output> ReadOutput() {
     return Error("unknown --emit '", emit.getValue(), "'; choose ir, dot or html");
   if (Given(report) && !report.empty() && report != "text" && report != "json")
     return Error("unknown --report '", report.getValue(), "'; choose text or json");
+  if (Given(explain) && explain.empty())
+    return Error("--explain needs an operation, an ordinal or a Cell path: conv2d, #3, lenet5/conv1");
   Output output = chosen.empty() ? Output::kIr : chosen[0].second;
   bool takes_function = output == Output::kDot || output == Output::kExplanation || output == Output::kDifference ||
                         output == Output::kRanges;
@@ -308,6 +311,15 @@ static absl::Status CheckFile(Output output) {
   return Error("--", unused, " needs --model; for a file, choose passes");
 }
 
+// Errors: a value of a flag; limits of a loss scale that is not dynamic. What contradicts itself is refused where the
+// model is made; with --diff each of its levels is.
+static absl::Status ReadPrecision(amp::Options& options) {
+  options.verbosity = 0;
+  if (absl::Status status = amp_flags.Read(options); !status.ok()) return status;
+  const absl::StatusOr<amp::Precision> precision = amp::ResolveOptions(options, amp::Front::kModel);
+  return precision.ok() && !Given(diff) ? tools::CheckScaleLimits(options, *precision) : absl::OkStatus();
+}
+
 // The first loss scale of the model, and the parameters of --weights.
 static absl::Status ReadRangesOfModel(DriverOptions& options) {
   const absl::StatusOr<amp::Precision> precision = amp::ResolveOptions(options.model.amp, amp::Front::kModel);
@@ -320,6 +332,14 @@ static absl::Status ReadRangesOfModel(DriverOptions& options) {
   if (!state.ok()) return state.status();
   options.ranges.state = *std::move(state);
   return absl::OkStatus();
+}
+
+absl::Status CheckFiles(StringRef output) {
+  return tools::CheckPathsDiffer({{"--replay", replay_path},
+                                  {"--weights", weights_path},
+                                  {"--check", check_path, update},
+                                  {"--lock", lock_path, true},
+                                  {"-o", output == "-" ? "" : output.str(), true}});
 }
 
 absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
@@ -353,8 +373,7 @@ absl::StatusOr<DriverOptions> ReadOptions(StringRef input) {
   options.model.train = train;
   options.model.batch = batch;
   if (absl::Status status = device_flags.Read(options.model.device); !status.ok()) return status;
-  options.model.amp.verbosity = 0;
-  if (absl::Status status = amp_flags.Read(options.model.amp); !status.ok()) return status;
+  if (absl::Status status = ReadPrecision(options.model.amp); !status.ok()) return status;
   if (*output == Output::kRanges) {
     if (absl::Status status = ReadRangesOfModel(options); !status.ok()) return status;
   }

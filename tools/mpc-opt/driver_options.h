@@ -54,4 +54,7 @@ bool HasOwnOptions();
 /// ("-": none given).
 absl::StatusOr<DriverOptions> ReadOptions(llvm::StringRef input);
 
+/// Errors: -o names a file, `output`, that another option reads or writes.
+absl::Status CheckFiles(llvm::StringRef output);
+
 }  // namespace mpc::opt

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "compiler/driver/compiler.h"
 #include "compiler/module/parse_module.h"
 #include "compiler/options/option_texts.h"
@@ -54,6 +55,7 @@ class ChangedStep {
     for (const std::string& change : request.changes) {
       if (absl::Status status = step.Change(change); !status.ok()) return status;
     }
+    if (absl::Status status = step.CheckDenied(request.changes); !status.ok()) return status;
     return step;
   }
 
@@ -192,6 +194,27 @@ class ChangedStep {
     return absl::InvalidArgumentError(absl::StrCat(
         "--what-if takes a level (", absl::StrJoin(kLevels, ", "),
         "), a low type (f16, bf16), scale=NUMBER above 0, deny=CELL, or device=cpu or cuda, got '", change, "'"));
+  }
+
+  /// Errors (NOT_FOUND): a denied name that is no operation and no Cell of the step. A change of nothing would look
+  /// like one that does not help. The pass that assigns precision remarks on such names.
+  absl::Status CheckDenied(const std::vector<std::string>& changes) const {
+    const auto denies = [](const std::string& change) { return absl::StartsWith(change, kDeny); };
+    if (std::none_of(changes.begin(), changes.end(), denies)) return absl::OkStatus();
+    compiler::Module module = module_.Clone();
+    std::vector<compiler::PhaseTime> phases;
+    std::vector<std::string> remarks;
+    if (absl::Status status = compiler::RunPasses(module, options_, "amp", &phases, &remarks); !status.ok()) {
+      return status;
+    }
+    for (const std::string& change : changes) {
+      const std::string entry = absl::StrCat("list entry '", absl::StripPrefix(change, kDeny), "' is no operation");
+      for (const std::string& remark : remarks) {
+        if (!denies(change) || !absl::StrContains(remark, entry)) continue;
+        return absl::NotFoundError(absl::StrCat("--what-if=", change, ": ", remark));
+      }
+    }
+    return absl::OkStatus();
   }
 
   /// The entry that `binding` binds, from a value of the capsule.

@@ -93,8 +93,8 @@ class DatasetBatches : public BatchSource {
   std::int64_t epoch_ = 0;
 };
 
-std::vector<data::Row> SyntheticRows(const runtime::Program& program, std::uint64_t seed,
-                                     std::optional<std::int64_t> classes) {
+absl::StatusOr<std::vector<data::Row>> SyntheticRows(const runtime::Program& program, std::uint64_t seed,
+                                                     std::optional<std::int64_t> classes) {
   return MakeSyntheticBatches({.columns = InputSpecs(program),
                                .names = {},
                                .classes = classes.value_or(2),
@@ -169,7 +169,9 @@ absl::StatusOr<std::unique_ptr<BatchSource>> MakeTrainingBatches(const RunOption
                                                                  const runtime::Program& program, std::uint64_t seed,
                                                                  std::optional<std::int64_t> classes) {
   if (options.data == "synthetic") {
-    return std::make_unique<SyntheticBatches>(SyntheticRows(program, seed, classes));
+    absl::StatusOr<std::vector<data::Row>> rows = SyntheticRows(program, seed, classes);
+    if (!rows.ok()) return rows.status();
+    return std::make_unique<SyntheticBatches>(*std::move(rows));
   }
   const absl::StatusOr<data::Dataset> dataset = TrainingBatches(options, program, seed, classes);
   if (!dataset.ok()) return dataset.status();
@@ -185,7 +187,9 @@ absl::StatusOr<std::vector<TestBatch>> LoadTestBatches(const RunOptions& options
   if (!batch_size.ok()) return batch_size.status();
   std::vector<TestBatch> batches;
   if (options.data == "synthetic") {
-    for (data::Row& row : SyntheticRows(program, seed, classes)) batches.push_back({std::move(row), {}, *batch_size});
+    absl::StatusOr<std::vector<data::Row>> rows = SyntheticRows(program, seed, classes);
+    if (!rows.ok()) return rows.status();
+    for (data::Row& row : *rows) batches.push_back({std::move(row), {}, *batch_size});
     return batches;
   }
   const absl::StatusOr<data::Dataset> dataset = TestRows(options, program, seed, classes);

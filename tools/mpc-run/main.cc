@@ -7,7 +7,7 @@
 #include "tools/mpc-run/describe.h"
 #include "tools/mpc-run/replay.h"
 #include "tools/mpc-run/results.h"
-#include "tools/support/exit_code.h"
+#include "tools/support/run_main.h"
 
 namespace mpc::tools {
 namespace {
@@ -89,4 +89,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace mpc::tools
 
-int main(int argc, char** argv) { return mpc::tools::Main(argc, argv); }
+int main(int argc, char** argv) { return mpc::tools::RunMain(mpc::tools::kProgram, mpc::tools::Main, argc, argv); }

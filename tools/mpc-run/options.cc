@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/executable.h"
 #include "tools/support/flag_set.h"
+#include "tools/support/path_flags.h"
 #include "tools/support/text_data.h"
 
 namespace mpc::tools {
@@ -190,6 +191,20 @@ absl::Status Check(const RunOptions& options) {
   return absl::OkStatus();
 }
 
+/// Errors: two flags that name one file, of which one is written. --dump-state may name the file of --load-state.
+absl::Status CheckFiles(const RunOptions& options) {
+  const bool written = true;
+  return CheckPathsDiffer({{"FILE.mpcx", options.path},
+                           {"--text-file", options.text_path},
+                           {"--load-state", options.load_state_path},
+                           {"--choice-cache", options.choice_cache, written},
+                           {"--dump-state", options.dump_state_path, written},
+                           {"--predict", options.predictions_path, written},
+                           {"--json", options.json_path, written},
+                           {"--times", options.times_path, written}},
+                          {{"--dump-state", "--load-state"}});
+}
+
 }  // namespace
 
 absl::StatusOr<RunCommandLine> ParseRunCommandLine(int argc, const char* const* argv) {
@@ -216,6 +231,7 @@ absl::StatusOr<RunCommandLine> ParseRunCommandLine(int argc, const char* const* 
   if (options.data.empty()) options.data = options.text_path.empty() ? "digits" : "text";
   if (absl::Status status = Check(options); !status.ok()) return status;
   if (absl::Status status = CheckReaders(flags, options); !status.ok()) return status;
+  if (absl::Status status = CheckFiles(options); !status.ok()) return status;
   return line;
 }
 

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "mpc/train.h"
 #include "tools/support/json_file.h"
 
@@ -71,6 +72,12 @@ std::unique_ptr<Callback> MakeSaver(const TrainOptions& options) {
   saving.save_checkpoint_steps = options.save_every;
   saving.keep_checkpoint_max = options.keep;
   return std::make_unique<ModelCheckpoint>(saving);
+}
+
+absl::Status InFlags(const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrReplaceAll(status.message(), {{"LoadCheckpoint(path, {.continue_run = false})",
+                                                              "--load=FILE in place of --resume"}}));
 }
 
 absl::StatusOr<std::string> Resume(const TrainOptions& options, Model& model) {

@@ -23,4 +23,7 @@ std::unique_ptr<Callback> MakeSaver(const TrainOptions& options);
 /// was named; one that does not fit.
 absl::StatusOr<std::string> Resume(const TrainOptions& options, Model& model);
 
+/// `status` of a run, with the flag that begins a new run from a checkpoint where Model names a call.
+absl::Status InFlags(const absl::Status& status);
+
 }  // namespace mpc::tools

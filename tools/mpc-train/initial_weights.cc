@@ -1,6 +1,7 @@
 #include "tools/mpc-train/initial_weights.h"
 
 #include <algorithm>
+#include <iostream>
 #include <iterator>
 #include <map>
 #include <set>
@@ -11,6 +12,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "frontend/state/checkpoint_metadata.h"
+#include "frontend/state/safetensors.h"
 #include "mpc/train.h"
 
 namespace mpc::tools {
@@ -44,6 +47,23 @@ absl::Status Freeze(const TrainOptions& options, nn::Cell& network) {
   for (const std::string& path : paths) {
     if (absl::Status status = network.SetRequiresGrad(path, false); !status.ok()) return status;
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckClassNames(const TrainOptions& options, const std::vector<std::string>& names) {
+  if (options.load_path.empty() || names.empty()) return absl::OkStatus();
+  const absl::StatusOr<Safetensors> file = LoadSafetensors(options.load_path);
+  if (!file.ok()) return absl::OkStatus();  // loading says what is wrong with it
+  const auto stored = file->metadata.find("class_names");
+  const std::string of_data = internal::FormatNames(names);
+  if (stored == file->metadata.end() || stored->second == of_data) return absl::OkStatus();
+  const std::string message = absl::StrCat("--load=", options.load_path, " was trained on the classes ", stored->second,
+                                           ", and the data have ", of_data);
+  if (options.epochs == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(message, ": labels would mean other classes; test on data with the classes of the file"));
+  }
+  std::cerr << "warning: " << message << ": what the head has learnt means other classes\n";
   return absl::OkStatus();
 }
 

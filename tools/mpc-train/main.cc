@@ -19,7 +19,7 @@
 #include "tools/mpc-train/summary.h"
 #include "tools/mpc-train/timing_tree.h"
 #include "tools/mpc-train/training.h"
-#include "tools/support/exit_code.h"
+#include "tools/support/run_main.h"
 
 namespace mpc::tools {
 namespace {
@@ -186,4 +186,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace mpc::tools
 
-int main(int argc, char** argv) { return mpc::tools::Main(argc, argv); }
+int main(int argc, char** argv) { return mpc::tools::RunMain(mpc::tools::kProgram, mpc::tools::Main, argc, argv); }

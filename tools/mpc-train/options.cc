@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "frontend/inspect/precision_profile.h"
 #include "models/registry.h"
 #include "mpc/data.h"
+#include "tools/mpc-train/file_options.h"
 #include "tools/mpc-train/flag_readers.h"
 #include "tools/mpc-train/frontier.h"
 #include "tools/mpc-train/optimizer.h"
@@ -215,14 +215,9 @@ FlagSet MakeFlags(TrainOptions& options, Given& given) {
                  options.profile_path = value == "true" || value == "false" ? "" : value;
                  return CheckProfilePath(options.profile_path);
                });
-  flags.Custom("amp-profile", "FILE",
-               "A profile written as JSON: Cells that lose more than 1 % of their values are kept in f32.",
-               /*is_switch=*/false, [&options](const std::string& value) {
-                 absl::StatusOr<std::vector<std::string>> cells = LossyCellsOfProfile(value);
-                 if (!cells.ok()) return cells.status();
-                 options.amp.deny_add.insert(options.amp.deny_add.end(), cells->begin(), cells->end());
-                 return absl::OkStatus();
-               });
+  flags.Text("amp-profile", "FILE",
+             "A profile of the low type, written as JSON: Cells that lose more than 1 % of their values stay in f32.",
+             &options.amp_profile_path);
   flags.Text("check-precision", "FILE",
              "Trains only where the step has the precision of this lock; what differs is an error, by Cell.",
              &options.check_precision_path);
@@ -412,6 +407,14 @@ absl::Status CheckCapsule(const TrainOptions& options) {
       absl::StrCat("--capsule-at=", options.capsule_at, " needs --capsule=FILE, which the step is written to"));
 }
 
+/// Errors: flags that say what is written, and contradict each other.
+absl::Status CheckWritten(const FlagSet& flags, const TrainOptions& options) {
+  absl::Status status = CheckCheckpoints(flags, options);
+  if (status.ok()) status = CheckCapsule(options);
+  if (status.ok()) status = CheckEmit(options);
+  return status.ok() ? CheckFiles(options) : status;
+}
+
 }  // namespace
 
 bool SavesToFolder(const TrainOptions& options) {
@@ -471,13 +474,12 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
       dcgan ? CheckDcgan(given, options) : amp::ResolveOptions(options.amp, amp::Front::kModel).status();
   if (status.ok() && !dcgan) status = CheckNetworkTakesData(options);
   if (status.ok()) status = CheckFlagsAreRead(flags, options);
-  if (status.ok()) status = CheckCheckpoints(flags, options);
-  if (status.ok()) status = CheckCapsule(options);
-  if (status.ok()) status = CheckEmit(options);
+  if (status.ok()) status = CheckWritten(flags, options);
   if (status.ok()) status = CheckProcessFlags(flags, options);
   if (status.ok()) status = CheckDeviceFlags(options);
   if (status.ok() && !dcgan) status = ResolveData(given, options);
   if (status.ok() && !dcgan) status = CheckOptimizer(given, options);
+  if (status.ok()) status = FinishPrecision(options);
   if (!status.ok()) return status;
   return line;
 }

@@ -94,6 +94,7 @@ struct TrainOptions : DeviceOptions {
   std::string record_hashes_path;  ///< hashes of the state after each step; empty: none
   bool profile_precision = false;  ///< measures which exponents values need and what the low type loses of them
   std::string profile_path;        ///< file of profile_precision: .txt, .json or .svg; empty: the table is printed only
+  std::string amp_profile_path;    ///< a profile whose lossy Cells stay in f32; empty: none
   std::string trace_path;          ///< Chrome trace of the steps below; empty: none
   std::int64_t trace_first = 10, trace_last = 12;  ///< steps of this process, counted from 1
   bool timing = false;                             ///< prints the seconds of the phases and passes of compiling

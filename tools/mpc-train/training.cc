@@ -42,7 +42,8 @@ DigitDataOptions DataOptions(const TrainOptions& options) {
           .shift = options.shift,
           .batch_size = options.batch_size,
           .seed = options.seed,
-          .drop_remainder = options.drop_remainder};
+          .drop_remainder = options.drop_remainder,
+          .trains = options.epochs > 0};
 }
 
 /// The low type of the level; at O0 what f16 would lose.
@@ -66,7 +67,8 @@ PictureDataOptions PictureOptionsOf(const TrainOptions& options) {
                               .workers = options.workers,
                               .batch_size = options.batch_size,
                               .seed = options.seed,
-                              .drop_remainder = options.drop_remainder};
+                              .drop_remainder = options.drop_remainder,
+                              .trains = options.epochs > 0};
   if (options.skip_damaged) pictures.skipped = std::make_shared<data::SkippedRows>();
   return pictures;
 }
@@ -138,6 +140,7 @@ absl::Status Training::MakeModel() {
   const absl::StatusOr<std::int64_t> steps = StepsToTrain();
   if (!steps.ok()) return steps.status();
   optimizer_ = MakeOptimizer(options_, network.TrainableParams(), *steps);
+  if (absl::Status status = CheckClassNames(options_, train_data_.class_names()); !status.ok()) return status;
   if (absl::Status status = LoadInitialWeights(options_, network); !status.ok()) return status;
   ModelOptions model_options{.amp = options_.amp,
                              .device = options_.device,
@@ -201,7 +204,8 @@ absl::Status Training::LoadText() {
   const TextDataOptions text = TextOptionsOf(options_);
   train_data_ = LoadTextRows(text, data::Split::kTrain).Batch(options_.batch_size);
   if (absl::Status status = TestOn(LoadTextRows(text, data::Split::kTest)); !status.ok()) return status;
-  return MakeWorkload(SizesOf(options_));
+  if (absl::Status status = MakeWorkload(SizesOf(options_)); !status.ok()) return status;
+  return CheckBatchFits(workload_->TrainInputs(options_.batch_size)).status();
 }
 
 absl::Status Training::LoadDigits() {
@@ -298,6 +302,7 @@ absl::Status Training::Train(std::ostream* progress) {
   if (!options_.record_hashes_path.empty()) hashes = std::make_shared<HashLog>(options_.record_hashes_path);
   // Where the output is no terminal the recorder's line says what the bar's would; lines amid an epoch would break it.
   const bool bar = progress == &std::cout && ::isatty(STDOUT_FILENO) == 1 && options_.validate_every == 0;
+  const std::int64_t steps_before = model_->global_step();
   // The saver saves at the end of a run that is stopped too.
   OnRequestExit on_exit;
   const absl::Status status =
@@ -305,14 +310,25 @@ absl::Status Training::Train(std::ostream* progress) {
                           {ProgressBar(), recorder, plot, saver, profiler, trace, hashes, on_exit})
           : model_->Train(options_.epochs, train_data_, {recorder, plot, saver, profiler, trace, hashes, on_exit});
   signal_ = on_exit.signal();
-  if (!status.ok()) return status;
+  if (!status.ok()) return InFlags(status);
   if (!recorder.status().ok()) return recorder.status();
+  if (absl::Status missed = CheckCapsuleStep(steps_before); !missed.ok()) return missed;
   if (trace != nullptr) {
     if (absl::Status saved = SaveTrace(*trace, options_.trace_path, signal_ != 0); !saved.ok()) return saved;
   }
   if (profiler == nullptr) return absl::OkStatus();
   profile_ = profiler->profile();
   return options_.profile_path.empty() ? absl::OkStatus() : profile_->Save(options_.profile_path);
+}
+
+absl::Status Training::CheckCapsuleStep(std::int64_t steps_before) const {
+  const std::int64_t at = options_.capsule_at, steps = model_->global_step();
+  if (at == 0 || (at > steps_before && at <= steps)) return absl::OkStatus();
+  const std::string ran = steps > steps_before ? absl::StrCat("steps ", steps_before + 1, " to ", steps) : "no steps";
+  const std::string message = absl::StrCat("no capsule was written: --capsule-at=", at, ", but this run had ", ran);
+  if (signal_ == 0) return absl::FailedPreconditionError(message);
+  std::cerr << "warning: " << message << "\n";
+  return absl::OkStatus();
 }
 
 absl::Status Training::Run(std::ostream* progress) {

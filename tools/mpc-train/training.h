@@ -85,6 +85,9 @@ class Training {
 
  private:
   /// The epochs of Run, with what watches them: tests, checkpoints, profile and trace.
+  /// Errors: the step of --capsule-at is not among those behind `steps_before`. In a run that a signal stopped it is a
+  /// warning.
+  absl::Status CheckCapsuleStep(std::int64_t steps_before) const;
   absl::Status Train(std::ostream* progress);
   class EpochRecorder;
   explicit Training(const TrainOptions& options) : options_(options) {}

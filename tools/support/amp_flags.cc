@@ -68,4 +68,14 @@ const std::vector<AmpFlag>& AmpFlags() {
   return *flags;
 }
 
+absl::Status CheckScaleLimits(const amp::Options& options, const amp::Precision& precision) {
+  const amp::OptionValue& limit = options.min_loss_scale.given() ? options.min_loss_scale : options.max_loss_scale;
+  if (!limit.given() || precision.loss_scale.mode == LossScaleConfig::Mode::kDynamic) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      options.min_loss_scale.given() ? "--min-loss-scale=" : "--max-loss-scale=", limit.text(),
+      ": only a dynamic loss ", "scale has limits, and at level ", precision.level, " it is ",
+      precision.loss_scale.mode == LossScaleConfig::Mode::kNone ? "none" : absl::StrCat(precision.loss_scale.init),
+      "; leave the flag out, or give --loss-scale=dynamic"));
+}
+
 }  // namespace mpc::tools

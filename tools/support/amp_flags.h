@@ -14,4 +14,8 @@ using AmpFlag = OptionFlag<amp::Options>;
 /// words between commas, and a flag that is repeated adds to its list.
 const std::vector<AmpFlag>& AmpFlags();
 
+/// Errors (INVALID_ARGUMENT): a limit of the loss scale that `precision`, resolved from `options`, does not read: its
+/// scale is not dynamic.
+absl::Status CheckScaleLimits(const amp::Options& options, const amp::Precision& precision);
+
 }  // namespace mpc::tools

@@ -38,7 +38,7 @@ std::string TestSetNote(const std::string& data, const std::string& directory) {
   return " rows of t10k, its last fifth: MNIST's train files are missing, and the first four fifths are trained on";
 }
 
-std::int64_t DefaultShift(const std::string& data) { return data == "mnist" ? 0 : 2; }
+std::int64_t DefaultShift(const std::string& data) { return data == "digits" ? 2 : 0; }
 
 absl::StatusOr<data::Dataset> LoadDigitRows(const DigitDataOptions& options, data::Split split) {
   return options.data == "mnist" ? LoadMnist(options, split) : LoadDigits(options, split);
@@ -49,14 +49,14 @@ absl::StatusOr<data::Dataset> LoadTrainingBatches(const DigitDataOptions& option
   if (!train.ok()) return train.status();
   absl::StatusOr<std::int64_t> rows = train->size();
   if (!rows.ok()) return rows.status();
-  if (options.batch_size > *rows) {
+  if (options.trains && options.batch_size > *rows) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch size ", options.batch_size, " is larger than the training set (", *rows, " rows)"));
   }
   const auto seed = static_cast<std::uint64_t>(options.seed);
   data::Dataset shuffled = train->Shuffle(seed);
   if (options.shift > 0) shuffled = shuffled.Map(RandomShift(options.shift, seed, *rows), "image");
-  return shuffled.Batch(options.batch_size, options.drop_remainder);
+  return shuffled.Batch(options.batch_size, options.drop_remainder && options.trains);
 }
 
 }  // namespace mpc::tools

@@ -94,13 +94,13 @@ absl::StatusOr<data::Dataset> LoadPictureBatches(const PictureDataOptions& optio
   const data::Dataset files = FilesOf(options, data::Split::kTrain);
   const absl::StatusOr<std::int64_t> count = files.size();
   if (!count.ok()) return count.status();
-  if (options.batch_size > *count) {
+  if (options.trains && options.batch_size > *count) {
     return absl::InvalidArgumentError(
         absl::StrCat("batch size ", options.batch_size, " is larger than the training set (", *count, " pictures)"));
   }
   // The order is drawn before pictures are decoded, so that it holds none of them.
   data::Dataset batches = Prepared(files.Shuffle(static_cast<std::uint64_t>(options.seed)), options, options.augment)
-                              .Batch(options.batch_size, options.drop_remainder)
+                              .Batch(options.batch_size, options.drop_remainder && options.trains)
                               .Prefetch();
   if (!batches.status().ok()) return batches.status();
   return batches;

@@ -24,6 +24,7 @@ struct PictureDataOptions {
   std::int64_t batch_size = 32;  ///< rows of a batch of training
   std::int64_t seed = 1;         ///< seed of row order
   bool drop_remainder = false;   ///< leaves out the rows of an epoch that fill no batch
+  bool trains = true;            ///< false: the batches only show the shapes of a step, and may exceed the data
   /// Where it is given, pictures that cannot be decoded are left out and counted there, each once. Every picture is
   /// then decoded once when it is loaded. Parts need counts of their own. Null: such a picture ends the epoch with an
   /// error.
@@ -39,8 +40,8 @@ absl::StatusOr<std::vector<std::string>> PictureClasses(const std::string& direc
 /// ImageFolderDataset; no picture that can be decoded, where damaged ones are left out.
 absl::StatusOr<data::Dataset> LoadPictureRows(const PictureDataOptions& options, data::Split split);
 
-/// Training batches, shuffled anew in every epoch and made ahead on a thread. Errors: those of LoadPictureRows; a batch
-/// that is larger than the data.
+/// Training batches, shuffled anew in every epoch and made ahead on a thread. Errors: those of LoadPictureRows;
+/// where something is trained, a batch that is larger than the data.
 absl::StatusOr<data::Dataset> LoadPictureBatches(const PictureDataOptions& options);
 
 }  // namespace mpc::tools

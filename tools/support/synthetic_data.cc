@@ -3,8 +3,14 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <random>
+#include <string>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/physical_memory.h"
 
 namespace mpc::tools {
 namespace {
@@ -40,12 +46,41 @@ struct Turns {
   data::Row operator[](std::size_t index) const { return batches[index % batches.size()]; }
 };
 
+/// The bytes of all `tensors`; none where 64 bits do not count them.
+std::optional<std::size_t> BytesOf(const std::vector<TensorSpec>& tensors) {
+  std::size_t sum = 0;
+  for (const TensorSpec& spec : tensors) {
+    std::size_t bytes = ElementSize(spec.dtype);
+    for (const std::int64_t extent : spec.shape) {
+      if (__builtin_mul_overflow(bytes, static_cast<std::size_t>(extent), &bytes)) return std::nullopt;
+    }
+    if (__builtin_add_overflow(sum, bytes, &sum)) return std::nullopt;
+  }
+  return sum;
+}
+
 }  // namespace
 
-std::vector<data::Row> MakeSyntheticBatches(const SyntheticDataOptions& options) {
-  std::size_t bytes = 1;
-  for (const TensorSpec& spec : options.columns) bytes += spec.bytes();
-  const auto fitting = static_cast<std::int64_t>(kMostBytes / bytes);
+absl::StatusOr<std::size_t> CheckTensorsFit(const std::vector<TensorSpec>& tensors, std::string_view what,
+                                            std::string_view advice) {
+  const std::optional<std::size_t> bytes = BytesOf(tensors);
+  const std::size_t memory = runtime::PhysicalMemory();
+  if (bytes.has_value() && *bytes <= memory / 2) return *bytes;
+  const auto text = [](std::string* out, const TensorSpec& spec) { *out += spec.ToString(); };
+  return absl::ResourceExhaustedError(absl::StrCat(std::string(what), " of ", absl::StrJoin(tensors, " and ", text),
+                                                   ": ", bytes.has_value() ? absl::StrCat(*bytes) : "more than 2^64",
+                                                   " bytes, and this machine has ", memory,
+                                                   ", of which they may take half; ", std::string(advice)));
+}
+
+absl::StatusOr<std::size_t> CheckBatchFits(const std::vector<TensorSpec>& columns) {
+  return CheckTensorsFit(columns, "columns of a batch", "give a smaller batch size");
+}
+
+absl::StatusOr<std::vector<data::Row>> MakeSyntheticBatches(const SyntheticDataOptions& options) {
+  const absl::StatusOr<std::size_t> bytes = CheckBatchFits(options.columns);
+  if (!bytes.ok()) return bytes.status();
+  const auto fitting = static_cast<std::int64_t>(kMostBytes / std::max<std::size_t>(*bytes, 1));
   const std::int64_t count = std::clamp<std::int64_t>(std::min(fitting, options.steps), 1, kMostBatches);
   std::mt19937_64 engine(static_cast<std::uint64_t>(options.seed));
   std::vector<data::Row> batches;
@@ -57,7 +92,9 @@ std::vector<data::Row> MakeSyntheticBatches(const SyntheticDataOptions& options)
 }
 
 data::Dataset SyntheticData(const SyntheticDataOptions& options) {
-  return data::GeneratorDataset(Turns{MakeSyntheticBatches(options), options.steps}, options.names);
+  absl::StatusOr<std::vector<data::Row>> batches = MakeSyntheticBatches(options);
+  if (!batches.ok()) return data::Dataset(batches.status());
+  return data::GeneratorDataset(Turns{*std::move(batches), options.steps}, options.names);
 }
 
 }  // namespace mpc::tools

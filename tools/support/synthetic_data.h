@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "frontend/data/dataset.h"
 
 namespace mpc::tools {
@@ -17,10 +19,18 @@ struct SyntheticDataOptions {
   std::int64_t seed = 1;     ///< equal seeds give equal batches
 };
 
-/// Eight batches, fewer where they would fill 512 MiB: enough that no cache of a processor holds what a step reads.
-std::vector<data::Row> MakeSyntheticBatches(const SyntheticDataOptions& options);
+/// The bytes of `tensors`, which exist twice while they are made. Errors (RESOURCE_EXHAUSTED): they take more than half
+/// of the memory of this machine. The message begins with `what` they are and ends with `advice`.
+absl::StatusOr<std::size_t> CheckTensorsFit(const std::vector<TensorSpec>& tensors, std::string_view what,
+                                            std::string_view advice);
+/// The same for the columns of a batch.
+absl::StatusOr<std::size_t> CheckBatchFits(const std::vector<TensorSpec>& columns);
 
-/// An epoch of `steps` batches, the same in every epoch; nothing is copied.
+/// Eight batches, fewer where they would fill 512 MiB: enough that no cache of a processor holds what a step reads.
+/// Errors: those of CheckBatchFits.
+absl::StatusOr<std::vector<data::Row>> MakeSyntheticBatches(const SyntheticDataOptions& options);
+
+/// An epoch of `steps` batches, the same in every epoch; nothing is copied. Errors: those of CheckBatchFits.
 data::Dataset SyntheticData(const SyntheticDataOptions& options);
 
 }  // namespace mpc::tools
