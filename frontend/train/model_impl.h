@@ -254,6 +254,9 @@ struct Model::Impl {
   /// The steps of this process in an epoch of `dataset`; notes its batches and says what is left out. Errors: an epoch
   /// without a complete update.
   absl::StatusOr<std::int64_t> CountSteps(const data::Dataset& dataset);
+  /// Says so where the last update of an epoch was left out for the rows of its last batch. This process has taken
+  /// `batches` of the `steps` that CountSteps gave. Errors: it was the only update.
+  absl::Status CheckUpdatesOfEpoch(std::int64_t batches, std::int64_t steps);
   /// Moves the position to where a call of Train begins. Errors: it would continue an epoch of another size.
   absl::Status BeginRun(std::int64_t epochs, const data::Dataset& dataset, std::int64_t steps_per_epoch);
   /// The rows of the present epoch from the present step on. With several processes, those of this rank.

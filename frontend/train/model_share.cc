@@ -49,6 +49,15 @@ absl::StatusOr<std::int64_t> Model::Impl::CountSteps(const data::Dataset& datase
   return updates.StepsOf(*batches);
 }
 
+absl::Status Model::Impl::CheckUpdatesOfEpoch(std::int64_t batches, std::int64_t steps) {
+  if (!updates.are_whole() || batches >= steps) return absl::OkStatus();
+  const std::string what = absl::StrCat("the last batch of an epoch has fewer rows than the others of its step, which ",
+                                        updates.all(), " batches make, so that the step is left out");
+  if (batches == 0) return absl::InvalidArgumentError(absl::StrCat(what, ": no step is left"));
+  if (said.insert("fewer rows").second) Say(absl::StrCat("remark: ", what));
+  return absl::OkStatus();
+}
+
 absl::Status Model::Impl::BeginUpdate() const {
   if (!updates.are_whole()) return absl::OkStatus();
   for (Parameter entry : pass_state->accumulators()) {

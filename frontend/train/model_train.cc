@@ -147,6 +147,7 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
     status.Update(more.status());
     complete = status.ok();
     if (complete) model_.position.CompleteEpoch();
+    if (complete) status = model_.CheckUpdatesOfEpoch(begun_in_epoch_, context_.steps_per_epoch);
     break;
   }
   // A stop asked for in OnStepBegin finds a step that was begun.

@@ -195,6 +195,21 @@ TEST(ProcessEnds, RefusesAnEpochWithFewerBatchesThanProcesses) {
   }));
 }
 
+TEST(ProcessEnds, RefusesAnEpochWhoseOnlyUpdateEndsInAShorterBatch) {
+  std::vector<data::Row> rows;
+  for (int i = 0; i < 10; ++i) rows.push_back({Values(kImage, i), Tensor::From({1, 0, 0}, {3})});
+  const data::Dataset batches = data::GeneratorDataset(std::move(rows), {"data", "label"}).Batch(8).Repeat(2);
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Trained trained(kSetting, 2);
+    const absl::Status status = trained.model.Train(1, batches);
+    // Who comes late hears of the other one's error.
+    EXPECT_NE(status.message().find("the last batch of an epoch has fewer rows than the others of its step, which 4 "
+                                    "batches make, so that the step is left out: no step is left"),
+              std::string::npos)
+        << status;
+  }));
+}
+
 /// Rank 0 alone has callbacks: what they ask for ends the run in all processes.
 TEST(ProcessEnds, AStopOfRankZeroEndsTheRunOfAll) {
   EXPECT_TRUE(RunGroup(2, [&](int rank) {
