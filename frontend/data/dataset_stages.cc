@@ -174,6 +174,13 @@ Dataset Dataset::Concat(const std::vector<Dataset>& others) const {
         absl::StrCat("Concat: a data set has the columns ", absl::StrJoin(node->column_names(), ", "),
                      ", but the first one has ", absl::StrJoin(column_names(), ", "))));
   }
+  for (const Dataset& other : others) {
+    const std::vector<std::string>& names = other.class_names();
+    if (names.empty() || class_names().empty() || names == class_names()) continue;
+    return Dataset(absl::InvalidArgumentError(
+        absl::StrCat("Concat: a data set has the classes ", absl::StrJoin(names, ", "), ", but the first one has ",
+                     absl::StrJoin(class_names(), ", "), ": labels would mean other classes")));
+  }
   return Keeping(Dataset(std::make_shared<internal::ConcatNode>(*std::move(nodes))));
 }
 

@@ -20,6 +20,11 @@ using ParameterMap = std::map<std::string, Tensor>;
 
 std::string Quoted(const std::string& name) { return absl::StrCat("'", name, "'"); }
 
+/// What NameMap::Join of an empty list does.
+std::string WithoutEntries(const std::string& name) {
+  return absl::StrCat("'", name, "' has no entry of a file: NameMap::Join was given none for its path");
+}
+
 std::string QuotedList(const std::vector<std::string>& names) {
   std::vector<std::string> quoted;
   for (const std::string& name : names) quoted.push_back(Quoted(name));
@@ -118,6 +123,7 @@ class ForeignFitter {
       }
       return;
     }
+    if (layout.entries.empty()) return Problem(WithoutEntries(name));
     const std::optional<std::vector<Tensor>> parts = PartsOf(name, layout);
     if (!parts.has_value()) return;
     const std::string shown = Shown(name, layout.entries);
@@ -249,6 +255,7 @@ absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> ForeignTensors(nn::C
     absl::StatusOr<Tensor> value = parameter.Value();
     if (!value.ok()) return value.status();
     const ForeignLayout layout = names.LayoutOf(name);
+    if (layout.entries.empty()) return absl::InvalidArgumentError(WithoutEntries(name));
     if (!layout.sharers.empty()) {
       const std::optional<Tensor> whole = shared.Add(name, layout, *value);
       if (whole.has_value()) tensors.emplace_back(layout.entries.front(), InLayout(*whole, layout));

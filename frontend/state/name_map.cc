@@ -162,7 +162,10 @@ ForeignLayout NameMap::LayoutOf(std::string_view own) const {
   return layout;
 }
 
-std::string NameMap::Foreign(std::string_view own) const { return LayoutOf(own).entries.front(); }
+std::string NameMap::Foreign(std::string_view own) const {
+  const std::vector<std::string> entries = LayoutOf(own).entries;
+  return entries.empty() ? "" : entries.front();
+}
 
 bool NameMap::Ignores(std::string_view foreign) const {
   const Path parts = PartsOf(Unprefixed(foreign));

@@ -45,7 +45,8 @@ class NameMap {
   /// too.
   NameMap& Rename(std::string own, std::string foreign);
   /// As Rename, but each Parameter is several entries of the file, whose rows stand one behind the other in it:
-  /// Join("in_proj", {"query", "key", "value"}). Loading joins them; saving cuts it into equal parts.
+  /// Join("in_proj", {"query", "key", "value"}). Loading joins them; saving cuts it into equal parts. Without an entry
+  /// both are an error.
   NameMap& Join(std::string own, std::vector<std::string> foreign);
   /// The other way: one entry of the file holds the rows of several Parameters: Split({"query", "key"}, "in_proj").
   NameMap& Split(const std::vector<std::string>& own, const std::string& foreign);
@@ -66,7 +67,7 @@ class NameMap {
 
   /// How the file holds the Parameter `own`.
   ForeignLayout LayoutOf(std::string_view own) const;
-  /// The file's name of the Parameter `own`; the first of several.
+  /// The file's name of the Parameter `own`; the first of several; empty where Join was given none.
   std::string Foreign(std::string_view own) const;
   /// True if the file's entry `foreign` means nothing to a network here and is ignored.
   bool Ignores(std::string_view foreign) const;

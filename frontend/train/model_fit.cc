@@ -32,10 +32,19 @@ absl::Status ValidFrequency::Validate() const {
       absl::StrCat("valid_frequency lists epochs, which are at least 1, got {", absl::StrJoin(epochs_, ", "), "}"));
 }
 
-absl::Status Model::Impl::CheckEvaluation(const data::Dataset& dataset) const {
+absl::Status Model::Impl::CheckEvaluation(const data::Dataset& dataset,
+                                          const std::vector<std::string>& trained_classes) const {
   if (!loss.defined()) {
     return absl::FailedPreconditionError(user_step == nullptr ? "Eval needs a Model with a loss"
                                                               : "Eval needs a loss: Model(step, loss, options)");
+  }
+  const std::vector<std::string>& classes = dataset.class_names();
+  const bool both_are_named = !classes.empty() && !trained_classes.empty();
+  if (both_are_named && internal::FormatNames(classes) != internal::FormatNames(trained_classes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the classes of the evaluated data set are ", absl::StrJoin(classes, ", "),
+                     ", but those of training are ", absl::StrJoin(trained_classes, ", "),
+                     ": labels would mean other classes. WithClassNames gives a data set other names"));
   }
   const int arity = network.arity() >= 0 ? network.arity() + 1 : -1;
   return CheckColumns(dataset, arity, "evaluation (the network's inputs and a label)");
@@ -43,7 +52,7 @@ absl::Status Model::Impl::CheckEvaluation(const data::Dataset& dataset) const {
 
 absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::Dataset& dataset,
                                                                     const MetricList& metrics) {
-  if (absl::Status checked = CheckEvaluation(dataset); !checked.ok()) return checked;
+  if (absl::Status checked = CheckEvaluation(dataset, class_names); !checked.ok()) return checked;
   const InferenceMode inference(*evaluated());
   StepOptions step_options = CommonOptions("eval_step");
   step_options.input_names = dataset.column_names();
@@ -128,7 +137,8 @@ absl::Status Model::Fit(std::int64_t epochs, const data::Dataset& train, const d
   Impl& self = *impl_;
   if (!self.status.ok()) return self.status;
   if (absl::Status status = options.valid_frequency.Validate(); !status.ok()) return status;
-  if (absl::Status status = self.CheckEvaluation(valid); !status.ok()) return status;
+  const std::vector<std::string>& classes = train.class_names().empty() ? self.class_names : train.class_names();
+  if (absl::Status status = self.CheckEvaluation(valid, classes); !status.ok()) return status;
   const Impl::Validation validation(valid, self.options.metrics, options);
   return self.processes.Run([&] { return self.Train(*this, epochs, train, &validation, callbacks); });
 }

@@ -240,7 +240,7 @@ struct Model::Impl {
   /// Errors: what keeps `dataset` from Train.
   absl::Status CheckTraining(std::int64_t epochs, const data::Dataset& dataset);
   /// Errors: no loss; columns that the network and the loss do not take.
-  absl::Status CheckEvaluation(const data::Dataset& dataset) const;
+  absl::Status CheckEvaluation(const data::Dataset& dataset, const std::vector<std::string>& trained_classes) const;
   /// The metrics over one pass of `dataset`. Nothing of training changes.
   absl::StatusOr<std::map<std::string, double>> Evaluate(const data::Dataset& dataset, const MetricList& metrics);
   /// Evaluates and tells the callbacks and the context.

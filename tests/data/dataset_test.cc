@@ -125,6 +125,16 @@ TEST(Dataset, KeepsClassNamesThroughStages) {
   EXPECT_THAT(named.class_names(), ElementsAre("ant", "bee"));
 }
 
+TEST(Dataset, ConcatRefusesOtherClassNames) {
+  const Dataset all = Numbers(8).WithClassNames({"ant", "bee", "cow"});
+  const Dataset some = Numbers(8).WithClassNames({"ant", "cow"});
+  EXPECT_EQ(some.Concat({all}).status().message(),
+            "Concat: a data set has the classes ant, bee, cow, but the first one has ant, cow: labels would mean other "
+            "classes");
+  EXPECT_TRUE(all.Concat({all, Numbers(2)}).status().ok()) << "one without names says nothing";
+  EXPECT_TRUE(some.WithClassNames({"ant", "bee", "cow"}).Concat({all}).status().ok());
+}
+
 TEST(GeneratorDataset, BadSourcesAreErrors) {
   EXPECT_THAT(std::string(Numbers(0).status().message()), HasSubstr("no rows"));
   EXPECT_THAT(std::string(EpochError(Generated(0)).message()), HasSubstr("before its first row"));

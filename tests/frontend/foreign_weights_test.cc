@@ -108,6 +108,17 @@ TEST(ForeignWeights, JoinedEntriesThatDoNotFitAreNamed) {
                         "not share equally"));
 }
 
+TEST(ForeignWeights, JoinOfNoEntryIsRefused) {
+  TwoLayers net;
+  const Entries entries = Saved(net, {});
+  const NameMap names = NameMap().Join("fc1", {});
+  const char* const refused = "'fc1.weight' has no entry of a file: NameMap::Join was given none for its path";
+  EXPECT_THAT(ErrorOf(LoadParamIntoNet(net, entries, {.names = names}).status()), HasSubstr(refused));
+  const testing::TemporaryFolder folder;
+  EXPECT_THAT(ErrorOf(SaveCheckpoint(net, folder / "x", {.names = names})), HasSubstr(refused));
+  EXPECT_EQ(names.Foreign("fc1.weight"), "");
+}
+
 TEST(ForeignWeights, OneEntryIsSplitAndPutTogetherAgain) {
   TwoLayers net;
   Entries entries = Saved(net, {});

@@ -66,6 +66,13 @@ TEST(NameMap, JoinedEntriesHoldOneParameter) {
   EXPECT_THAT(map.LayoutOf("blocks.3.out_proj.bias").entries, ElementsAre("blocks.3.out_proj.bias"));
 }
 
+TEST(NameMap, LayersOfPyTorchWithOtherNamesAreRenamed) {
+  NameMap map = NameMap::PyTorch();
+  map.Rename("act.w", "act.weight").Rename("*.in_proj.weight", "*.in_proj_weight");
+  EXPECT_EQ(map.Foreign("act.w"), "act.weight");
+  EXPECT_EQ(map.Foreign("mha.in_proj.weight"), "mha.in_proj_weight");
+}
+
 TEST(NameMap, SplitEntriesHoldSeveralParameters) {
   NameMap map = NameMap::PyTorch();
   map.Split({"layers.*.query", "layers.*.key"}, "h.*.in_proj");

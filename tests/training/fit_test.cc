@@ -160,6 +160,22 @@ TEST(Fit, RefusesByNameBeforeItTrains) {
   EXPECT_EQ(without_loss.Fit(1, batches, batches).message(), "Eval needs a Model with a loss");
 }
 
+TEST(Fit, LabelsMeanTheClassesOfTraining) {
+  const std::vector<std::string> names = {"ant", "bee", "cow"};
+  const data::Dataset train = ShuffledBatches(3).WithClassNames(names);
+  const data::Dataset other = ShuffledBatches(3).WithClassNames({"ant", "cow"});
+  const char* const refused =
+      "the classes of the evaluated data set are ant, cow, but those of training are ant, bee, cow: labels would mean "
+      "other classes. WithClassNames gives a data set other names";
+  Training<ConvNorm> trained({"O0", {}});
+  EXPECT_EQ(trained.model->Fit(1, train, other).message(), refused);
+  EXPECT_EQ(trained.model->global_step(), 0) << "before the first step";
+  MPC_ASSERT_OK(trained.model->Fit(1, train, other.WithClassNames(names)));
+  EXPECT_EQ(trained.model->Eval(other).status().message(), refused);
+  EXPECT_EQ(trained.model->Fit(1, ShuffledBatches(3), other).message(), refused);
+  EXPECT_TRUE(trained.model->Eval(ShuffledBatches(3)).ok()) << "one without names says nothing";
+}
+
 TEST(Fit, AnErrorOfEvaluationNamesItsEpoch) {
   Training<ConvNorm> training({"O0", {}});
   const data::Dataset wrong = Batches({MakeBatch(kImages, 8, 0, 5)});
