@@ -33,9 +33,9 @@ double FinalRate(const TrainOptions& options);
 std::optional<double> ClipValue(const TrainOptions& options);
 
 /// The global norm that gradients are clipped to; none where they are not clipped.
+std::optional<double> ClipNorm(const TrainOptions& options);
+
 /// Errors: a number that becomes infinity in f32, the type of updates. A limit that becomes 0, which stands for none.
 absl::Status CheckNumbersOfUpdates(const TrainOptions& options);
-
-std::optional<double> ClipNorm(const TrainOptions& options);
 
 }  // namespace mpc::tools
