@@ -58,7 +58,13 @@ class Fitter {
       own_scaler_ = true;
       return;
     }
-    if (role == Role::kAccumulator && !setting_.same_accumulation) return;
+    if (role == Role::kAccumulator && !setting_.same_accumulation) {
+      dropped_ = dropped_ || file_.contains(name);
+      // What the Model itself has gathered is of the run that ends here.
+      const std::vector<std::uint8_t> zeros(entry.entry()->spec().bytes(), 0);
+      fit_.assignments.emplace_back(entry, Tensor::FromBytes(entry.entry()->spec(), zeros.data(), zeros.size()));
+      return;
+    }
     const auto found = file_.find(name);
     if (found == file_.end()) {
       fit_.problems.push_back(absl::StrCat("'", name, "' (", std::string(RoleName(role)), ") is missing"));

@@ -14,6 +14,8 @@ using internal::CompiledStep;
 using internal::InferenceMode;
 using internal::StepOptions;
 
+constexpr std::int64_t kMostAccumulationSteps = std::int64_t{1} << 20;
+
 std::vector<Parameter> WithoutNames(const std::vector<std::pair<std::string, Parameter>>& named) {
   std::vector<Parameter> parameters;
   for (const auto& [name, parameter] : named) parameters.push_back(parameter);
@@ -56,9 +58,10 @@ Model::Model(nn::CellFunction network, nn::CellFunction loss, nn::Optimizer* opt
     }
     if (precision->num_losses > 1) impl_->scaler->SetPrefix("scaler0");
   }
-  if (given.accumulation_steps < 1) {
-    impl_->status.Update(absl::InvalidArgumentError(
-        absl::StrCat("accumulation_steps must be at least 1, got ", given.accumulation_steps)));
+  if (given.accumulation_steps < 1 || given.accumulation_steps > kMostAccumulationSteps) {
+    impl_->status.Update(
+        absl::InvalidArgumentError(absl::StrCat("accumulation_steps must be at least 1 and at most ",
+                                                kMostAccumulationSteps, ", got ", given.accumulation_steps)));
   }
   impl_->updates = {given.accumulation_steps, impl_->processes.size(), impl_->processes.is_shared()};
   if (impl_->status.ok()) impl_->status = impl_->CheckUpdates();

@@ -1,5 +1,7 @@
 // Saving and resuming the training of a Model.
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/state/checkpoint_environment.h"
@@ -45,6 +47,12 @@ TextMap DescribeScaling(const std::vector<const LossScaler*>& scalers) {
     map[loss + "unscale"] = config.unscale ? "true" : "false";
   }
   return map;
+}
+
+/// Whether a step with this scaling, of DescribeScaling, has a scaler.
+bool HasScaler(const TextMap& scaling) {
+  return std::any_of(scaling.begin(), scaling.end(),
+                     [](const auto& setting) { return setting.first.ends_with("mode") && setting.second != "none"; });
 }
 
 /// `micro_batches`: batches that make one update, in all processes.
@@ -248,7 +256,9 @@ absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, cons
   const std::vector<Parameter> state = self.KeptState(*this);
   const CheckpointMetadata own = self.Describe(state);
   const bool same_level = metadata->amp == own.amp;
-  const bool same_accumulation = metadata->step["accumulation_steps"] == own.step.at("accumulation_steps");
+  // Only a step with a scaler keeps what an update needs that it may skip. Without it, gathered gradients have no use.
+  const bool same_accumulation = metadata->step["accumulation_steps"] == own.step.at("accumulation_steps") &&
+                                 HasScaler(metadata->loss_scale) == HasScaler(own.loss_scale);
   CheckpointFit fit = internal::FitCheckpoint(state, *content, metadata->roles,
                                               {.same_level = same_level,
                                                .same_scaler = metadata->loss_scale == own.loss_scale,

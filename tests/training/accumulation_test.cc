@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tests/frontend/temporary_folder.h"
 #include "tests/training/several_losses.h"
 
 namespace mpc::testing {
@@ -275,7 +276,38 @@ INSTANTIATE_TEST_SUITE_P(Levels, Accumulation, ::testing::ValuesIn(AllLevels()),
 
 TEST(Accumulation, CountsAtLeastOneMicroStep) {
   const MeanTraining training({"O0", {}}, nullptr, 0);
-  EXPECT_EQ(training.model.status().message(), "accumulation_steps must be at least 1, got 0");
+  EXPECT_EQ(training.model.status().message(), "accumulation_steps must be at least 1 and at most 1048576, got 0");
+  const MeanTraining beyond({"O0", {}}, nullptr, (std::int64_t{1} << 32) + 2);
+  EXPECT_EQ(beyond.model.status().message(),
+            "accumulation_steps must be at least 1 and at most 1048576, got 4294967298");
+}
+
+const std::vector<float> kFirst = {1, 2, 3, 4}, kSecond = {-5, 6, 7, -16};
+
+// What a step with a scaler needs of an update that it may skip is not in the file of one without.
+TEST(Accumulation, AScalerOnOneSideDropsWhatWasGathered) {
+  const TemporaryFolder folder;
+  MeanTraining without({"O0", {}}, nullptr, 2);
+  MPC_ASSERT_OK(without.Run({kFirst}));
+  MPC_ASSERT_OK(without.model.SaveCheckpoint(folder / "x"));
+  MeanTraining with({"O0", {}}, DynamicScale(16, 2, 0.5, 100), 2);
+  const absl::StatusOr<ResumeReport> report = with.model.LoadCheckpoint(folder / "x", {.continue_run = false});
+  MPC_ASSERT_OK(report.status());
+  EXPECT_THAT(report->differences, ::testing::Contains("gradients that have been accumulated are dropped"));
+  MPC_ASSERT_OK(with.Run({kFirst, kSecond}));
+  EXPECT_EQ(with.Weight(), std::vector<float>({-0.75f, 0.5f}));
+  EXPECT_EQ(StateItem(with.model, "scaler.good"), 1) << "nothing was skipped";
+}
+
+TEST(Accumulation, AFileOfAnotherAccumulationEndsTheUpdateUnderWay) {
+  const TemporaryFolder folder;
+  MeanTraining one({"O0", {}}, nullptr, 1);
+  MPC_ASSERT_OK(one.model.SaveCheckpoint(folder / "x"));
+  MeanTraining two({"O0", {}}, nullptr, 2);
+  MPC_ASSERT_OK(two.Run({{100, 100}}));
+  MPC_ASSERT_OK(two.model.LoadCheckpoint(folder / "x").status());
+  MPC_ASSERT_OK(two.Run({kFirst, kSecond}));
+  EXPECT_EQ(two.Weight(), std::vector<float>({-0.75f, 0.5f}));
 }
 
 }  // namespace
