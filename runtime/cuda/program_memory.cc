@@ -100,8 +100,8 @@ absl::Status MemoryExhausted(CudaContext& context, const Program& program, std::
       program.arena_bytes, " bytes (its peak of temporaries), ", program.state_bytes(), " bytes of state and ",
       program.constant_bytes() + staging_bytes, " bytes of constants and staging; bytes free: ", free,
       held > 0 ? absl::StrCat("; bytes that arenas of programs hold: ", held) : "",
-      reason.empty() ? "" : absl::StrCat(" (", std::string(reason), ")"),
-      ". A smaller batch needs a smaller arena; programs share the largest, so load that one first"));
+      reason.empty() ? "" : absl::StrCat(" (", std::string(reason), ")"), ". A smaller batch needs a smaller arena",
+      held > 0 ? "; programs share the largest arena, so load its program first" : ""));
 }
 
 absl::StatusOr<ProgramMemory> ProgramMemory::Create(const std::shared_ptr<CudaContext>& context, const Program& program,

@@ -139,6 +139,7 @@ TEST(CudaLoad, SaysWhatIsPlannedAndWhatIsFree) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(MessageOf(status), AllOf(HasSubstr("an arena of 2097152 bytes"), HasSubstr("20050 bytes of state"),
                                        HasSubstr("bytes free: 1048576 of 1048576")));
+  EXPECT_THAT(MessageOf(status), testing::Not(HasSubstr("load its program first"))) << "there is no other";
   EXPECT_EQ(gpu.api.calls("Malloc"), 0u) << "nothing was tried";
 }
 

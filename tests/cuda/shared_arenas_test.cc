@@ -95,6 +95,7 @@ TEST(SharedArenas, ThatAreNotEnoughAreNamed) {
   const absl::Status status = gpu->Load(BuildFor("cuda", WithArena(2 * kLargeArena)), state).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()), HasSubstr("bytes that arenas of programs hold: 1048576"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("programs share the largest arena, so load its program first"));
   EXPECT_TRUE(gpu->Load(BuildFor("cuda", WithArena(kLargeArena)), state).ok());
 }
 
