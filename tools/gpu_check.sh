@@ -9,6 +9,7 @@
 #     autotune  ResNet-50 beside torch.compile in its max-autotune mode, which compiles for minutes
 #     explain   where the time goes, per instruction
 #     tune      how fast with kernels that are chosen by timing them
+#     choices   every kernel that tuning may choose against its reference
 #     sanitize  memcheck and racecheck of the own kernels, and of whole steps
 #     counters  hardware counters of the kernels that take most
 # What only asks whether something is right runs beside others, on the same GPU; what is timed runs alone.
@@ -23,7 +24,7 @@ if [[ -n "${OUT:-}" ]]; then OUT="$(realpath -m "$OUT")"; fi
 if [[ -n "${RESULTS:-}" ]]; then RESULTS="$(realpath -m "$RESULTS")"; fi
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-# Seconds of a stage. All of them are 27 minutes.
+# Seconds of a stage. All of them are 30 minutes.
 seconds_of() {
   case "$1" in
     first) echo 60 ;;
@@ -33,6 +34,7 @@ seconds_of() {
     autotune) echo 420 ;;
     explain) echo 90 ;;
     tune) echo 140 ;;
+    choices) echo 150 ;;
     sanitize) echo 150 ;;
     counters) echo 210 ;;
     *) return 1 ;;
@@ -43,7 +45,7 @@ stages=("$@")
 if (($# == 0)); then stages=(""); fi
 for stage in "${stages[@]}"; do
   if ! seconds_of "$stage" > /dev/null; then
-    echo "usage: $0 first|truth|speed|compare|autotune|explain|tune|sanitize|counters ...; got '$stage'" >&2
+    echo "usage: $0 first|truth|speed|compare|autotune|explain|tune|choices|sanitize|counters ...; got '$stage'" >&2
     exit 2
   fi
 done
@@ -202,7 +204,7 @@ compiled_peers() {
 }
 
 truth() {
-  tool operations 150 kernel_tests &
+  tool operations 150 kernel_tests --filter='-*GpuChoices*' &
   OMP_NUM_THREADS=2 tool networks 150 kernel_tests --name=networks --program=gpu_networks_test --processes=4 &
   tool nccl 30 kernel_tests --name=nccl --program=gpu_nccl_test --processes=1 &
   parities &
@@ -230,6 +232,10 @@ speed() {
 
 # Racecheck does not follow how kernels of cuDNN wait for what is copied asynchronously.
 of_cudnn=(--kernel-name-exclude kns=cudnn --kernel-name-exclude kns=xmma)
+
+choices() {
+  tool choices 130 kernel_tests --name=choices --filter='*GpuChoices*'
+}
 
 # sanitized_steps CHECKER NETWORK: whole steps, where generated kernels are and where kernels are started early.
 sanitized_steps() {

@@ -22,6 +22,12 @@ llvm::Expected<int64_t> lastAxisLength(mlir::Operation *op, mlir::Value x, int64
 /// The channels of \p x, which must lie in the last axis but for extents of 1: [N, C] or channels-last.
 llvm::Expected<int64_t> lastAxisChannels(mlir::Operation *op, mlir::Value x, DataFormat dataFormat);
 
+/// Hands operand \p index on, of whatever type, as result 0.
+void handOnElement(codegen::ElementContext &context, mlir::Value operand, unsigned index);
+
+/// Chooses between operands 1 and 2, both of \p chosen's type, by the truth value that is operand 0.
+void chooseElement(codegen::ElementContext &context, mlir::Value chosen);
+
 /// The divisor of the sum of \p count losses under `reduction`.
 float lossDivisor(LossReduction reduction, int64_t count);
 

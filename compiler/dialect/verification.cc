@@ -11,9 +11,10 @@ static bool holdsOperandBits(OpResult result) {
   return has<Property::DataMovement>(op) || isa<StopGradientOp>(op);
 }
 
-// Whether \p op computes integers of the type \p inferred element by element. A cast gives any type.
-static bool computesIntegers(Operation *op, Type inferred) {
-  return has<Property::Elementwise>(op) && !isa<CastOp>(op) && (inferred.isInteger(32) || inferred.isInteger(64));
+// Whether \p op computes integers or truth values element by element, or says that it does: \p inferred or \p actual is
+// such a type. A cast gives any type.
+static bool computesIntegers(Operation *op, Type inferred, Type actual) {
+  return has<Property::Elementwise>(op) && !isa<CastOp>(op) && (isa<IntegerType>(inferred) || isa<IntegerType>(actual));
 }
 
 // Whether kernels write \p result as f32, whatever types the operands have.
@@ -33,7 +34,7 @@ static LogicalResult verifyElement(OpResult result, Type actual, Type inferred) 
   if (holdsOperandBits(result))
     return resultError(result) << ", but it moves elements of " << inferred
                                << ", which keep their type; mpc.cast changes it";
-  if (computesIntegers(result.getOwner(), inferred))
+  if (computesIntegers(result.getOwner(), inferred, actual))
     return resultError(result) << ", but it computes in the type of its operands, " << inferred
                                << "; mpc.cast changes it";
   return success();

@@ -9,22 +9,6 @@
 namespace mpc {
 namespace {
 
-bool IsInteger(const Tensor& x) { return x.dtype() == DType::kI32 || x.dtype() == DType::kI64; }
-
-// x stretched to `shape`, which has its rank. The operation broadcast_to takes floating tensors alone.
-Tensor Stretched(const Tensor& x, const Shape& shape) {
-  if (IsInteger(x)) return x * ops::Fill(x.dtype(), shape, 1);
-  if (x.dtype() == DType::kBool) return logical_and(x, ops::Fill(DType::kBool, shape, 1));
-  return broadcast_to(x, shape);
-}
-
-// Zeros where `kept` is false.
-Tensor Masked(const Tensor& x, const Tensor& kept) {
-  if (IsInteger(x)) return x * cast(kept, x.dtype());
-  if (x.dtype() == DType::kBool) return logical_and(x, kept);
-  return where(kept, x, ops::Fill(x.dtype(), {}, 0));
-}
-
 using Comparison = Tensor (*)(const Tensor& a, const Tensor& b);
 
 // Keeps the elements of the last two axes whose column compares to row + diagonal as `keeps` says.
@@ -36,7 +20,8 @@ Tensor Triangle(const char* name, const Tensor& x, std::int64_t diagonal, Compar
   const std::int64_t rows = x.dim(-2), columns = x.dim(-1);
   // Diagonals further out give the same triangle.
   const std::int64_t first = std::clamp(diagonal, -rows - 1, columns + 1);
-  return Masked(x, keeps(arange(columns), reshape(arange(first, first + rows), {rows, 1})));
+  const Tensor kept = keeps(arange(columns), reshape(arange(first, first + rows), {rows, 1}));
+  return where(kept, x, ops::Fill(x.dtype(), {}, 0));
 }
 
 }  // namespace
@@ -111,7 +96,7 @@ Tensor tile(const Tensor& x, std::vector<std::int64_t> repeats) {
     stretched.back() *= shape[axis];
     result.push_back(shape[axis] * repeats[axis]);
   }
-  return reshape(Stretched(reshape(x, source), stretched), result);
+  return reshape(broadcast_to(reshape(x, source), stretched), result);
 }
 
 Tensor tril(const Tensor& x, std::int64_t diagonal) { return Triangle("tril", x, diagonal, less_equal); }

@@ -25,15 +25,14 @@ Tensor rms_norm(const Tensor& x, const Tensor& gamma, double epsilon = 1e-6);
 /// Joins tensors of one shape along a new axis. Data movement (Clear). Errors: no tensors, other shapes, an axis
 /// outside [-rank - 1, rank].
 Tensor stack(const std::vector<Tensor>& tensors, std::int64_t axis = 0);
-/// Repeats x `repeats[i]` times along axis i. The shorter of x's shape and `repeats` gets leading ones. Takes floating
-/// tensors, i32, i64 and i1. Data movement (Clear); repeated integers are products with ones, in no class. Errors: a
-/// count below 1.
+/// Repeats x `repeats[i]` times along axis i. The shorter of x's shape and `repeats` gets leading ones. Data movement
+/// (Clear). Errors: a count below 1.
 Tensor tile(const Tensor& x, std::vector<std::int64_t> repeats);
-/// The lower triangle of the last two axes: zeros where column > row + diagonal. Takes the types of tile. Selection
-/// (Clear); integers are multiplied by zeros and ones, in no class. Errors: a rank below 2.
+/// The lower triangle of the last two axes: zeros where column > row + diagonal. Selection (Clear). Errors: a rank
+/// below 2.
 Tensor tril(const Tensor& x, std::int64_t diagonal = 0);
-/// The upper triangle of the last two axes: zeros where column < row + diagonal. Types, AMP classes and errors are
-/// those of tril.
+/// The upper triangle of the last two axes: zeros where column < row + diagonal. AMP class and errors are those of
+/// tril.
 Tensor triu(const Tensor& x, std::int64_t diagonal = 0);
 /// The i32 indices that sort x along `axis`. Equal elements keep their order; a NaN is the largest. Comparison (Clear).
 Tensor argsort(const Tensor& x, std::int64_t axis = -1, bool descending = false);

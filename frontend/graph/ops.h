@@ -96,7 +96,7 @@ Tensor logical_and(const Tensor& a, const Tensor& b);
 Tensor logical_or(const Tensor& a, const Tensor& b);
 /// True where a is false.
 Tensor logical_not(const Tensor& a);
-/// a where `condition` (i1) holds, else b; the three broadcast.
+/// a where `condition` (i1) holds, else b; the three broadcast. a and b are floating, or of one other type.
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 
 Tensor operator+(const Tensor& a, const Tensor& b);
@@ -159,7 +159,8 @@ Tensor mse(const Tensor& prediction, const Tensor& target, const std::string& re
 /// Zeroes elements with probability p and scales the rest by 1 / (1 - p) while training. Identity outside training.
 Tensor dropout(const Tensor& x, double p);
 
-// Data movement and reductions. Negative axes count from the end.
+// Data movement and reductions. Negative axes count from the end. What moves elements takes floating tensors, integers
+// and truth values; reductions, sorts and scatter_add take floating ones.
 /// The same elements under another shape. One extent may be -1.
 Tensor reshape(const Tensor& x, std::vector<std::int64_t> shape);
 /// All axes after the first become one.
@@ -186,16 +187,18 @@ std::pair<Tensor, Tensor> sort(const Tensor& x, std::int64_t axis = -1, bool des
 std::pair<Tensor, Tensor> topk(const Tensor& x, std::int64_t k, std::int64_t axis = -1, bool largest = true);
 /// The sum of tensors of one shape, of which there is at least one.
 Tensor sum_n(const std::vector<Tensor>& tensors);
-/// Joins tensors along `axis`; their shapes agree on all other axes.
+/// Joins tensors along `axis`; their shapes agree on all other axes. Floating ones of several types become f32.
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis = 0);
 /// Splits x into pieces of the given sizes along `axis`; the sizes add up to its extent.
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, std::int64_t axis = 0);
 /// The block of shape `sizes` that begins at index `starts`; both have one entry for each axis.
 Tensor slice(const Tensor& x, const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& sizes);
-/// Adds `low` elements of `value` before and `high` elements after each axis; both have one entry for each axis.
+/// Adds `low` elements of `value` before and `high` elements after each axis; both have one entry for each axis. Among
+/// integers the value is one of them, and among truth values 0 or 1.
 Tensor pad(const Tensor& x, const std::vector<std::int64_t>& low, const std::vector<std::int64_t>& high,
            double value = 0);
-/// Rows of `table` [V, ...] by integer `indices` of any shape; NaN for an index outside [0, V).
+/// Rows of `table` [V, ...] by integer `indices` of any shape. An index outside [0, V) gives NaN, or zero where the
+/// table is not floating.
 Tensor gather(const Tensor& table, const Tensor& indices);
 /// x [V, ...] with rows of `updates` added to the rows that integer `indices` name. `updates` has the shape of
 /// `indices` followed by the rest of x's. An index outside [0, V) adds nothing.

@@ -1,9 +1,7 @@
 #include "frontend/graph/traced_graph.h"
 
-#include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,20 +15,6 @@ const void* NewTraceId() {
   return reinterpret_cast<const void*>(++last);
 }
 
-/// Operations that only move values, which are floating ones.
-constexpr std::string_view kMoves[] = {"broadcast_to", "concat", "gather", "pad", "split", "stop_gradient", "where"};
-
-/// What a message adds where values of the type would come out of such an operation as they went in.
-std::string WayBack(DType given) {
-  const bool is_flag = given == DType::kBool;
-  if (!is_flag && given != DType::kI32 && given != DType::kI64) return "";
-  return absl::StrCat(", and the result back to DType::",
-                      is_flag                ? "kBool"
-                      : given == DType::kI32 ? "kI32"
-                                             : "kI64",
-                      is_flag ? "" : ": f32 holds whole numbers up to 2^24 exactly");
-}
-
 /// `error` of an operation's verifier in the user's words, where the type of an operand is what it complains about.
 std::string InUsersWords(std::string_view op, const std::string& error, absl::Span<const Tensor> operands) {
   constexpr std::string_view kOperand = "operand #";
@@ -40,11 +24,8 @@ std::string InUsersWords(std::string_view op, const std::string& error, absl::Sp
   std::from_chars(error.data() + at + kOperand.size(), error.data() + error.size(), index);
   if (index >= operands.size()) return error;
   const bool wants_floats = error.find("-bit float", at) != std::string::npos;
-  const DType given = operands[index].dtype();
-  const bool moves = std::find(std::begin(kMoves), std::end(kMoves), op) != std::end(kMoves);
   return absl::StrCat(std::string(op), " does not take ", operands[index].spec().ToString(), " as operand ", index,
-                      "; cast it first, as with ops::Cast(x, DType::", wants_floats ? "kF32" : "kI32", ")",
-                      wants_floats && moves ? WayBack(given) : "");
+                      "; cast it first, as with ops::Cast(x, DType::", wants_floats ? "kF32" : "kI32", ")");
 }
 
 }  // namespace

@@ -62,6 +62,23 @@ class BroadcastMap {
   std::array<std::int64_t, kMaxRank> strides_{};
 };
 
+/// Elements [offset, offset + count) of an operand of any type, seen in the shape of the result. They stay where they
+/// lie if that is the operand's own shape, else they are in `buffer`. `Word` has the bits of an element.
+template <typename Word>
+const Word* LoadWords(const BroadcastMap& map, const Word* data, std::int64_t offset, std::int64_t count,
+                      Word* buffer) {
+  if (map.is_identity()) return data + offset;
+  map.ForEachSegment(offset, count,
+                     [&](std::int64_t position, std::int64_t from, std::int64_t stride, std::int64_t length) {
+                       if (stride == 0) {
+                         std::fill_n(buffer + position, length, data[from]);
+                       } else {
+                         std::copy_n(data + from, length, buffer + position);
+                       }
+                     });
+  return buffer;
+}
+
 /// A floating operand seen in the shape of the result.
 struct BroadcastSource {
   Source source;

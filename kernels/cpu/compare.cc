@@ -1,5 +1,5 @@
 // Comparisons, with broadcasting, over floating types and integers. logical_and, logical_or and logical_not. select,
-// for any element type, with a scalar condition or one of the operands' shape. where, for floating types, with
+// for any element type, with a scalar condition or one of the operands' shape. where, for any element type, with
 // broadcasting.
 #include <array>
 #include <cstring>
@@ -10,6 +10,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/scalar/binary.h"
+#include "kernels/words.h"
 
 namespace mpc::cpu {
 namespace {
@@ -89,36 +90,43 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSelectOf(const KernelSpec& spec) {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSelect(const KernelSpec& spec) {
   const DType dtype = spec.outputs[0].dtype;
   if (spec.inputs[1].dtype != dtype || spec.inputs[2].dtype != dtype) return UnsupportedTypes(spec);
-  switch (ElementSize(dtype)) {
-    case 1:
-      return CreateSelectOf<std::uint8_t>(spec);
-    case 2:
-      return CreateSelectOf<std::uint16_t>(spec);
-    case 4:
-      return CreateSelectOf<std::uint32_t>(spec);
-    default:
-      return CreateSelectOf<std::uint64_t>(spec);
-  }
+  return VisitWord(ElementSize(dtype), [&](auto word) { return CreateSelectOf<decltype(word)>(spec); });
 }
 
-// The condition's elements [offset, offset + size) in the shape of the result, where they lie if that is its own.
-const std::uint8_t* LoadMask(const BroadcastMap& map, const std::uint8_t* condition, std::int64_t offset,
-                             std::int64_t size, std::uint8_t* buffer) {
-  if (map.is_identity()) return condition + offset;
-  map.ForEachSegment(offset, size,
-                     [&](std::int64_t position, std::int64_t from, std::int64_t stride, std::int64_t length) {
-                       for (std::int64_t i = 0; i < length; ++i) buffer[position + i] = condition[from + i * stride];
-                     });
-  return buffer;
+using WhereMaps = std::array<BroadcastMap, 3>;
+
+// Bits of `Word` size are chosen, never interpreted.
+template <typename Word>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateWhereOfWords(const KernelSpec& spec, const WhereMaps& maps) {
+  return MakeKernel([maps, count = spec.outputs[0].num_elements()](const KernelOperands& operands) {
+    const auto* condition = static_cast<const std::uint8_t*>(operands.inputs[0]);
+    const auto* a = static_cast<const Word*>(operands.inputs[1]);
+    const auto* b = static_cast<const Word*>(operands.inputs[2]);
+    auto* y = static_cast<Word*>(operands.outputs[0]);
+    ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+      std::uint8_t mask_buffer[kBlock];
+      Word a_buffer[kBlock], b_buffer[kBlock];
+      const std::uint8_t* mask = LoadWords(maps[0], condition, offset, size, mask_buffer);
+      const Word* a_words = LoadWords(maps[1], a, offset, size, a_buffer);
+      const Word* b_words = LoadWords(maps[2], b, offset, size, b_buffer);
+      Word* target = y + offset;
+#pragma omp simd
+      for (std::int64_t i = 0; i < size; ++i) target[i] = mask[i] != 0 ? a_words[i] : b_words[i];
+    });
+  });
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateWhere(const KernelSpec& spec) {
   const Shape& shape = spec.outputs[0].shape;
-  std::array<BroadcastMap, 3> maps;
+  WhereMaps maps;
   for (std::size_t i = 0; i < maps.size(); ++i) {
     absl::StatusOr<BroadcastMap> map = BroadcastMap::Create(spec.inputs[i].shape, shape);
     if (!map.ok()) return map.status();
     maps[i] = *map;
+  }
+  if (const DType dtype = spec.outputs[0].dtype; !IsFloating(dtype)) {
+    if (spec.inputs[1].dtype != dtype || spec.inputs[2].dtype != dtype) return UnsupportedTypes(spec);
+    return VisitWord(ElementSize(dtype), [&](auto word) { return CreateWhereOfWords<decltype(word)>(spec, maps); });
   }
   return MakeKernel([maps, a_type = spec.inputs[1].dtype, b_type = spec.inputs[2].dtype, y_type = spec.outputs[0].dtype,
                      count = NumElements(shape)](const KernelOperands& operands) {
@@ -129,7 +137,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateWhere(const KernelSpec& spec) {
       BlockBuffer a_buffer, b_buffer, y_buffer;
       std::uint8_t mask_buffer[kBlock];
       const std::uint8_t* mask =
-          LoadMask(maps[0], static_cast<const std::uint8_t*>(operands.inputs[0]), offset, size, mask_buffer);
+          LoadWords(maps[0], static_cast<const std::uint8_t*>(operands.inputs[0]), offset, size, mask_buffer);
       const float* a_values = a.Load(offset, size, a_buffer.values);
       const float* b_values = b.Load(offset, size, b_buffer.values);
       float* target = y.Target(offset, y_buffer.values);
@@ -162,8 +170,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLogical(const KernelSpec& spec) {
     auto* y = static_cast<std::uint8_t*>(operands.outputs[0]);
     ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
       std::uint8_t a_buffer[kBlock], b_buffer[kBlock];
-      const std::uint8_t* a_values = LoadMask(a_map, a, offset, size, a_buffer);
-      const std::uint8_t* b_values = LoadMask(b_map, b, offset, size, b_buffer);
+      const std::uint8_t* a_values = LoadWords(a_map, a, offset, size, a_buffer);
+      const std::uint8_t* b_values = LoadWords(b_map, b, offset, size, b_buffer);
       std::uint8_t* target = y + offset;
 #pragma omp simd
       for (std::int64_t i = 0; i < size; ++i) target[i] = Op::Apply(a_values[i] != 0, b_values[i] != 0) ? 1 : 0;

@@ -9,6 +9,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/strided_view.h"
+#include "kernels/words.h"
 
 namespace mpc::cpu {
 namespace {
@@ -31,10 +32,28 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateReshape(const KernelSpec& spec) {
   });
 }
 
+// Bits of `Word` size are repeated, never interpreted.
+template <typename Word>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateBroadcastOfWords(const BroadcastMap& map, std::int64_t count) {
+  return MakeKernel([map, count](const KernelOperands& operands) {
+    const auto* x = static_cast<const Word*>(operands.inputs[0]);
+    auto* y = static_cast<Word*>(operands.outputs[0]);
+    ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+      const Word* words = LoadWords(map, x, offset, size, y + offset);
+      if (words != y + offset) std::copy_n(words, size, y + offset);
+    });
+  });
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> CreateBroadcastTo(const KernelSpec& spec) {
   const Shape& shape = spec.outputs[0].shape;
   absl::StatusOr<BroadcastMap> map = BroadcastMap::Create(spec.inputs[0].shape, shape);
   if (!map.ok()) return map.status();
+  if (const DType dtype = spec.outputs[0].dtype; !IsFloating(dtype)) {
+    if (spec.inputs[0].dtype != dtype) return UnsupportedTypes(spec);
+    return VisitWord(ElementSize(dtype),
+                     [&](auto word) { return CreateBroadcastOfWords<decltype(word)>(*map, NumElements(shape)); });
+  }
   return MakeKernel([map = *map, in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
                      count = NumElements(shape)](const KernelOperands& operands) {
     const BroadcastSource x{{in, operands.inputs[0]}, &map};
@@ -113,16 +132,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateTranspose(const KernelSpec& spec) 
   if (spec.inputs[0].dtype != spec.outputs[0].dtype) return UnsupportedTypes(spec);
   absl::StatusOr<StridedView> plan = TransposeView(spec.inputs[0].shape, spec.attributes.GetInts("permutation"));
   if (!plan.ok()) return plan.status();
-  switch (ElementSize(spec.outputs[0].dtype)) {
-    case 1:
-      return CreateTransposeOf<std::uint8_t>(*plan);
-    case 2:
-      return CreateTransposeOf<std::uint16_t>(*plan);
-    case 4:
-      return CreateTransposeOf<std::uint32_t>(*plan);
-    default:
-      return CreateTransposeOf<std::uint64_t>(*plan);
-  }
+  return VisitWord(ElementSize(spec.outputs[0].dtype),
+                   [&](auto word) { return CreateTransposeOf<decltype(word)>(*plan); });
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// gather (rows of a table by index), gather_grad, scatter_add and one_hot. Indices are i32 or i64, everything else of
-// any floating storage type. What adds rows sorts the indices first, so that a row is summed by one task, in the order
-// of the indices, and rounded once.
+// gather (rows of a table by index), gather_grad, scatter_add and one_hot. Indices are i32 or i64, a table of any type,
+// everything else of any floating storage type. What adds rows sorts the indices first, so that a row is summed by one
+// task, in the order of the indices, and rounded once.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 
 #include "kernels/cpu/blocks.h"
@@ -22,6 +23,7 @@ std::int64_t RowsPerTask(std::int64_t width) {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGather(const KernelSpec& spec) {
+  if (!CanMove(spec.inputs[0].dtype, spec.outputs[0].dtype)) return UnsupportedTypes(spec);
   const std::int64_t rows = spec.inputs[0].shape[0];
   const std::int64_t width = spec.inputs[0].num_elements() / rows;
   return MakeKernel([rows, width, count = spec.inputs[1].num_elements(), table_type = spec.inputs[0].dtype,
@@ -33,6 +35,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGather(const KernelSpec& spec) {
         const std::int64_t row = IntegerAt(index_type, operands.inputs[1], i);
         if (row >= 0 && row < rows) {
           MoveElements(table_type, operands.inputs[0], row * width, y_type, operands.outputs[0], i * width, width);
+          continue;
+        }
+        if (!IsFloating(y_type)) {
+          const auto bytes = static_cast<std::size_t>(width) * ElementSize(y_type);
+          std::memset(static_cast<char*>(operands.outputs[0]) + static_cast<std::size_t>(i) * bytes, 0, bytes);
           continue;
         }
         const Sink y{y_type, operands.outputs[0]};

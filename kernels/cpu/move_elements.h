@@ -1,4 +1,4 @@
-// Moving and filling contiguous elements of floating tensors.
+// Moving and filling contiguous elements.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/parallel.h"
+#include "kernels/words.h"
 
 namespace mpc::cpu {
 
@@ -27,8 +28,18 @@ inline void MoveElements(DType from_type, const void* from, std::int64_t source,
   }
 }
 
-/// Every element of a tensor of `count` becomes `value`, rounded.
+/// Every element of a tensor of `count` becomes `value`, rounded. Integers hold it exactly.
 inline void FillElements(DType dtype, void* data, std::int64_t count, float value) {
+  if (!IsFloating(dtype)) {
+    VisitWord(ElementSize(dtype), [&](auto word) {
+      using Word = decltype(word);
+      auto* words = static_cast<Word*>(data);
+      ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {
+        std::fill_n(words + offset, size, static_cast<Word>(static_cast<std::int64_t>(value)));
+      });
+    });
+    return;
+  }
   BlockBuffer buffer;
   std::fill_n(buffer.values, kBlock, value);
   ParallelBlocks(count, kBlock, [&](std::int64_t offset, std::int64_t size) {

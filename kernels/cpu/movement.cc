@@ -1,5 +1,4 @@
-// concat, slice, split and pad: boxes of elements move between tensors of any floating storage type; slice takes
-// integers, too.
+// concat, slice, split and pad: boxes of elements move between tensors of one type, or of any two floating types.
 #include <algorithm>
 #include <vector>
 
@@ -49,6 +48,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConcat(const KernelSpec& spec) {
   std::vector<DType> types;
   std::vector<std::int64_t> sizes;
   for (const TensorSpec& input : spec.inputs) {
+    if (!CanMove(input.dtype, spec.outputs[0].dtype)) return UnsupportedTypes(spec);
     types.push_back(input.dtype);
     sizes.push_back(input.shape[axis]);
   }
@@ -65,6 +65,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSplit(const KernelSpec& spec) {
   std::vector<DType> types;
   std::vector<bool> used;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
+    if (spec.uses(i) && !CanMove(spec.inputs[0].dtype, spec.outputs[i].dtype)) return UnsupportedTypes(spec);
     types.push_back(spec.outputs[i].dtype);
     used.push_back(spec.uses(i));
   }
@@ -79,7 +80,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSplit(const KernelSpec& spec) {
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSlice(const KernelSpec& spec) {
   const DType x_type = spec.inputs[0].dtype, y_type = spec.outputs[0].dtype;
-  if (x_type != y_type && !(IsFloating(x_type) && IsFloating(y_type))) return UnsupportedTypes(spec);
+  if (!CanMove(x_type, y_type)) return UnsupportedTypes(spec);
   const Shape& y = spec.outputs[0].shape;
   const Box box = MakeBox(y, spec.inputs[0].shape, spec.attributes.GetInts("starts"), y, Zeros(y));
   return MakeKernel([box, x_type, y_type](const KernelOperands& operands) {
@@ -88,6 +89,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSlice(const KernelSpec& spec) {
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreatePad(const KernelSpec& spec) {
+  if (!CanMove(spec.inputs[0].dtype, spec.outputs[0].dtype)) return UnsupportedTypes(spec);
   const Shape& x = spec.inputs[0].shape;
   const Shape& y = spec.outputs[0].shape;
   const Box box = MakeBox(x, x, Zeros(x), y, spec.attributes.GetInts("low"));

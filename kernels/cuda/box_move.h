@@ -9,42 +9,43 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/box.h"
 #include "kernels/cuda/map.h"
+#include "kernels/cuda/registry.h"
 #include "kernels/cuda/strided.h"
+#include "kernels/words.h"
 
 namespace mpc::cuda {
 
-/// Elements of `from` to elements of `to`, each of type f32, f16 or bf16. Other types move in parts of 16 bits, as f16
-/// on both sides. A unit is one element, or kVector neighbours.
+/// Elements of `from` to elements of `to`, both of one type, or each of type f32, f16 or bf16. A unit is one element,
+/// or kVector neighbours.
 struct Mover {
   Source from;
   Sink to;
-  int unit;  ///< elements of a unit: 1 or kVector
+  int unit;   ///< elements of a unit: 1 or kVector
+  int bytes;  ///< bytes of an element where bits move, both types being one; 0 where values are rounded
+
+  /// Without the tensors' addresses.
+  static Mover Of(DType from, DType to, int unit) {
+    return {{nullptr, from}, {nullptr, to}, unit, from == to ? static_cast<int>(ElementSize(to)) : 0};
+  }
 
   /// Moves the unit that begins at element `from_index` to element `to_index`. Both are multiples of `unit`.
   __device__ __forceinline__ void Move(std::int64_t from_index, std::int64_t to_index) const {
     if (unit == 1) {
-      MoveOne(from_index, to_index);
+      MoveElements<1>(from_index, to_index);
     } else {
-      MoveVector(from_index, to_index);
+      MoveElements<kVector>(from_index, to_index);
     }
   }
 
  private:
-  __device__ __forceinline__ void MoveOne(std::int64_t from_index, std::int64_t to_index) const {
-    if (from.dtype == to.dtype && to.dtype != DType::kF32) {
-      static_cast<std::uint16_t*>(to.data)[to_index] = static_cast<const std::uint16_t*>(from.data)[from_index];
+  template <int kWidth>
+  __device__ __forceinline__ void MoveElements(std::int64_t from_index, std::int64_t to_index) const {
+    if (bytes != 0) {
+      CopyElements<kWidth>(bytes, from.data, from_index, to.data, to_index);
     } else {
-      to.Store(to_index, from.Load(from_index));
-    }
-  }
-  __device__ __forceinline__ void MoveVector(std::int64_t from_index, std::int64_t to_index) const {
-    if (from.dtype == to.dtype && to.dtype != DType::kF32) {
-      *reinterpret_cast<Bits128*>(static_cast<std::uint16_t*>(to.data) + to_index) =
-          *reinterpret_cast<const Bits128*>(static_cast<const std::uint16_t*>(from.data) + from_index);
-    } else {
-      float values[kVector];
-      from.LoadVector(from_index, values);
-      to.StoreVector(to_index, values);
+      float values[kWidth];
+      LoadElements(from, from_index, values);
+      StoreElements(to, to_index, values);
     }
   }
 };
@@ -79,15 +80,16 @@ __global__ void __launch_bounds__(kMapThreads) MoveBoxesKernel(BoxMoves<kBoxes> 
 }
 
 /// Plans how `spec` moves `box`, without the tensors' addresses. It moves in vectors where every run begins and ends at
-/// multiples of kVector in both tensors. `spec` names the operation in errors. Errors: UNIMPLEMENTED beyond eight
-/// merged axes, the run among them.
+/// multiples of kVector in both tensors. `spec` names the operation in errors. Errors: UNIMPLEMENTED for types that a
+/// Mover does not take, and beyond eight merged axes, the run among them.
 inline absl::StatusOr<BoxMove> PlanBox(const KernelSpec& spec, const Box& box, DType from, DType to) {
+  if (!CanMove(from, to)) return UnsupportedTypes(spec);
   bool vectors = box.run % kVector == 0 && box.from_offset % kVector == 0 && box.to_offset % kVector == 0;
   for (const Box::Axis& axis : box.axes) {
     vectors = vectors && axis.from_stride % kVector == 0 && axis.to_stride % kVector == 0;
   }
   BoxMove move{};
-  move.mover = {{nullptr, from}, {nullptr, to}, vectors ? kVector : 1};
+  move.mover = Mover::Of(from, to, vectors ? kVector : 1);
   move.from_offset = box.from_offset;
   move.to_offset = box.to_offset;
   move.units = box.rows * box.run / move.mover.unit;

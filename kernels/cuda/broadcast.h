@@ -95,6 +95,20 @@ struct BroadcastSource {
   }
 };
 
+/// An operand of any type seen in the shape of the result. `Word` has the bits of an element.
+template <typename Word>
+struct WordSource {
+  const Word* data;
+  BroadcastMap map;
+
+  __device__ __forceinline__ Word Load(std::int64_t index) const { return data[map.OffsetAt(index)]; }
+  __device__ __forceinline__ void LoadVector(std::int64_t index, Word (&words)[kVector]) const {
+    map.LoadVector(
+        index, words, [&](std::int64_t i) { return data[i]; },
+        [&](std::int64_t i, Word(&vector)[kVector]) { CopyWords<kVector>(data + i, vector); });
+  }
+};
+
 /// MapOperands with stretched operands.
 template <int kCount>
 struct BroadcastOperands {

@@ -10,6 +10,7 @@
 #include "kernels/cuda/broadcast.h"
 #include "kernels/cuda/registry.h"
 #include "kernels/cuda/transpose.h"
+#include "kernels/words.h"
 
 namespace mpc::cuda {
 namespace {
@@ -37,9 +38,38 @@ struct Identity {
   __device__ float operator()(float x) const { return x; }
 };
 
+/// Bits are repeated, never interpreted.
+template <typename Word>
+__global__ void __launch_bounds__(kMapThreads) BroadcastWordsKernel(WordSource<Word> x, Word* y, std::int64_t count) {
+  AwaitEarlierLaunches();
+  ForEachVector(
+      count,
+      [&](std::int64_t first) {
+        WordVector<Word> vector;
+        x.LoadVector(first, vector.words);
+        *reinterpret_cast<WordVector<Word>*>(y + first) = vector;
+      },
+      [&](std::int64_t i) { y[i] = x.Load(i); });
+}
+
+template <typename Word>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateBroadcastOfWords(const BroadcastMap& map, std::int64_t count) {
+  return MakeKernel([map, count](const KernelOperands& operands, LaunchQueue& queue) {
+    return launch(queue, &BroadcastWordsKernel<Word>, MapShape(count),
+                  WordSource<Word>{static_cast<const Word*>(operands.inputs[0]), map},
+                  static_cast<Word*>(operands.outputs[0]), count);
+  });
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> CreateBroadcastTo(const KernelSpec& spec, const KernelContext&) {
   const auto maps = BroadcastMaps<1>(spec.inputs, spec.outputs[0].shape);
   if (!maps.ok()) return maps.status();
+  if (const DType dtype = spec.outputs[0].dtype; !IsFloating(dtype)) {
+    if (spec.inputs[0].dtype != dtype) return UnsupportedTypes(spec);
+    return VisitWord(ElementSize(dtype), [&](auto word) {
+      return CreateBroadcastOfWords<decltype(word)>((*maps)[0], spec.outputs[0].num_elements());
+    });
+  }
   return MakeKernel([map = (*maps)[0], in = spec.inputs[0].dtype, out = spec.outputs[0].dtype,
                      count = spec.outputs[0].num_elements()](const KernelOperands& operands, LaunchQueue& queue) {
     const BroadcastOperands<1> bound{{{{operands.inputs[0], in}, map}}, {operands.outputs[0], out}};
@@ -95,21 +125,10 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSplit(const KernelSpec& spec, cons
   });
 }
 
-/// Integers move as bits: each as elements of 16 bits along an axis of their own.
 absl::StatusOr<std::unique_ptr<Kernel>> CreateSlice(const KernelSpec& spec, const KernelContext&) {
-  DType x_type = spec.inputs[0].dtype, y_type = spec.outputs[0].dtype;
-  Shape x = spec.inputs[0].shape, y = spec.outputs[0].shape;
-  std::vector<std::int64_t> starts = spec.attributes.GetInts("starts");
-  if (!IsFloating(x_type) || !IsFloating(y_type)) {
-    if (x_type != y_type || ElementSize(x_type) < ElementSize(DType::kF16)) return UnsupportedTypes(spec);
-    const auto parts = static_cast<std::int64_t>(ElementSize(x_type) / ElementSize(DType::kF16));
-    x.push_back(parts);
-    y.push_back(parts);
-    starts.push_back(0);
-    x_type = y_type = DType::kF16;
-  }
-  const Box box = MakeBox(y, x, starts, y, Shape(y.size(), 0));
-  const absl::StatusOr<BoxMove> move = PlanBox(spec, box, x_type, y_type);
+  const Shape& y = spec.outputs[0].shape;
+  const Box box = MakeBox(y, spec.inputs[0].shape, spec.attributes.GetInts("starts"), y, Shape(y.size(), 0));
+  const absl::StatusOr<BoxMove> move = PlanBox(spec, box, spec.inputs[0].dtype, spec.outputs[0].dtype);
   if (!move.ok()) return move.status();
   return MakeKernel([move = *move](const KernelOperands& operands, LaunchQueue& queue) {
     BoxMove bound = move;
@@ -129,8 +148,13 @@ struct PadAxes {
   std::int64_t strides[kMaxRank] = {};
 };
 
-__global__ void __launch_bounds__(kMapThreads) PadKernel(PadAxes axes, Mover mover, float value, std::int64_t units) {
+/// `Word` has the bits of an element of the result.
+template <typename Word>
+__global__ void __launch_bounds__(kMapThreads) PadKernel(PadAxes axes, Mover mover, Word value, std::int64_t units) {
   AwaitEarlierLaunches();
+  WordVector<Word> values;
+  for (Word& word : values.words) word = value;
+  Word* y = static_cast<Word*>(mover.to.data);
   const std::int64_t threads = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < units; i += threads) {
     std::int64_t rest = i, from = 0;
@@ -145,11 +169,9 @@ __global__ void __launch_bounds__(kMapThreads) PadKernel(PadAxes axes, Mover mov
     if (inside) {
       mover.Move(from, i * mover.unit);
     } else if (mover.unit == 1) {
-      mover.to.Store(i, value);
+      y[i] = value;
     } else {
-      float values[kVector];
-      for (float& element : values) element = value;
-      mover.to.StoreVector(i * kVector, values);
+      reinterpret_cast<WordVector<Word>*>(y)[i] = values;
     }
   }
 }
@@ -241,29 +263,50 @@ absl::Status EnqueuePadRows(LaunchQueue& queue, const PadRows& rows, const Kerne
                 static_cast<Word*>(operands.outputs[0]));
 }
 
+/// The bits of `value` as an element of type `dtype`: rounded, or an integer that the type holds.
+std::uint64_t BitsOf(float value, DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return std::bit_cast<std::uint32_t>(value);
+    case DType::kF16:
+      return Half::FromFloat(value);
+    case DType::kBF16:
+      return BFloat16::FromFloat(value);
+    default:
+      return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+  }
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> CreatePad(const KernelSpec& spec, const KernelContext&) {
+  const DType in = spec.inputs[0].dtype, out = spec.outputs[0].dtype;
+  if (!CanMove(in, out)) return UnsupportedTypes(spec);
   const std::vector<PaddedAxis> merged = MergedAxes(spec);
   int unit = 1;
   const absl::StatusOr<PadAxes> axes = PlanPad(merged, unit);
   if (!axes.ok()) return axes.status();
-  const DType in = spec.inputs[0].dtype, out = spec.outputs[0].dtype;
-  const float value = FloatAttribute(spec, "value");
+  const std::uint64_t value = BitsOf(FloatAttribute(spec, "value"), out);
+  const std::size_t bytes = ElementSize(in);
   if (const std::optional<PadRows> rows = RowsOf(merged);
-      rows && in == out && ElementSize(in) <= sizeof(float) && unit == 1 && std::bit_cast<std::uint32_t>(value) == 0) {
-    return MakeKernel([rows = *rows, narrow = ElementSize(in) == sizeof(std::uint16_t)](const KernelOperands& operands,
-                                                                                        LaunchQueue& queue) {
-      return narrow ? EnqueuePadRows<std::uint16_t>(queue, rows, operands)
-                    : EnqueuePadRows<std::uint32_t>(queue, rows, operands);
+      rows && in == out && (bytes == 2 || bytes == 4) && unit == 1 && value == 0) {
+    return MakeKernel([rows = *rows, bytes](const KernelOperands& operands, LaunchQueue& queue) {
+      return bytes == 2 ? EnqueuePadRows<std::uint16_t>(queue, rows, operands)
+                        : EnqueuePadRows<std::uint32_t>(queue, rows, operands);
     });
   }
-  return MakeKernel([axes = *axes, unit, value, in, out, units = spec.outputs[0].num_elements() / unit](
-                        const KernelOperands& operands, LaunchQueue& queue) {
-    const Mover mover{{operands.inputs[0], in}, {operands.outputs[0], out}, unit};
-    LaunchShape shape;
-    shape.threads = kMapThreads;
-    shape.blocks_x = BlocksFor(units, kMapThreads);
-    return launch(queue, &PadKernel, shape, axes, mover, value, units);
-  });
+  return MakeKernel(
+      [axes = *axes, mover = Mover::Of(in, out, unit), value, bytes = ElementSize(out),
+       units = spec.outputs[0].num_elements() / unit](const KernelOperands& operands, LaunchQueue& queue) {
+        Mover bound = mover;
+        bound.from.data = operands.inputs[0];
+        bound.to.data = operands.outputs[0];
+        LaunchShape shape;
+        shape.threads = kMapThreads;
+        shape.blocks_x = BlocksFor(units, kMapThreads);
+        return VisitWord(bytes, [&](auto word) {
+          using Word = decltype(word);
+          return launch(queue, &PadKernel<Word>, shape, axes, bound, static_cast<Word>(value), units);
+        });
+      });
 }
 
 }  // namespace

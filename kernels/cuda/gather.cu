@@ -1,5 +1,6 @@
-// gather (rows of a table by index), gather_grad, scatter_add and one_hot. Indices are i32 or i64, everything else of
-// any floating storage type. An index outside the table gives a row of NaN, and adds nothing.
+// gather (rows of a table by index), gather_grad, scatter_add and one_hot. Indices are i32 or i64, a table of any type,
+// everything else of any floating storage type. An index outside the table gives a row of NaN, or of zeros where there
+// is no NaN, and adds nothing.
 #include <algorithm>
 #include <limits>
 
@@ -19,6 +20,7 @@ struct GatherOperands {
   IntegerSource indices;
   Sink y;
   std::int64_t rows;
+  int bytes;  ///< bytes of an element where bits move, both types being one; 0 where values are rounded
 };
 
 /// Moves units of kWidth elements. Bits move as they are where both tensors have one type.
@@ -31,8 +33,14 @@ __global__ void __launch_bounds__(kTeamThreads) GatherKernel(RowTeams teams, Gat
     for (std::int64_t unit = lane; unit < teams.units; unit += teams.lanes) {
       const std::int64_t to = (i * teams.units + unit) * kWidth;
       const std::int64_t from = (row * teams.units + unit) * kWidth;
-      if (inside && operands.table.dtype == operands.y.dtype) {
-        CopyElements<kWidth>(operands.y.dtype, operands.table.data, from, operands.y.data, to);
+      if (inside && operands.bytes != 0) {
+        CopyElements<kWidth>(operands.bytes, operands.table.data, from, operands.y.data, to);
+        continue;
+      }
+      if (!IsFloating(operands.y.dtype)) {
+        VisitWord(static_cast<std::size_t>(operands.bytes), [&](auto word) {
+          for (int k = 0; k < kWidth; ++k) static_cast<decltype(word)*>(operands.y.data)[to + k] = 0;
+        });
         continue;
       }
       float values[kWidth];
@@ -45,6 +53,7 @@ __global__ void __launch_bounds__(kTeamThreads) GatherKernel(RowTeams teams, Gat
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateGather(const KernelSpec& spec, const KernelContext&) {
+  if (!CanMove(spec.inputs[0].dtype, spec.outputs[0].dtype)) return UnsupportedTypes(spec);
   const std::int64_t rows = spec.inputs[0].shape[0];
   const std::int64_t width = spec.inputs[0].num_elements() / std::max<std::int64_t>(1, rows);
   const bool vectors = width % kVector == 0;
@@ -52,8 +61,11 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateGather(const KernelSpec& spec, con
                      teams = RowTeams::For(spec.inputs[1].num_elements(), vectors ? width / kVector : width),
                      table = spec.inputs[0].dtype, index = spec.inputs[1].dtype,
                      y = spec.outputs[0].dtype](const KernelOperands& operands, LaunchQueue& queue) {
-    const GatherOperands bound{
-        {operands.inputs[0], table}, {operands.inputs[1], index}, {operands.outputs[0], y}, rows};
+    const GatherOperands bound{{operands.inputs[0], table},
+                               {operands.inputs[1], index},
+                               {operands.outputs[0], y},
+                               rows,
+                               table == y ? static_cast<int>(ElementSize(y)) : 0};
     return launch(queue, vectors ? &GatherKernel<kVector> : &GatherKernel<1>, teams.Shape(), teams, bound);
   });
 }

@@ -70,7 +70,8 @@ __device__ __forceinline__ void KeepOldState(const OptimizerTypes& types, const 
     MPC_UNROLL
     for (int k = 0; k <= kStates; ++k) {
       if (segment.outputs[k] == nullptr || segment.outputs[k] == segment.inputs[k]) continue;
-      CopyElements<kWidth>(k == 0 ? types.parameter : DType::kF32, segment.inputs[k], index, segment.outputs[k], index);
+      CopyElements<kWidth>(k == 0 && types.parameter != DType::kF32 ? 2 : 4, segment.inputs[k], index,
+                           segment.outputs[k], index);
     }
     if (segment.outputs[kStates + 1] == nullptr) return;
     float parameter[kWidth];

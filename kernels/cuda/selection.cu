@@ -1,6 +1,7 @@
 // Comparisons, with broadcasting, over floating types and integers. logical_and, logical_or and logical_not. select,
-// for any element type, with a scalar condition or one of the operands' shape. where, for floating types, with
+// for any element type, with a scalar condition or one of the operands' shape. where, for any element type, with
 // broadcasting. cast between every pair of f32, f16, bf16, i32, i64 and i1.
+#include <array>
 #include <cstdint>
 #include <type_traits>
 
@@ -8,6 +9,7 @@
 #include "kernels/cuda/registry.h"
 #include "kernels/scalar/binary.h"
 #include "kernels/scalar/cast.h"
+#include "kernels/words.h"
 
 namespace mpc::cuda {
 namespace {
@@ -95,12 +97,6 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateComparison(const KernelSpec& spec,
 /// Eight bytes of truth values.
 __device__ __forceinline__ bool IsTrue(std::uint64_t mask, int i) { return (mask >> (8 * i) & 0xff) != 0; }
 
-/// Eight elements of any type, moved by as few instructions as there are.
-template <typename Word>
-struct alignas(sizeof(Word) == 1 ? 8 : 16) WordVector {
-  Word words[kVector];
-};
-
 /// Bits are chosen, never interpreted.
 template <typename Word>
 __global__ void __launch_bounds__(kMapThreads)
@@ -159,16 +155,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateSelect(const KernelSpec& spec, con
   const DType dtype = spec.outputs[0].dtype;
   if (spec.inputs[1].dtype != dtype || spec.inputs[2].dtype != dtype) return UnsupportedTypes(spec);
   if (spec.inputs[0].num_elements() == 1) return CreateChoice(spec);
-  switch (ElementSize(dtype)) {
-    case 1:
-      return CreateSelectOf<std::uint8_t>(spec);
-    case 2:
-      return CreateSelectOf<std::uint16_t>(spec);
-    case 4:
-      return CreateSelectOf<std::uint32_t>(spec);
-    default:
-      return CreateSelectOf<std::uint64_t>(spec);
-  }
+  return VisitWord(ElementSize(dtype), [&](auto word) { return CreateSelectOf<decltype(word)>(spec); });
 }
 
 /// A condition as 1 and 0, seen in the shape of the result.
@@ -204,9 +191,44 @@ __global__ void __launch_bounds__(kMapThreads, 4)
       [&](std::int64_t i) { y.Store(i, condition.Load(i) ? a.Load(i) : b.Load(i)); });
 }
 
+/// Bits are chosen, never interpreted.
+template <typename Word>
+__global__ void __launch_bounds__(kMapThreads)
+    WhereWordsKernel(ConditionSource condition, WordSource<Word> a, WordSource<Word> b, Word* y, std::int64_t count) {
+  AwaitEarlierLaunches();
+  ForEachVector(
+      count,
+      [&](std::int64_t first) {
+        bool mask[kVector];
+        WordVector<Word> from_a, from_b;
+        condition.LoadVector(first, mask);
+        a.LoadVector(first, from_a.words);
+        b.LoadVector(first, from_b.words);
+        for (int i = 0; i < kVector; ++i) from_a.words[i] = mask[i] ? from_a.words[i] : from_b.words[i];
+        *reinterpret_cast<WordVector<Word>*>(y + first) = from_a;
+      },
+      [&](std::int64_t i) { y[i] = condition.Load(i) ? a.Load(i) : b.Load(i); });
+}
+
+template <typename Word>
+absl::StatusOr<std::unique_ptr<Kernel>> CreateWhereOfWords(const KernelSpec& spec,
+                                                           const std::array<BroadcastMap, 3>& maps) {
+  return MakeKernel([maps, count = spec.outputs[0].num_elements()](const KernelOperands& operands, LaunchQueue& queue) {
+    return launch(queue, &WhereWordsKernel<Word>, MapShape(count),
+                  ConditionSource{static_cast<const std::uint8_t*>(operands.inputs[0]), maps[0]},
+                  WordSource<Word>{static_cast<const Word*>(operands.inputs[1]), maps[1]},
+                  WordSource<Word>{static_cast<const Word*>(operands.inputs[2]), maps[2]},
+                  static_cast<Word*>(operands.outputs[0]), count);
+  });
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> CreateWhere(const KernelSpec& spec, const KernelContext&) {
   const auto maps = BroadcastMaps<3>(spec.inputs, spec.outputs[0].shape);
   if (!maps.ok()) return maps.status();
+  if (const DType dtype = spec.outputs[0].dtype; !IsFloating(dtype)) {
+    if (spec.inputs[1].dtype != dtype || spec.inputs[2].dtype != dtype) return UnsupportedTypes(spec);
+    return VisitWord(ElementSize(dtype), [&](auto word) { return CreateWhereOfWords<decltype(word)>(spec, *maps); });
+  }
   return MakeKernel([maps = *maps, a = spec.inputs[1].dtype, b = spec.inputs[2].dtype, y = spec.outputs[0].dtype,
                      count = spec.outputs[0].num_elements()](const KernelOperands& operands, LaunchQueue& queue) {
     return launch(queue, &WhereKernel, MapShape(count),

@@ -9,6 +9,7 @@
 #include "kernels/cuda/device_language.h"
 #include "kernels/dtype.h"
 #include "kernels/float16.h"
+#include "kernels/words.h"
 
 namespace mpc::cuda {
 
@@ -108,21 +109,30 @@ __device__ __forceinline__ void StoreElements(const Sink& sink, std::int64_t ind
   if constexpr (kWidth == kVector) sink.StoreVector(index, values);
 }
 
-/// kWidth elements of floating type `dtype`, as bits: a NaN keeps its payload.
-template <int kWidth>
-__device__ __forceinline__ void CopyElements(DType dtype, const void* from, std::int64_t from_index, void* to,
-                                             std::int64_t to_index) {
+/// Eight elements of any type, moved by as few instructions as there are. `Word` has the bits of an element.
+template <typename Word>
+struct alignas(sizeof(Word) == 1 ? 8 : 16) WordVector {
+  Word words[kVector];
+};
+
+/// kWidth elements, as bits.
+template <int kWidth, typename Word>
+__device__ __forceinline__ void CopyWords(const Word* from, Word* to) {
   static_assert(kWidth == 1 || kWidth == kVector);
-  if (dtype == DType::kF32) {
-    float values[kWidth];
-    LoadElements(Source{from, dtype}, from_index, values);
-    StoreElements(Sink{to, dtype}, to_index, values);
-  } else if constexpr (kWidth == kVector) {
-    *reinterpret_cast<Bits128*>(static_cast<std::uint16_t*>(to) + to_index) =
-        *reinterpret_cast<const Bits128*>(static_cast<const std::uint16_t*>(from) + from_index);
-  } else {
-    static_cast<std::uint16_t*>(to)[to_index] = static_cast<const std::uint16_t*>(from)[from_index];
+  if constexpr (kWidth == 1) *to = *from;
+  if constexpr (kWidth == kVector) {
+    *reinterpret_cast<WordVector<Word>*>(to) = *reinterpret_cast<const WordVector<Word>*>(from);
   }
+}
+
+/// kWidth elements of `bytes` bytes each (1, 2, 4 or 8), as bits: a NaN keeps its payload.
+template <int kWidth>
+__device__ __forceinline__ void CopyElements(int bytes, const void* from, std::int64_t from_index, void* to,
+                                             std::int64_t to_index) {
+  VisitWord(static_cast<std::size_t>(bytes), [&](auto word) {
+    using Word = decltype(word);
+    CopyWords<kWidth>(static_cast<const Word*>(from) + from_index, static_cast<Word*>(to) + to_index);
+  });
 }
 
 }  // namespace mpc::cuda

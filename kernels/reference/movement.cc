@@ -63,13 +63,15 @@ void Pad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   for (std::size_t i = 0; i < to.size(); ++i) outputs[0].values[to[i]] = inputs[0].values[i];
 }
 
+// NaN outside the table, or 0 where there is no NaN.
 void Gather(const Attributes&, Inputs inputs, Outputs outputs) {
+  const double outside = IsFloating(outputs[0].spec.dtype) ? std::numeric_limits<double>::quiet_NaN() : 0;
   const auto rows = static_cast<double>(inputs[0].spec.shape[0]);
   const std::size_t width = inputs[0].values.size() / static_cast<std::size_t>(inputs[0].spec.shape[0]);
   for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
     const double row = inputs[1].values[i / width];
-    outputs[0].values[i] = row >= 0 && row < rows ? inputs[0].values[static_cast<std::size_t>(row) * width + i % width]
-                                                  : std::numeric_limits<double>::quiet_NaN();
+    outputs[0].values[i] =
+        row >= 0 && row < rows ? inputs[0].values[static_cast<std::size_t>(row) * width + i % width] : outside;
   }
 }
 

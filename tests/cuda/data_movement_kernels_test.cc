@@ -48,7 +48,7 @@ TEST(CudaDataMovement, ConcatAndSplitGiveTheCpusBits) {
     const std::int64_t axis = Pick(random, 0, static_cast<std::int64_t>(whole.size()) - 1);
     const std::vector<std::int64_t> sizes = RandomSizes(random, whole, static_cast<std::size_t>(axis));
     const bool one_type = Pick(random, 0, 1) == 0;
-    const DType dtype = OneOf(random, kFloating);
+    const DType dtype = one_type ? OneOf(random, kStored) : OneOf(random, kFloating);
     std::vector<TensorSpec> parts;
     for (std::int64_t size : sizes) {
       parts.push_back({one_type ? dtype : OneOf(random, kFloating), whole});
@@ -68,6 +68,8 @@ TEST(CudaDataMovement, ConcatAndSplitGiveTheCpusBits) {
                           one_type ? Nan::kSamePayload : Nan::kAnyPayload);
   }
 }
+
+constexpr DType kNotFloating[] = {DType::kI8, DType::kI32, DType::kI64, DType::kBool};
 
 TEST(CudaDataMovement, SliceAndPadGiveTheCpusBits) {
   Random random(9);
@@ -92,10 +94,12 @@ TEST(CudaDataMovement, SliceAndPadGiveTheCpusBits) {
                           one_type ? Nan::kSamePayload : Nan::kAnyPayload);
     ExpectTheBitsOfTheCpu({"pad", {small}, {large}, {}, {{"low", low}, {"high", high}, {"value", 1.7}}}, {bytes(small)},
                           one_type ? Nan::kSamePayload : Nan::kAnyPayload);
-    for (DType integer : {DType::kI32, DType::kI64}) {
-      const TensorSpec labels{integer, outer};
-      ExpectTheBitsOfTheCpu({"slice", {labels}, {{integer, inner}}, {}, {{"starts", low}, {"sizes", inner}}},
+    for (DType other : kNotFloating) {
+      const TensorSpec labels{other, outer}, block{other, inner};
+      ExpectTheBitsOfTheCpu({"slice", {labels}, {block}, {}, {{"starts", low}, {"sizes", inner}}},
                             {RandomBits(random, labels)});
+      ExpectTheBitsOfTheCpu({"pad", {block}, {labels}, {}, {{"low", low}, {"high", high}, {"value", 1.0}}},
+                            {RandomBits(random, block)});
     }
   }
 }

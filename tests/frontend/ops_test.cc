@@ -137,15 +137,47 @@ TEST(Ops, ErrorsAreInTheStatusOfTheResult) {
   EXPECT_EQ(ErrorOf(relu(add(Values({2, 3}), Values({2})))), ErrorOf(add(Values({2, 3}), Values({2}))));
 }
 
-TEST(Ops, WhatOnlyMovesValuesSaysHowIntegersComeThrough) {
-  const auto error = [](DType dtype) {
-    const Tensor x = Tensor::Zeros({2}).To(dtype);
-    return std::string(concat({x, x}, 0).status().message());
+TEST(Ops, WhatMovesElementsTakesIntegersThatF32DoesNotHold) {
+  constexpr std::int64_t kOdd = (std::int64_t{1} << 60) + 1;
+  const Tensor x = Tensor::From<std::int64_t>({1, kOdd, -kOdd}, {3});
+  const auto values = [](const Tensor& y) {
+    const auto elements = y.data<std::int64_t>();
+    return std::vector<std::int64_t>(elements.begin(), elements.end());
   };
-  const char* const cast = "cast it first, as with ops::Cast(x, DType::kF32), and the result back to DType::";
-  EXPECT_THAT(error(DType::kI32), HasSubstr(absl::StrCat(cast, "kI32: f32 holds whole numbers up to 2^24 exactly")));
-  EXPECT_THAT(error(DType::kI64), HasSubstr(absl::StrCat(cast, "kI64: f32 holds whole numbers up to 2^24 exactly")));
-  EXPECT_THAT(error(DType::kBool), ::testing::EndsWith(absl::StrCat(cast, "kBool")));
+  EXPECT_THAT(values(concat({x, x})), ElementsAre(1, kOdd, -kOdd, 1, kOdd, -kOdd));
+  EXPECT_THAT(values(stack({x, x}, 1)), ElementsAre(1, 1, kOdd, kOdd, -kOdd, -kOdd));
+  EXPECT_THAT(values(split(x, {1, 2})[1]), ElementsAre(kOdd, -kOdd));
+  EXPECT_THAT(values(slice(x, {2}, {1})), ElementsAre(-kOdd));
+  EXPECT_THAT(values(pad(x, {1}, {2}, -100)), ElementsAre(-100, 1, kOdd, -kOdd, -100, -100));
+  EXPECT_THAT(values(gather(x, Tensor::From<std::int32_t>({2, 3, 1}, {3}))), ElementsAre(-kOdd, 0, kOdd));
+  EXPECT_THAT(values(broadcast_to(x, {2, 3})), ElementsAre(1, kOdd, -kOdd, 1, kOdd, -kOdd));
+  EXPECT_THAT(values(tile(x, {2})), ElementsAre(1, kOdd, -kOdd, 1, kOdd, -kOdd));
+  EXPECT_THAT(values(where(equal(x, slice(x, {0}, {1})), x, neg(x))), ElementsAre(1, -kOdd, kOdd));
+  EXPECT_THAT(values(stop_gradient(x)), ElementsAre(1, kOdd, -kOdd));
+}
+
+TEST(Ops, WhatMovesElementsTakesTruthValues) {
+  const Tensor x = Tensor::From({1.0f, 0.0f, 1.0f}, {3}).To(DType::kBool);
+  const auto floats = [](const Tensor& y) {
+    EXPECT_EQ(y.dtype(), DType::kBool) << y.status();
+    return y.To(DType::kF32).ToFloats();
+  };
+  EXPECT_THAT(floats(concat({x, logical_not(x)})), ElementsAre(1, 0, 1, 0, 1, 0));
+  EXPECT_THAT(floats(pad(x, {1}, {1}, 1)), ElementsAre(1, 1, 0, 1, 1));
+  EXPECT_THAT(floats(gather(x, Tensor::From<std::int32_t>({1, -1, 2}, {3}))), ElementsAre(0, 0, 1));
+  EXPECT_THAT(floats(where(x, logical_not(x), x)), ElementsAre(0, 0, 0));
+  EXPECT_THAT(floats(broadcast_to(x, {2, 3})), ElementsAre(1, 0, 1, 1, 0, 1));
+}
+
+TEST(Ops, WhatMovesElementsRefusesAMixOfTypes) {
+  const Tensor integers = Tensor::Zeros({2}).To(DType::kI32), longs = Tensor::Zeros({2}).To(DType::kI64);
+  const Tensor mask = equal(integers, integers);
+  EXPECT_THAT(ErrorOf(where(mask, integers, Values({2}))), HasSubstr("between two of one element type"));
+  EXPECT_THAT(ErrorOf(where(mask, integers, longs)), HasSubstr("got tensor<2xi32> and tensor<2xi64>; cast changes it"));
+  EXPECT_THAT(ErrorOf(concat({integers, longs})), HasSubstr("operands of one element type"));
+  EXPECT_THAT(ErrorOf(pad(integers, {1}, {0}, 0.5)), HasSubstr("a whole number in its range, got 0.5"));
+  EXPECT_THAT(ErrorOf(pad(integers, {1}, {0}, 0x1p31)), HasSubstr("a whole number in its range"));
+  EXPECT_THAT(ErrorOf(pad(mask, {1}, {0}, 2)), HasSubstr("0 or 1, got 2"));
 }
 
 TEST(Ops, GradientsBelongIntoAStep) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -146,13 +147,15 @@ class GpuKernel : public KernelDevice::Kernel {
 
 class GpuKernelDevice : public KernelDevice {
  public:
-  explicit GpuKernelDevice(bool use_libraries, std::size_t workspace_cap = cuda::KernelContext().workspace_cap)
-      : use_libraries_(use_libraries), workspace_cap_(workspace_cap) {}
+  explicit GpuKernelDevice(bool use_libraries, std::size_t workspace_cap = cuda::KernelContext().workspace_cap,
+                           std::string choice = {})
+      : use_libraries_(use_libraries), workspace_cap_(workspace_cap), choice_(std::move(choice)) {}
 
   absl::StatusOr<std::unique_ptr<Kernel>> Create(const KernelSpec& spec) const override {
     cuda::KernelContext context = TheGpu().context;
     context.use_libraries = use_libraries_;
     context.workspace_cap = workspace_cap_;
+    context.choice = choice_;
     absl::StatusOr<std::unique_ptr<cuda::Kernel>> kernel = cuda::CreateKernel(spec, context);
     if (!kernel.ok()) return kernel.status();
     return std::make_unique<GpuKernel>(spec, *std::move(kernel));
@@ -161,12 +164,13 @@ class GpuKernelDevice : public KernelDevice {
     return cuda::MayAlias(name, output, input);
   }
   AttentionArithmetic attention() const override {
-    return use_libraries_ ? AttentionArithmetic::kFused : AttentionArithmetic::kAsWritten;
+    return use_libraries_ && choice_ != "own" ? AttentionArithmetic::kFused : AttentionArithmetic::kAsWritten;
   }
 
  private:
   bool use_libraries_;
   std::size_t workspace_cap_;
+  std::string choice_;
 };
 
 }  // namespace
@@ -181,6 +185,14 @@ const KernelDevice& GpuKernels(bool use_libraries) {
 
 std::unique_ptr<KernelDevice> GpuKernelsWithin(std::size_t workspace_cap) {
   return std::make_unique<GpuKernelDevice>(true, workspace_cap);
+}
+
+absl::StatusOr<std::vector<std::string>> GpuCandidates(const KernelSpec& spec) {
+  return cuda::CandidateChoices(spec, TheGpu().context);
+}
+
+std::unique_ptr<KernelDevice> GpuKernelsChosen(std::string choice) {
+  return std::make_unique<GpuKernelDevice>(true, cuda::KernelContext().workspace_cap, std::move(choice));
 }
 
 }  // namespace mpc::test

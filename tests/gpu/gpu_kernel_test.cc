@@ -2,6 +2,7 @@
 // project's own kernels alone. Skipped where there is none.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -105,6 +106,40 @@ TEST(GpuPackedAttention, GradientOfABatchInPartsMatchesTheReference) {
     ExpectMatchesReference(*device, gradient, dtype);
   }
 }
+
+/// Operation, and the type that its cases run in.
+using Choosing = std::tuple<std::string, DType>;
+
+class GpuChoices : public testing::TestWithParam<Choosing> {};
+
+/// Tuning takes the fastest, whatever it is.
+TEST_P(GpuChoices, MatchTheReferenceWithinDerivedBounds) {
+  if (absl::IsUnavailable(GpuStatus())) GTEST_SKIP() << "no GPU: " << GpuStatus();
+  ASSERT_TRUE(GpuStatus().ok()) << GpuStatus();
+  const auto& [op, type] = GetParam();
+  std::size_t most = 0;
+  ForEachCase(op, [&, type = type](const op_cases::OpCase& op_case, DType dtype) {
+    if (dtype != type) return;
+    const absl::StatusOr<std::vector<std::string>> choices = GpuCandidates(SpecOf(op_case, dtype));
+    ASSERT_TRUE(choices.ok()) << choices.status();
+    most = std::max(most, choices->size());
+    for (const std::string& choice : *choices) {
+      SCOPED_TRACE(choice);
+      ExpectMatchesReference(*GpuKernelsChosen(choice), op_case, dtype);
+    }
+  });
+  EXPECT_GT(most, 1u) << "nothing is ever chosen";
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, GpuChoices,
+                         testing::Combine(testing::Values("matmul", "batch_matmul", "conv2d", "conv2d_grad_input",
+                                                          "conv2d_grad_weight", "conv_transpose2d", "attention",
+                                                          "attention_grad", "packed_attention",
+                                                          "packed_attention_grad"),
+                                          testing::Values(DType::kF16, DType::kBF16)),
+                         [](const testing::TestParamInfo<Choosing>& info) {
+                           return std::get<0>(info.param) + "_" + std::string(DTypeName(std::get<1>(info.param)));
+                         });
 
 /// A product that is computed in several blocks of rows, on copies with aligned rows, and the room that makes it so.
 struct BlockedCase {

@@ -69,11 +69,11 @@ void AddBroadcasts(std::vector<OpCase>& cases) {
                                                        {{1, 6, 1, 1}, {4, 6, 9, 9}},
                                                        {{2, 3}, {2, 3}}};
   for (const auto& [from, to] : shapes) {
-    cases.push_back({absl::StrCat("broadcast_to/", ShapeToString(from), "_to_", ShapeToString(to)),
-                     "broadcast_to",
-                     {{"shape", to}},
-                     {Variable(from)},
-                     {F32(to)}});
+    AddMovement(cases, {absl::StrCat("broadcast_to/", ShapeToString(from), "_to_", ShapeToString(to)),
+                        "broadcast_to",
+                        {{"shape", to}},
+                        {Variable(from)},
+                        {F32(to)}});
   }
 }
 

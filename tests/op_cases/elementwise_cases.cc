@@ -190,12 +190,12 @@ void AddWhere(std::vector<OpCase>& cases) {
   for (const BroadcastShapes& shapes : BinaryShapes()) {
     // The condition stretches where an operand does, or is one for all.
     for (const Shape& condition : {shapes.a, shapes.y, Shape{}}) {
-      cases.push_back({absl::StrCat("where/", ShapeToString(condition), "_of_", ShapeToString(shapes.a), "_and_",
-                                    ShapeToString(shapes.b)),
-                       "where",
-                       {},
-                       {{Bool(condition), Integers(0, 2)}, Variable(shapes.a), Variable(shapes.b)},
-                       {F32(shapes.y)}});
+      AddMovement(cases, {absl::StrCat("where/", ShapeToString(condition), "_of_", ShapeToString(shapes.a), "_and_",
+                                       ShapeToString(shapes.b)),
+                          "where",
+                          {},
+                          {{Bool(condition), Integers(0, 2)}, Variable(shapes.a), Variable(shapes.b)},
+                          {F32(shapes.y)}});
       if (condition == shapes.y || shapes.a == shapes.y) break;
     }
   }
@@ -330,6 +330,9 @@ std::vector<OpCase> ElementwiseCases() {
   AddUnary(cases, "relu", Normal(), {-0.0, 0, -1, 1, 65504, -65504, kInfinity, -kInfinity, kNaN});
   AddUnary(cases, "neg", Normal(), {-0.0, 0, -1, 1, 65504, kInfinity, -kInfinity, kNaN});
   AddUnary(cases, "stop_gradient", Normal(), {-0.0, 1, kInfinity, kNaN}, /*differentiable=*/false);
+  for (DType dtype : {DType::kI8, DType::kI32, DType::kI64, DType::kBool}) {
+    cases.push_back(OfType({"stop_gradient/3x7", "stop_gradient", {}, {Fixed({3, 7})}, {F32({3, 7})}}, dtype));
+  }
   AddUnary(cases, "sigmoid", Normal(0, 3),
            {-200, -100, -87, -30, -16, -1e-3, 0, 1e-3, 16, 30, 87, 100, kInfinity, -kInfinity, kNaN});
   AddUnary(cases, "tanh", Normal(0, 2),

@@ -54,6 +54,12 @@ inline OperandCase Fixed(Shape shape, Values values = Normal()) {
   return {F32(std::move(shape)), std::move(values), false};
 }
 
+/// `op_case` with elements of `dtype`, an integer type or truth values, in the place of floating ones.
+OpCase OfType(OpCase op_case, DType dtype);
+
+/// Adds `op_case`, which moves elements, for every type; of large tensors for floating types and i8.
+void AddMovement(std::vector<OpCase>& cases, OpCase op_case);
+
 /// `attributes` with `more` added.
 Attributes With(Attributes attributes, const Attributes& more);
 

@@ -47,8 +47,8 @@ void AddCuts(std::vector<OpCase>& cases) {
       concat.operands.push_back(Variable(Piece(cut, size)));
       split.results.push_back(F32(Piece(cut, size)));
     }
-    cases.push_back(concat);
-    cases.push_back(split);
+    AddMovement(cases, concat);
+    AddMovement(cases, split);
   }
 }
 
@@ -74,20 +74,11 @@ void AddBlocks(std::vector<OpCase>& cases) {
   for (const Block& block : blocks) {
     const std::string what = absl::StrCat(ShapeToString(block.sizes), "_of_", ShapeToString(block.whole), "_at_",
                                           absl::StrJoin(block.starts, "_"));
-    cases.push_back({absl::StrCat("slice/", what),
-                     "slice",
-                     {{"starts", block.starts}, {"sizes", block.sizes}},
-                     {Variable(block.whole)},
-                     {F32(block.sizes)}});
-    for (DType dtype : {DType::kI32, DType::kI64}) {
-      OpCase labels{absl::StrCat("slice/", what, dtype == DType::kI32 ? "_i32" : "_i64"),
-                    "slice",
-                    {{"starts", block.starts}, {"sizes", block.sizes}},
-                    {{{dtype, block.whole}, Integers(-1000, 1 << 30)}},
-                    {{dtype, block.sizes}}};
-      labels.low = false;
-      cases.push_back(std::move(labels));
-    }
+    AddMovement(cases, {absl::StrCat("slice/", what),
+                        "slice",
+                        {{"starts", block.starts}, {"sizes", block.sizes}},
+                        {Variable(block.whole)},
+                        {F32(block.sizes)}});
     std::vector<std::int64_t> high;
     for (std::size_t axis = 0; axis < block.whole.size(); ++axis) {
       high.push_back(block.whole[axis] - block.starts[axis] - block.sizes[axis]);
@@ -100,7 +91,17 @@ void AddBlocks(std::vector<OpCase>& cases) {
                        {std::isfinite(value) ? Variable(block.sizes) : Fixed(block.sizes)},
                        {F32(block.whole)}});
     }
+    // A value that every type holds.
+    AddMovement(cases, {absl::StrCat("pad/", what, "_with_1"),
+                        "pad",
+                        {{"low", block.starts}, {"high", high}, {"value", 1.0}},
+                        {Variable(block.sizes)},
+                        {F32(block.whole)}});
   }
+  const Attributes ignored = {
+      {"low", std::vector<std::int64_t>{0, 2}}, {"high", std::vector<std::int64_t>{1, 5}}, {"value", -100.0}};
+  const OpCase labels{"pad/labels_to_ignore", "pad", ignored, {Variable({3, 8})}, {F32({4, 15})}};
+  for (DType dtype : {DType::kI8, DType::kI32, DType::kI64}) cases.push_back(OfType(labels, dtype));
 }
 
 Shape Joined(const Shape& first, const Shape& second, std::size_t from) {
@@ -123,7 +124,7 @@ void AddGathers(std::vector<OpCase>& cases) {
       const OperandCase indices{{dtype, lookup.indices}, Integers(0, rows)};
       const std::string what = absl::StrCat(ShapeToString(lookup.table), "_at_", ShapeToString(lookup.indices),
                                             dtype == DType::kI32 ? "_i32" : "_i64");
-      cases.push_back({absl::StrCat("gather/", what), "gather", {}, {Variable(lookup.table), indices}, {F32(y)}});
+      AddMovement(cases, {absl::StrCat("gather/", what), "gather", {}, {Variable(lookup.table), indices}, {F32(y)}});
       cases.push_back({absl::StrCat("gather_grad/", what),
                        "gather_grad",
                        {{"rows", rows}},
@@ -137,7 +138,8 @@ void AddGathers(std::vector<OpCase>& cases) {
     }
   }
   const OperandCase outside{I32({6}), List({0, -1, 3, 4, 3, -100})};
-  cases.push_back({"gather/indices_outside", "gather", {}, {Fixed({4, 3}), outside}, {F32({6, 3})}});
+  AddMovement(cases, {"gather/indices_outside", "gather", {}, {Fixed({4, 3}), outside}, {F32({6, 3})}});
+  AddMovement(cases, {"gather/vectors_outside", "gather", {}, {Fixed({4, 16}), outside}, {F32({6, 16})}});
   cases.push_back({"gather_grad/indices_outside",
                    "gather_grad",
                    {{"rows", std::int64_t{4}}},

@@ -73,4 +73,27 @@ Attributes With(Attributes attributes, const Attributes& more) {
   return attributes;
 }
 
+OpCase OfType(OpCase op_case, DType dtype) {
+  op_case.name += "_" + std::string(DTypeName(dtype));
+  op_case.low = false;
+  for (OperandCase& operand : op_case.operands) {
+    if (!IsFloating(operand.spec.dtype)) continue;
+    const Values numbers = dtype == DType::kI8 ? Integers(-128, 128) : Integers(-1000, 1 << 30);
+    operand = {{dtype, operand.spec.shape}, dtype == DType::kBool ? Integers(0, 2) : numbers};
+  }
+  for (TensorSpec& result : op_case.results) {
+    if (IsFloating(result.dtype)) result.dtype = dtype;
+  }
+  return op_case;
+}
+
+void AddMovement(std::vector<OpCase>& cases, OpCase op_case) {
+  constexpr std::int64_t kMany = 10000;
+  for (DType dtype : {DType::kI8, DType::kI32, DType::kI64, DType::kBool}) {
+    // One type shows how many elements are cut into tasks.
+    if (dtype == DType::kI8 || op_case.results[0].num_elements() < kMany) cases.push_back(OfType(op_case, dtype));
+  }
+  cases.push_back(std::move(op_case));
+}
+
 }  // namespace mpc::op_cases

@@ -218,12 +218,12 @@ esac
             self.assertRegex(table, rf"{network} +failed \(1\)")
             self.assertRegex(table, rf"{network}-no-cache +passed")
 
-    def test_each_stage_ends_within_a_call_and_all_within_27_minutes(self):
+    def test_each_stage_ends_within_a_call_and_all_within_30_minutes(self):
         text = (TOOLS / "gpu_check.sh").read_text()
         limits = [int(line.split("echo ")[1].split()[0]) for line in text.splitlines() if ") echo " in line]
-        self.assertEqual(len(limits), 9)
+        self.assertEqual(len(limits), 10)
         self.assertLessEqual(max(limits), 9 * 60)
-        self.assertLessEqual(sum(limits), 27 * 60)
+        self.assertLessEqual(sum(limits), 30 * 60)
 
     def test_a_thinned_state_has_evenly_spread_elements(self):
         path = self.folder / "state"

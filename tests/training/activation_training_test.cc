@@ -77,6 +77,38 @@ class ComposedParts : public nn::Cell {
   nn::Dense fc{10, 3};
 };
 
+/// [N, T] token indices -> [N, T, 10].
+class NextTokens : public nn::Cell {
+ public:
+  MPC_CELL(NextTokens, embedding, fc)
+  Tensor Construct(Tensor indices) { return fc(embedding(indices)); }
+  nn::Embedding embedding{10, 8, {.embedding_table = Normal(1.0)}};
+  nn::Dense fc{8, 10};
+};
+
+/// The loss of logits [N, T, V] and labels [N, T].
+class TokenLoss : public nn::Cell {
+ public:
+  MPC_CELL(TokenLoss, loss)
+  Tensor Construct(Tensor logits, Tensor labels) {
+    return loss(reshape(logits, {-1, logits.dim(2)}), reshape(labels, {-1}));
+  }
+  nn::CrossEntropyLoss loss;
+};
+
+/// The same of the tokens themselves: a label is the token behind, which there is none of at the end. 0 is no label.
+class ShiftedTokenLoss : public nn::Cell {
+ public:
+  MPC_CELL(ShiftedTokenLoss, loss)
+  Tensor Construct(Tensor logits, Tensor tokens) {
+    const Tensor behind = slice(tokens, {0, 1}, {tokens.dim(0), tokens.dim(1) - 1});
+    const Tensor labels = pad(behind, {0, 0}, {0, 1}, 0);
+    const Tensor none = ops::Fill(tokens.dtype(), {}, -100), zero = ops::Fill(tokens.dtype(), {}, 0);
+    return loss(logits, where(equal(labels, zero), none, labels));
+  }
+  TokenLoss loss;
+};
+
 data::Row TokenBatch() {
   std::vector<std::int32_t> indices;
   for (std::int32_t i = 0; i < 40; ++i) indices.push_back((i * 7 + i / 5) % 10);
@@ -114,6 +146,30 @@ TEST_P(ActivationTraining, LossFalls) {
     SCOPED_TRACE("tokens");
     ExpectLossFalls<Tokens>(GetParam(), TokenBatch());
   }
+}
+
+// No level casts the labels, and no bit of the step depends on where they are made.
+TEST_P(ActivationTraining, LabelsThatTheStepMakesTrainAsThoseOfTheData) {
+  const Tensor tokens = TokenBatch()[0];
+  std::vector<std::int32_t> labels(40, -100);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::int32_t behind = i % 5 == 4 ? 0 : tokens.data<std::int32_t>()[i + 1];
+    if (behind != 0) labels[i] = behind;
+  }
+  const auto train = [&](auto& loss, const Tensor& second) {
+    SetSeed(7);
+    NextTokens network;
+    nn::Momentum optimizer(network.TrainableParams(), {.learning_rate = 0.05});
+    const LossScaleChoice scale = FixedLossScaleManager({.loss_scale = 64});
+    Model model(network, loss, optimizer,
+                {.amp_level = GetParam().level, .loss_scale_manager = scale, .amp_dtype = GetParam().dtype});
+    MPC_EXPECT_OK(model.Train(3, Batches({{tokens, second}})));
+    return StateOf(model);
+  };
+  TokenLoss plain;
+  ShiftedTokenLoss shifted;
+  EXPECT_EQ(Differences(train(plain, Tensor::From(labels, {8, 5})), train(shifted, tokens)),
+            std::vector<std::string>());
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, ActivationTraining, ::testing::ValuesIn(AllLevels()), LevelName);

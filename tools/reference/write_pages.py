@@ -21,10 +21,9 @@ AMP = ("AMP classes are those of the [operations](../dialect.md) that an entry b
        "[Mixed precision](../amp.md#classes) says what they mean.")
 IN_MPC = "Names are in the namespace `mpc`, and functions of tensors are found without it. "
 
-MOVED = ("Values are f32, f16 or bf16, and indices i32 or i64. `reshape`, `flatten`, `transpose`, `tile`, `tril`, `triu`, "
-         "`ops::Fill` and `ops::FullLike` take i32, i64 and i1 too, and `slice` takes i32 and i64. `arange` and `iota` give f32, "
-         "i32 or i64. Other integers and flags are cast to f32 and back, which keeps whole numbers up to 2^24. So it is with [`where`](elementwise.md#where) and "
-         "[`stop_gradient`](steps.md#stop_gradient). ")
+MOVED = ("What moves elements takes f32, f16, bf16, i32, i64 and i1, as [`where`](elementwise.md#where) and "
+         "[`stop_gradient`](steps.md#stop_gradient) do. Bits move, so integers of any size come through. Reductions, sorts, "
+         "`cumsum` and `scatter_add` take floating values. Indices are i32 or i64. `arange` and `iota` give f32, i32 or i64. ")
 
 # Pages by file name: title, the kinds or pages of the table, what stands below the title.
 PAGES = {

@@ -393,8 +393,9 @@ def Mpc_LogicalNotOp : Mpc_Op<"logical_not", "Clear", [Pure, Mpc_Elementwise, Mp
 def Mpc_WhereOp : Mpc_DifferentiableOp<"where", "Clear", [Mpc_Elementwise, Mpc_IsElementwise, Mpc_SelectsValues]> {
   let summary = "a where the condition holds, else b, element by element with broadcasting.";
   let description = [{
-    Condition, a and b are broadcast to one shape. The cotangent goes to the chosen operand, zero to the other: a NaN in
-    the operand that is not chosen does not reach the derivative.
+    Condition, a and b are broadcast to one shape. Both are floating, or both hold integers of one type or truth values.
+    The cotangent goes to the chosen operand, zero to the other: a NaN in the operand that is not chosen does not reach
+    the derivative.
 
     ```mlir
     %positive = mpc.constant {value = dense<[true, false]> : tensor<2xi1>} : () -> tensor<2xi1>
@@ -404,8 +405,8 @@ def Mpc_WhereOp : Mpc_DifferentiableOp<"where", "Clear", [Mpc_Elementwise, Mpc_I
     // %y = [1.0, 0.0]
     ```
   }];
-  let arguments = (ins Mpc_BoolTensor:$condition, Mpc_FloatTensor:$a, Mpc_FloatTensor:$b);
-  let results = (outs Mpc_FloatTensor:$y);
+  let arguments = (ins Mpc_BoolTensor:$condition, Mpc_Tensor:$a, Mpc_Tensor:$b);
+  let results = (outs Mpc_Tensor:$y);
 }
 
 #endif

@@ -91,6 +91,11 @@ InferredTypes WhereOp::inferTypes(TypeRange operands, DictionaryAttr) {
     return inferenceError("{0} takes a condition of i1, got {1}; compare with equal, greater or less", mnemonic(),
                           typeText(types[0]));
   Type element = promotedType({types[1], types[2]});
+  bool areFloating = isa<FloatType>(types[1].getElementType()) && isa<FloatType>(types[2].getElementType());
+  if (!areFloating && types[1].getElementType() != types[2].getElementType())
+    return inferenceError("{0} chooses between floating tensors, or between two of one element type, got {1} and {2}; "
+                          "cast changes it",
+                          mnemonic(), typeText(types[1]), typeText(types[2]));
   MPC_ASSIGN_OR_RETURN(chosen, broadcastShapes(mnemonic(), types[1], types[2]));
   MPC_ASSIGN_OR_RETURN(result, broadcastShapes(mnemonic(), types[0], RankedTensorType::get(chosen, element)));
   return SmallVector<RankedTensorType>{RankedTensorType::get(result, element)};

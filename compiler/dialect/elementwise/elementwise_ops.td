@@ -337,7 +337,7 @@ def Mpc_StopGradientOp
                            [Mpc_Elementwise, Mpc_IsElementwise, Mpc_HandsOnValue, Mpc_SelectsValues, Mpc_KeepsScale]> {
   let summary = "Identity with a zero derivative.";
   let description = [{
-    Autodiff treats the result as a constant.
+    Autodiff treats the result as a constant. Integers and truth values, which are constants, may be operands, too.
 
     ```mlir
     %x = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
@@ -346,8 +346,8 @@ def Mpc_StopGradientOp
     ```
   }];
   let alike = 1;
-  let arguments = (ins Mpc_FloatTensor:$x);
-  let results = (outs Mpc_FloatTensor:$y);
+  let arguments = (ins Mpc_Tensor:$x);
+  let results = (outs Mpc_Tensor:$y);
 }
 
 def Mpc_DropoutOp : Mpc_DifferentiableOp<"dropout", "Infer", [Mpc_Elementwise, Mpc_IsExpensive]> {
@@ -415,8 +415,8 @@ def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", Mpc_Moves 
     // %y = [[1.0, 2.0], [1.0, 2.0]]
     ```
   }];
-  let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$shape);
-  let results = (outs Mpc_FloatTensor:$y);
+  let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$shape);
+  let results = (outs Mpc_Tensor:$y);
 }
 
 //===-- Reductions -----------------------------------------------------------------------------------------------===//

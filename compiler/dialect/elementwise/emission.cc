@@ -67,8 +67,8 @@ void SumNOp::emitElement(ElementContext &context) {
   context.setResult(0, sum);
 }
 
-void StopGradientOp::emitElement(ElementContext &context) { context.setResult(0, context.operand(0)); }
+void StopGradientOp::emitElement(ElementContext &context) { handOnElement(context, getX(), 0); }
 
-void BroadcastToOp::emitElement(ElementContext &context) { context.setResult(0, context.operand(0)); }
+void BroadcastToOp::emitElement(ElementContext &context) { handOnElement(context, getX(), 0); }
 
 } // namespace mpc

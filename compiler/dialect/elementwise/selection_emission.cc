@@ -42,19 +42,27 @@ void LogicalNotOp::emitElement(ElementContext &context) {
   context.setResult(0, scalar::LogicalNotOp::Apply(context.boolOperand(0)));
 }
 
-void WhereOp::emitElement(ElementContext &context) {
-  context.setResult(0, Select(context.boolOperand(0), context.operand(1), context.operand(2)));
+void handOnElement(ElementContext &context, Value operand, unsigned index) {
+  if (isFloating(operand))
+    context.setResult(0, context.operand(index));
+  else if (tensorType(operand).getElementType().isInteger(1))
+    context.setResult(0, context.boolOperand(index));
+  else
+    context.setResult(0, context.integerOperand(index));
 }
 
-void SelectOp::emitElement(ElementContext &context) {
+void chooseElement(ElementContext &context, Value chosen) {
   Bool condition = context.boolOperand(0);
-  if (isFloating(getA()))
+  if (isFloating(chosen))
     context.setResult(0, Select(condition, context.operand(1), context.operand(2)));
-  else if (tensorType(getA()).getElementType().isInteger(1))
+  else if (tensorType(chosen).getElementType().isInteger(1))
     context.setResult(0, Select(condition, context.boolOperand(1), context.boolOperand(2)));
   else
     context.setResult(0, Select(condition, context.integerOperand(1), context.integerOperand(2)));
 }
+
+void WhereOp::emitElement(ElementContext &context) { chooseElement(context, getA()); }
+void SelectOp::emitElement(ElementContext &context) { chooseElement(context, getA()); }
 
 FusibleSpace CastOp::getSpace() {
   Type from = tensorType(getX()).getElementType(), to = tensorType(getY()).getElementType();

@@ -5,6 +5,8 @@
 #include "kernels/known_attributes.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace mpc {
@@ -30,6 +32,19 @@ InferredTypes ConcatOp::inferTypes(TypeRange operands, DictionaryAttr dictionary
     result[axis] += type.getDimSize(axis);
   }
   return SmallVector<RankedTensorType>{withShape(types.front(), result)};
+}
+
+// Requires that a tensor of \p element holds \p value, where it holds no floating numbers.
+static llvm::Error checkHoldsValue(StringRef op, Type element, double value) {
+  auto integer = dyn_cast<IntegerType>(element);
+  if (!integer)
+    return llvm::Error::success();
+  bool isTruth = integer.getWidth() == 1;
+  double limit = std::ldexp(1.0, int(integer.getWidth()) - 1), low = isTruth ? 0 : -limit, end = isTruth ? 2 : limit;
+  if (value >= low && value < end && value == std::trunc(value))
+    return llvm::Error::success();
+  return inferenceError("{0} of {1} takes a value that {1} holds, {2}, got {3}", op, element,
+                        isTruth ? "0 or 1" : "a whole number in its range", value);
 }
 
 // One value of `name` an axis of X.
@@ -83,6 +98,8 @@ InferredTypes PadOp::inferTypes(TypeRange operands, DictionaryAttr dictionary) {
   std::vector<int64_t> high = toAttributes(dictionary).GetInts("high");
   MPC_RETURN_IF_ERROR(checkOneAnAxis(mnemonic(), "low", types[0], low));
   MPC_RETURN_IF_ERROR(checkOneAnAxis(mnemonic(), "high", types[0], high));
+  MPC_RETURN_IF_ERROR(
+      checkHoldsValue(mnemonic(), types[0].getElementType(), toAttributes(dictionary).GetDouble("value", 0)));
   constexpr int64_t limit = int64_t(1) << 47;
   SmallVector<int64_t> result;
   for (auto [extent, before, after] : llvm::zip_equal(types[0].getShape(), low, high)) {

@@ -8,7 +8,7 @@ include "compiler/dialect/mpc_base.td"
 def Mpc_ConcatOp : Mpc_DifferentiableOp<"concat", "Clear", [Mpc_IsDataMovement, Mpc_MovesAlongAxes]> {
   let summary = "Joins tensors along an axis.";
   let description = [{
-    Shapes agree but for the axis, element types throughout.
+    Shapes agree but for the axis, element types throughout. Integers and truth values move as floating numbers do.
 
     ```mlir
     %a = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
@@ -17,8 +17,8 @@ def Mpc_ConcatOp : Mpc_DifferentiableOp<"concat", "Clear", [Mpc_IsDataMovement, 
     // %y = [1.0, 2.0, 3.0]
     ```
   }];
-  let arguments = (ins Variadic<Mpc_FloatTensor>:$inputs, Mpc_Int<"0">:$axis);
-  let results = (outs Mpc_FloatTensor:$y);
+  let arguments = (ins Variadic<Mpc_Tensor>:$inputs, Mpc_Int<"0">:$axis);
+  let results = (outs Mpc_Tensor:$y);
 }
 
 def Mpc_SliceOp
@@ -34,8 +34,8 @@ def Mpc_SliceOp
     // %y = [[2.0, 3.0], [5.0, 6.0]]
     ```
   }];
-  let arguments = (ins Mpc_NumberTensor:$x, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes);
-  let results = (outs Mpc_NumberTensor:$y);
+  let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$sizes);
+  let results = (outs Mpc_Tensor:$y);
 }
 
 def Mpc_SplitOp : Mpc_DifferentiableOp<"split", "Clear", [Mpc_IsDataMovement, Mpc_MovesAlongAxes, Mpc_KeepsScale]> {
@@ -50,14 +50,15 @@ def Mpc_SplitOp : Mpc_DifferentiableOp<"split", "Clear", [Mpc_IsDataMovement, Mp
     // %rest = [2.0, 3.0]
     ```
   }];
-  let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$sizes, Mpc_Int<"0">:$axis);
-  let results = (outs Variadic<Mpc_FloatTensor>:$pieces);
+  let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$sizes, Mpc_Int<"0">:$axis);
+  let results = (outs Variadic<Mpc_Tensor>:$pieces);
 }
 
 def Mpc_PadOp : Mpc_DifferentiableOp<"pad", "Clear", [Mpc_IsDataMovement, Mpc_MovesAlongAxes, Mpc_KeepsScale]> {
   let summary = "Puts `low` elements before and `high` after each axis.";
   let description = [{
-    Padding elements are `value`, an f32 constant rounded to y. The derivative is mpc.slice.
+    Padding elements are `value`, an f32 constant rounded to y. Where y holds integers it is one of them; where y holds
+    truth values it is 0 or 1. The derivative is mpc.slice.
 
     ```mlir
     %x = mpc.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
@@ -65,15 +66,15 @@ def Mpc_PadOp : Mpc_DifferentiableOp<"pad", "Clear", [Mpc_IsDataMovement, Mpc_Mo
     // %y = [9.0, 1.0, 2.0, 9.0, 9.0]
     ```
   }];
-  let arguments = (ins Mpc_FloatTensor:$x, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, Mpc_Float<"0.0f">:$value);
-  let results = (outs Mpc_FloatTensor:$y);
+  let arguments = (ins Mpc_Tensor:$x, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, Mpc_Float<"0.0f">:$value);
+  let results = (outs Mpc_Tensor:$y);
 }
 
 def Mpc_GatherOp : Mpc_DifferentiableOp<"gather", "Clear", [Mpc_IsDataMovement, Mpc_TakesParts]> {
   let summary = "Rows of a table by index (embedding).";
   let description = [{
     table: [V, ...], indices: i32 or i64 of any shape; y has the shape of indices followed by the rest of the table's.
-    An index outside [0, V) gives a row of NaN.
+    An index outside [0, V) gives a row of NaN, or, of a table of integers or truth values, a row of zeros.
 
     ```mlir
     %table = mpc.constant {value = dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>}
@@ -83,8 +84,8 @@ def Mpc_GatherOp : Mpc_DifferentiableOp<"gather", "Clear", [Mpc_IsDataMovement, 
     // %y = [[5.0, 6.0], [1.0, 2.0]]
     ```
   }];
-  let arguments = (ins Mpc_FloatTensor:$table, Mpc_IndexTensor:$indices);
-  let results = (outs Mpc_FloatTensor:$y);
+  let arguments = (ins Mpc_Tensor:$table, Mpc_IndexTensor:$indices);
+  let results = (outs Mpc_Tensor:$y);
 }
 
 def Mpc_GatherGradOp : Mpc_GradientOp<"gather_grad"> {

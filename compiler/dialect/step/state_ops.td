@@ -71,7 +71,8 @@ def Mpc_BatchNormRunningUpdateOp : Mpc_UpdateOp<"batch_norm_running_update"> {
   let summary = "Moves running statistics towards those of the batch.";
   let description = [{
     r' = momentum * r + (1 - momentum) * batch: momentum is the weight of the *old* statistic (MindSpore's meaning). The
-    running variance takes the unbiased variance, batch * count / (count - 1), of `count` elements a channel.
+    running variance takes the unbiased variance, batch * count / (count - 1), of `count` elements a channel. A `count`
+    of 0 says that variances are multiplied already by (1 - momentum) * count / (count - 1) of their own batch.
 
     With `batches` above 1 the statistics of a batch have a first axis of that many batches. They move the running
     statistics one after the other.

@@ -127,6 +127,15 @@ std::vector<FusionCase> ElementwiseRegions(std::int64_t rows, std::int64_t colum
     %r1 = mpc.equal %a1, %a2 : ($W, $W) -> $Wb
 )",
             {"$Wf", "$Wb"});
+  cases.Add("chosen_labels", {{"$Wb", Fill::kBools}, {"$Wl", Fill::kLabels}, {"$Sl", Fill::kLabels}, {"$W"}}, R"(
+    %r0 = mpc.where %a0, %a1, %a2 : ($Wb, $Wl, $Sl) -> $Wl
+    %e = mpc.equal %r0, %a2 : ($Wl, $Sl) -> $Wb
+    %c = mpc.where %a0, %e, %a0 : ($Wb, $Wb, $Wb) -> $Wb
+    %r1 = mpc.stop_gradient %c : ($Wb) -> $Wb
+    %z = mpc.mul_scalar %a3 {value = 0.0 : f32} : ($W) -> $W
+    %r2 = mpc.where %r1, %a3, %z : ($Wb, $W, $W) -> $W
+)",
+            {"$Wl", "$Wb", "$W"});
   cases.Add("casts_to_integers", {{"$W"}}, R"(
     %r0 = mpc.cast %a0 : ($W) -> $Wi
     %r1 = mpc.cast %a0 : ($W) -> $Wl

@@ -413,3 +413,27 @@ func.func @where(%0: tensor<2xi1>, %1: tensor<2x3xf32>, %2: tensor<2x3xf32>) {
   %r0 = mpc.where %0, %1, %2 : (tensor<2xi1>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   return
 }
+
+// -----
+
+func.func @where(%0: tensor<2xi1>, %1: tensor<2xi32>, %2: tensor<2xf32>) {
+  // expected-error @+1 {{'mpc.where' op where chooses between floating tensors, or between two of one element type, got tensor<2xi32> and tensor<2xf32>; cast changes it}}
+  %r0 = mpc.where %0, %1, %2 : (tensor<2xi1>, tensor<2xi32>, tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @where(%0: tensor<2xi1>, %1: tensor<2xi32>, %2: tensor<2xi32>) {
+  // expected-error @+1 {{'mpc.where' op result 0 is 'tensor<2xi64>', but it computes in the type of its operands, 'i32'; mpc.cast changes it}}
+  %r0 = mpc.where %0, %1, %2 : (tensor<2xi1>, tensor<2xi32>, tensor<2xi32>) -> tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @where(%0: tensor<2xi1>, %1: tensor<2xf32>, %2: tensor<2xf32>) {
+  // expected-error @+1 {{'mpc.where' op result 0 is 'tensor<2xi1>', but it computes in the type of its operands, 'f32'; mpc.cast changes it}}
+  %r0 = mpc.where %0, %1, %2 : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+  return
+}

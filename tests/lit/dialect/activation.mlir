@@ -301,3 +301,17 @@ func.func @where(%0: tensor<2x1xi1>, %1: tensor<3xf32>, %2: tensor<f32>) -> tens
   %r0 = mpc.where %0, %1, %2 : (tensor<2x1xi1>, tensor<3xf32>, tensor<f32>) -> tensor<2x3xf32>
   return %r0 : tensor<2x3xf32>
 }
+
+// CHECK-LABEL: func @where_labels(
+// CHECK: mpc.where %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x1xi1>, tensor<3xi64>, tensor<i64>) -> tensor<2x3xi64>
+func.func @where_labels(%0: tensor<2x1xi1>, %1: tensor<3xi64>, %2: tensor<i64>) -> tensor<2x3xi64> {
+  %r0 = mpc.where %0, %1, %2 : (tensor<2x1xi1>, tensor<3xi64>, tensor<i64>) -> tensor<2x3xi64>
+  return %r0 : tensor<2x3xi64>
+}
+
+// CHECK-LABEL: func @where_flags(
+// CHECK: mpc.where %{{.*}}, %{{.*}}, %{{.*}} : tensor<2xi1>
+func.func @where_flags(%0: tensor<2xi1>, %1: tensor<2xi1>, %2: tensor<2xi1>) -> tensor<2xi1> {
+  %r0 = mpc.where %0, %1, %2 : tensor<2xi1>
+  return %r0 : tensor<2xi1>
+}

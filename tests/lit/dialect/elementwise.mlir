@@ -287,3 +287,17 @@ func.func @iota() -> (tensor<2x3xi64>, tensor<4xf32>) {
   %r1 = mpc.iota {shape = [4], start = 10, step = -1} : () -> tensor<4xf32>
   return %r0, %r1 : tensor<2x3xi64>, tensor<4xf32>
 }
+
+// CHECK-LABEL: func @stop_gradient_of_labels(
+// CHECK: mpc.stop_gradient %{{.*}} : tensor<2xi64>
+func.func @stop_gradient_of_labels(%0: tensor<2xi64>) -> tensor<2xi64> {
+  %r0 = mpc.stop_gradient %0 : tensor<2xi64>
+  return %r0 : tensor<2xi64>
+}
+
+// CHECK-LABEL: func @broadcast_flags(
+// CHECK: mpc.broadcast_to %{{.*}} {shape = [2, 3]} : (tensor<3xi1>) -> tensor<2x3xi1>
+func.func @broadcast_flags(%0: tensor<3xi1>) -> tensor<2x3xi1> {
+  %r0 = mpc.broadcast_to %0 {shape = [2, 3]} : (tensor<3xi1>) -> tensor<2x3xi1>
+  return %r0 : tensor<2x3xi1>
+}

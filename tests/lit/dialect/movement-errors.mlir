@@ -437,3 +437,51 @@ func.func @scatter_add_scalar(%0: tensor<f32>, %1: tensor<4xi32>, %2: tensor<4xf
   %r0 = mpc.scatter_add %0, %1, %2 : (tensor<f32>, tensor<4xi32>, tensor<4xf32>) -> tensor<f32>
   return
 }
+
+// -----
+
+func.func @concat(%0: tensor<2xi32>, %1: tensor<3xi64>) {
+  // expected-error @+1 {{'mpc.concat' op concat needs operands of one element type, got tensor<2xi32> and tensor<3xi64>; cast changes it}}
+  %r0 = mpc.concat %0, %1 : (tensor<2xi32>, tensor<3xi64>) -> tensor<5xi64>
+  return
+}
+
+// -----
+
+func.func @split(%0: tensor<4xi1>) {
+  // expected-error @+1 {{'mpc.split' op result 0 is 'tensor<2xi8>', but it moves elements of 'i1', which keep their type; mpc.cast changes it}}
+  %r0, %r1 = mpc.split %0 {sizes = [2, 2]} : (tensor<4xi1>) -> (tensor<2xi8>, tensor<2xi1>)
+  return
+}
+
+// -----
+
+func.func @pad(%0: tensor<3xi32>) {
+  // expected-error @+1 {{'mpc.pad' op pad of i32 takes a value that i32 holds, a whole number in its range, got 0.5}}
+  %r0 = mpc.pad %0 {high = [2], low = [0], value = 0.5} : (tensor<3xi32>) -> tensor<5xi32>
+  return
+}
+
+// -----
+
+func.func @pad(%0: tensor<3xi8>) {
+  // expected-error @+1 {{'mpc.pad' op pad of i8 takes a value that i8 holds, a whole number in its range, got 128}}
+  %r0 = mpc.pad %0 {high = [2], low = [0], value = 128.0} : (tensor<3xi8>) -> tensor<5xi8>
+  return
+}
+
+// -----
+
+func.func @pad(%0: tensor<3xi1>) {
+  // expected-error @+1 {{'mpc.pad' op pad of i1 takes a value that i1 holds, 0 or 1, got -1}}
+  %r0 = mpc.pad %0 {high = [2], low = [0], value = -1.0} : (tensor<3xi1>) -> tensor<5xi1>
+  return
+}
+
+// -----
+
+func.func @gather(%0: tensor<4x3xi1>, %1: tensor<2xi64>) {
+  // expected-error @+1 {{'mpc.gather' op result 0 is 'tensor<2x3xf32>', but it moves elements of 'i1', which keep their type; mpc.cast changes it}}
+  %r0 = mpc.gather %0, %1 : (tensor<4x3xi1>, tensor<2xi64>) -> tensor<2x3xf32>
+  return
+}

@@ -182,3 +182,31 @@ func.func @scatter_add(%0: tensor<5x3xf32>, %1: tensor<2x4xi64>, %2: tensor<2x4x
   %r0 = mpc.scatter_add %0, %1, %2 : (tensor<5x3xf32>, tensor<2x4xi64>, tensor<2x4x3xf16>) -> tensor<5x3xf32>
   return %r0 : tensor<5x3xf32>
 }
+
+// CHECK-LABEL: func @concat_labels(
+// CHECK: mpc.concat %{{.*}}, %{{.*}} : (tensor<2xi32>, tensor<3xi32>) -> tensor<5xi32>
+func.func @concat_labels(%0: tensor<2xi32>, %1: tensor<3xi32>) -> tensor<5xi32> {
+  %r0 = mpc.concat %0, %1 : (tensor<2xi32>, tensor<3xi32>) -> tensor<5xi32>
+  return %r0 : tensor<5xi32>
+}
+
+// CHECK-LABEL: func @split_flags(
+// CHECK: mpc.split %{{.*}} {sizes = [1, 3]} : (tensor<4xi1>) -> (tensor<1xi1>, tensor<3xi1>)
+func.func @split_flags(%0: tensor<4xi1>) -> (tensor<1xi1>, tensor<3xi1>) {
+  %r0, %r1 = mpc.split %0 {sizes = [1, 3]} : (tensor<4xi1>) -> (tensor<1xi1>, tensor<3xi1>)
+  return %r0, %r1 : tensor<1xi1>, tensor<3xi1>
+}
+
+// CHECK-LABEL: func @pad_labels(
+// CHECK: mpc.pad %{{.*}} {high = [2], low = [0], value = -1.000000e+02} : (tensor<3xi64>) -> tensor<5xi64>
+func.func @pad_labels(%0: tensor<3xi64>) -> tensor<5xi64> {
+  %r0 = mpc.pad %0 {high = [2], low = [0], value = -100.0} : (tensor<3xi64>) -> tensor<5xi64>
+  return %r0 : tensor<5xi64>
+}
+
+// CHECK-LABEL: func @gather_flags(
+// CHECK: mpc.gather %{{.*}}, %{{.*}} : (tensor<4x3xi1>, tensor<2xi64>) -> tensor<2x3xi1>
+func.func @gather_flags(%0: tensor<4x3xi1>, %1: tensor<2xi64>) -> tensor<2x3xi1> {
+  %r0 = mpc.gather %0, %1 : (tensor<4x3xi1>, tensor<2xi64>) -> tensor<2x3xi1>
+  return %r0 : tensor<2x3xi1>
+}
