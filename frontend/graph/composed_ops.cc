@@ -49,7 +49,10 @@ Tensor rms_norm(const Tensor& x, const Tensor& gamma, double epsilon) {
   if (const std::string error = internal::EpsilonError("rms_norm", epsilon); !error.empty()) {
     return internal::FailWith(error, x.shape());
   }
-  return x / sqrt(reduce_mean(square(x), {-1}, /*keep_dims=*/true) + epsilon) * gamma;
+  // A square of f16 is infinite from 256 on, and a small epsilon is 0 there.
+  const Tensor wide = x.dtype() == DType::kF64 ? x : cast(x, DType::kF32);
+  const Tensor y = wide / sqrt(reduce_mean(square(wide), {-1}, /*keep_dims=*/true) + epsilon) * gamma;
+  return IsLowPrecision(x.dtype()) && gamma.dtype() == x.dtype() ? cast(y, x.dtype()) : y;
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, std::int64_t axis) {

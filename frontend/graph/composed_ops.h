@@ -10,17 +10,18 @@
 
 namespace mpc {
 
-/// x where x > 0, else alpha * (exp(x) - 1), of x's shape. The derivative at 0 is alpha. An infinite x gives NaN.
-/// The exponential is Deny, and so f32. Sums and products are Infer, relu is Clear.
+/// x where x > 0, else alpha * (exp(x) - 1), of x's shape. The derivative at 0 is alpha. An infinite x gives NaN. An x
+/// near 0 loses the digits that exp(x) rounds away. The exponential is Deny. Sums and products are Infer, relu is Clear.
 Tensor elu(const Tensor& x, double alpha = 1.0);
 /// log(1 + exp(x)), of x's shape, which no finite x makes overflow. The derivative is sigmoid(x). An infinite x gives
-/// NaN. The exponential and the logarithm are Deny, and so f32.
+/// NaN. The exponential and the logarithm are Deny.
 Tensor softplus(const Tensor& x);
 /// x * tanh(softplus(x)), of x's shape. The product and tanh are Infer, and softplus has its own classes.
 Tensor mish(const Tensor& x);
-/// x / sqrt(mean(x^2) + epsilon) * gamma over the last axis; gamma is [its extent]. Squares and means are Deny, and so
-/// f32. MindSpore's ops.rms_norm also returns the reciprocal root, which this does not. Errors: gamma of another shape;
-/// an epsilon below 0 or not finite.
+/// x / sqrt(mean(x^2) + epsilon) * gamma over the last axis; gamma is [its extent]. It is computed in f32 at every level
+/// and under Cell::ToFloat, as behind a user's cast. Tensors that are low themselves give a low result. MindSpore's
+/// ops.rms_norm also returns the reciprocal root, which this does not. Errors: gamma of another shape; an epsilon below 0
+/// or not finite.
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, double epsilon = 1e-6);
 /// Joins tensors of one shape along a new axis. Data movement (Clear). Errors: no tensors, other shapes, an axis
 /// outside [-rank - 1, rank].

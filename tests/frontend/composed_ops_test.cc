@@ -142,6 +142,16 @@ TEST(ComposedOps, SortedValuesCarryTheirDerivatives) {
   ExpectGradient([](const Tensor& x) { return square(topk(x, 2).first); }, x);
 }
 
+TEST(ComposedOps, RmsNormOfLowTensorsComputesInF32) {
+  const Tensor gamma = ops::Fill(DType::kF16, {2}, 1);
+  const auto norm = [&](float a, float b) {
+    return rms_norm(cast(Tensor::From({a, b}, {1, 2}), DType::kF16), gamma, 1e-8);
+  };
+  EXPECT_EQ(norm(1, 7).dtype(), DType::kF16);
+  EXPECT_THAT(cast(norm(1000, 7000), DType::kF32).ToFloats(), Pointwise(FloatNear(1e-3f), {0.2f, 1.4f}));
+  EXPECT_THAT(cast(norm(0, 0), DType::kF32).ToFloats(), Pointwise(FloatNear(0), {0.0f, 0.0f}));
+}
+
 /// The compiled function of one tensor, 4 x 8, and the regions of its IR.
 struct Compiled {
   explicit Compiled(const std::function<Tensor(const Tensor&)>& function) {

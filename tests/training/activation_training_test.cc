@@ -109,6 +109,15 @@ class ShiftedTokenLoss : public nn::Cell {
   TokenLoss loss;
 };
 
+/// [N, 6] -> [N, 3]: numbers whose squares f16 does not hold.
+class LoudRows : public nn::Cell {
+ public:
+  MPC_CELL(LoudRows, norm, fc)
+  Tensor Construct(Tensor x) { return fc(norm(x * 4096.0)); }
+  nn::RMSNorm norm{6};
+  nn::Dense fc{6, 3};
+};
+
 data::Row TokenBatch() {
   std::vector<std::int32_t> indices;
   for (std::int32_t i = 0; i < 40; ++i) indices.push_back((i * 7 + i / 5) % 10);
@@ -143,9 +152,30 @@ TEST_P(ActivationTraining, LossFalls) {
     ExpectLossFalls<ComposedParts>(GetParam(), MakeBatch({2, 6, 6}, 8, 0));
   }
   {
+    SCOPED_TRACE("loud rows");
+    ExpectLossFalls<LoudRows>(GetParam(), MakeBatch({6}, 8, 0));
+  }
+  {
     SCOPED_TRACE("tokens");
     ExpectLossFalls<Tokens>(GetParam(), TokenBatch());
   }
+}
+
+// x and the results of fc are rounded to bf16 or f16; the largest result is below 2.
+TEST_P(ActivationTraining, RowsWhoseSquaresOverflowAreNormalised) {
+  const Tensor x = Values({8, 6});
+  const auto predict = [&](const Level& level, bool pinned) {
+    SetSeed(7);
+    LoudRows network;
+    if (pinned) network.ToFloat(level.dtype.value_or(DType::kF16));
+    Model model(network, ModelOptions{.amp_level = level.level, .amp_dtype = level.dtype});
+    const absl::StatusOr<Tensor> y = model.Predict(x);
+    EXPECT_TRUE(y.ok()) << y.status();
+    return y.ok() ? cast(*y, DType::kF32).ToFloats() : std::vector<float>();
+  };
+  const std::vector<float> exact = predict({"O0", {}}, false);
+  EXPECT_THAT(predict(GetParam(), false), Pointwise(FloatNear(0.05f), exact));
+  EXPECT_THAT(predict(GetParam(), true), Pointwise(FloatNear(0.05f), exact));
 }
 
 // No level casts the labels, and no bit of the step depends on where they are made.
