@@ -11,10 +11,11 @@
 namespace mpc {
 
 /// x where x > 0, else alpha * (exp(x) - 1), of x's shape. The derivative at 0 is alpha. An infinite x gives NaN.
-/// The exponential is Deny, and so f32. Sums and products are Infer, relu is Clear.
+/// Close to 0 the relative accuracy of a negative x is lost. The exponential is Deny. Sums and products are Infer, relu
+/// is Clear.
 Tensor elu(const Tensor& x, double alpha = 1.0);
 /// log(1 + exp(x)), of x's shape, which no finite x makes overflow. The derivative is sigmoid(x). An infinite x gives
-/// NaN. The exponential and the logarithm are Deny, and so f32.
+/// NaN. The exponential and the logarithm are Deny.
 Tensor softplus(const Tensor& x);
 /// x * tanh(softplus(x)), of x's shape. The product and tanh are Infer, and softplus has its own classes.
 Tensor mish(const Tensor& x);
