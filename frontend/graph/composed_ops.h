@@ -10,8 +10,9 @@
 
 namespace mpc {
 
-/// x where x > 0, else alpha * (exp(x) - 1), of x's shape. The derivative at 0 is alpha. An infinite x gives NaN. An x
-/// near 0 loses the digits that exp(x) rounds away. The exponential is Deny. Sums and products are Infer, relu is Clear.
+/// x where x > 0, else alpha * (exp(x) - 1), of x's shape. The derivative at 0 is alpha. An infinite x gives NaN.
+/// Close to 0 the relative accuracy of a negative x is lost. The exponential is Deny. Sums and products are Infer, relu
+/// is Clear.
 Tensor elu(const Tensor& x, double alpha = 1.0);
 /// log(1 + exp(x)), of x's shape, which no finite x makes overflow. The derivative is sigmoid(x). An infinite x gives
 /// NaN. The exponential and the logarithm are Deny.
