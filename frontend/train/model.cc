@@ -76,6 +76,21 @@ absl::Status Model::Impl::CheckDevice() const {
   return runtime::GetTarget(device(), here ? "" : GetContext().arch).status();
 }
 
+absl::Status Model::Impl::CheckPredicts() const {
+  // Without predicted_network() the network is the step itself, which would train.
+  if (user_step == nullptr || network.cell() != user_step) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("Predict: the training step ", user_step->TypeName(),
+                   " does not say what it predicts with; override predicted_network() in it"));
+}
+
+absl::Status Model::Impl::CheckNoRun(const char* what) const {
+  if (!in_train || resumes) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      what, " is called while this Model trains; in a callback RunContext::trained()->SetWeights sets weights, and ",
+      "RunContext::trained()->Resume continues a checkpoint in OnTrainBegin"));
+}
+
 void Model::BuildStep() {
   if (impl_->status.ok()) impl_->status = impl_->CheckTrainable();
   if (impl_->precision.num_losses > 1) {
@@ -125,7 +140,9 @@ const absl::Status& Model::status() const { return impl_->status; }
 
 absl::StatusOr<std::vector<Tensor>> Model::PredictAll(const std::vector<Tensor>& inputs) {
   Impl& self = *impl_;
+  const std::scoped_lock lock(self.mutex);
   if (!self.status.ok()) return self.status;
+  if (absl::Status predicts = self.CheckPredicts(); !predicts.ok()) return predicts;
   const InferenceMode inference(*self.network.cell());
   absl::StatusOr<CompiledStep*> program = self.Program(
       self.network.cell(), [&](const std::vector<Tensor>& symbolic) { return self.network.Flat(symbolic); }, inputs,
@@ -216,6 +233,7 @@ absl::StatusOr<compiler::Module> Model::TraceTrainStep(const std::vector<TensorS
 
 absl::StatusOr<compiler::Module> Model::TracePredict(const std::vector<TensorSpec>& inputs) const {
   if (!impl_->status.ok()) return impl_->status;
+  if (absl::Status predicts = impl_->CheckPredicts(); !predicts.ok()) return predicts;
   const InferenceMode inference(*impl_->network.cell());
   return internal::TraceStep(
       impl_->network.cell(), [this](const std::vector<Tensor>& symbolic) { return impl_->network.Flat(symbolic); },

@@ -87,6 +87,11 @@ struct ResumeReport {
 ///
 /// Programs are compiled on first use for each batch shape. All share one state, so that the last partial batch, Eval
 /// and Predict see what training left.
+///
+/// Threads: one at a time runs a Model. Train, Fit, Eval, Predict and LoadCheckpoint of one Model wait for each other.
+/// A callback may call Eval and Predict in its own thread. It may not wait for another thread that calls them. Cells
+/// that share sub-cells or Parameters, as copies of an nn::SequentialCell do, belong to one thread, and so do their
+/// Models. Separate networks may be used in separate threads.
 class Model {
  public:
   /// Training and evaluation. The data set's last column is the label, the others are the network's inputs. The loss
@@ -122,8 +127,9 @@ class Model {
   /// it continues the run that was saved: `epochs` counts from that run's beginning, and what it had done is left out.
   /// On a device that runs ahead callbacks learn of a step when the next launch is under way (see Callback). Errors: no
   /// optimizer; a data set whose columns do not fit; what compiling reports; too many skipped steps in a row; what a
-  /// callback reports. Errors also: what the device failed with, naming the step. Where a run is continued: a data set
-  /// of another size than that of the epoch, or with other class names. On an error the state is that of the last
+  /// callback reports. Train, Fit and LoadCheckpoint are refused in a callback of a running Train or Fit
+  /// (FAILED_PRECONDITION). Errors also: what the device failed with, naming the step. Where a run is continued: a data
+  /// set of another size than that of the epoch, or with other class names. On an error the state is that of the last
   /// complete step.
   absl::Status Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks = {});
 
@@ -138,7 +144,8 @@ class Model {
   /// The metrics over one pass of `dataset`, by name.
   absl::StatusOr<std::map<std::string, double>> Eval(const data::Dataset& dataset);
 
-  /// The network's output(s) in inference mode, f32.
+  /// The network's output(s) in inference mode, f32. Errors (FAILED_PRECONDITION): a training step of your own that
+  /// does not override predicted_network().
   template <typename... Inputs>
   absl::StatusOr<Tensor> Predict(const Inputs&... inputs) {
     std::vector<Tensor> flat;
@@ -182,7 +189,8 @@ class Model {
   std::size_t peak_bytes() const;
   /// The state entry called `name` ("conv1.weight", "optimizer.step", "scaler.scale"); undefined if there is none.
   Parameter State(std::string_view name) const;
-  /// Every state entry that the Programs share, in canonical order.
+  /// Every state entry that the Programs share. Names identify them: what compiling adds stands in the order of
+  /// compilation, which a resumed run may change.
   std::vector<Parameter> AllState() const;
   /// State that follows other state, as the last step left it: the low copies of parameters ("conv1.weight.f16"). The
   /// next step rebuilds what a write to its source made stale, so it is in no checkpoint. StateEntry::FetchToHost

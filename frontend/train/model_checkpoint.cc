@@ -241,7 +241,9 @@ void Model::Impl::ContinueFrom(CheckpointMetadata metadata, bool same_level, boo
 
 absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, const ResumeOptions& options) {
   Impl& self = *impl_;
+  const std::scoped_lock lock(self.mutex);
   if (!self.status.ok()) return self.status;
+  if (absl::Status free = self.CheckNoRun("LoadCheckpoint"); !free.ok()) return free;
   absl::StatusOr<Safetensors> content = internal::ReadCheckpointFile(path);
   if (!content.ok()) return content.status();
   if (!internal::IsTrainingCheckpoint(content->metadata)) {

@@ -83,6 +83,7 @@ absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::
 }
 
 absl::StatusOr<std::map<std::string, double>> Model::Eval(const data::Dataset& dataset) {
+  const std::scoped_lock lock(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
   return impl_->Evaluate(dataset, impl_->options.metrics);
 }
@@ -135,7 +136,9 @@ absl::Status Model::Impl::Validate(const Validation& validation, const CallbackL
 absl::Status Model::Fit(std::int64_t epochs, const data::Dataset& train, const data::Dataset& valid,
                         const FitOptions& options, const CallbackList& callbacks) {
   Impl& self = *impl_;
+  const std::scoped_lock lock(self.mutex);
   if (!self.status.ok()) return self.status;
+  if (absl::Status free = self.CheckNoRun("Fit"); !free.ok()) return free;
   if (absl::Status status = options.valid_frequency.Validate(); !status.ok()) return status;
   const std::vector<std::string>& classes = train.class_names().empty() ? self.class_names : train.class_names();
   if (absl::Status status = self.CheckEvaluation(valid, classes); !status.ok()) return status;
@@ -214,6 +217,7 @@ class Model::Impl::Trained : public TrainedModel {
     if (!self.may_resume) {
       return absl::FailedPreconditionError(absl::StrCat(path, " is resumed from in OnTrainBegin only"));
     }
+    const internal::SetForAWhile resuming(self.resumes);
     absl::StatusOr<ResumeReport> report = model_.LoadCheckpoint(path);
     if (!report.ok()) return report.status();
     if (absl::Status begun = self.BeginRun(context.epochs, dataset_, steps_per_epoch_); !begun.ok()) return begun;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -67,6 +68,18 @@ class InferenceMode {
   };
 
   CellModes before_;
+};
+
+/// A flag that is set for a while, also where a callback throws.
+class SetForAWhile {
+ public:
+  explicit SetForAWhile(bool& flag) : flag_(flag) { flag = true; }
+  ~SetForAWhile() { flag_ = false; }
+  SetForAWhile(const SetForAWhile&) = delete;
+  SetForAWhile& operator=(const SetForAWhile&) = delete;
+
+ private:
+  bool& flag_;
 };
 
 }  // namespace internal
@@ -139,6 +152,9 @@ struct Model::Impl {
   std::int64_t batches_per_epoch = 0;  ///< batches that all processes of the last Train read; 0: there was none
   bool continues = false;              ///< the next Train goes on at `position`
   bool may_resume = false;             ///< OnTrainBegin runs: a callback may choose where the run begins
+  bool in_train = false;               ///< Train or Fit has not returned
+  bool resumes = false;                ///< a callback loads a checkpoint by TrainedModel::Resume
+  std::recursive_mutex mutex;          ///< one thread at a time; callbacks of Train may call Eval and Predict
   /// What the last checkpoint says; compiling compares its choices.
   internal::CheckpointMetadata resumed;
   std::vector<std::string> class_names;  ///< Model::class_names
@@ -248,6 +264,10 @@ struct Model::Impl {
   static std::unique_ptr<TrainedModel> MakeTrained(Model& model, const data::Dataset& dataset,
                                                    std::int64_t steps_per_epoch);
 
+  /// Errors (FAILED_PRECONDITION): a step of the user's own that does not name what it predicts with.
+  absl::Status CheckPredicts() const;
+  /// Errors (FAILED_PRECONDITION): Train is running, where `what` would upset it.
+  absl::Status CheckNoRun(const char* what) const;
   /// Errors: a parameter without an optimizer, an optimizer that does not fit the loss scale.
   absl::Status CheckTrainable() const;
   absl::Status CheckColumns(const data::Dataset& dataset, int arity, const char* what) const;

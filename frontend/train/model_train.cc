@@ -195,6 +195,10 @@ absl::Status Model::Impl::TrainingRun::Begin(Step step) {
 absl::StatusOr<CompiledStep*> Model::Impl::TrainingRun::FindProgram(const data::Row& row, bool is_last) {
   if (program_ == nullptr || program_structure_ != internal::StructureVersion() || !Match(row, program_inputs_)) {
     program_ = nullptr;
+    // A callback may have unfrozen or replaced layers.
+    if (model_.own_step != nullptr) {
+      if (absl::Status trainable = model_.CheckTrainable(); !trainable.ok()) return trainable;
+    }
     // A callback may have replaced an optimizer.
     options_.optimizers = model_.TrainOptions(dataset_.column_names()).optimizers;
     absl::StatusOr<CompiledStep*> last = Compile(row, options_);
@@ -426,6 +430,7 @@ absl::Status Model::Impl::CheckTraining(std::int64_t epochs, const data::Dataset
 
 absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::Dataset& dataset,
                                 const Validation* validation, const CallbackList& given) {
+  const internal::SetForAWhile running(in_train);
   const CallbackList callbacks = given.OnRank(processes.rank());
   if (absl::Status checked = CheckTraining(epochs, dataset); !checked.ok()) return checked;
   const absl::StatusOr<std::int64_t> steps = CountSteps(dataset);
@@ -445,9 +450,10 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
     context.set_eval_names(validation->names());
     context.set_smaller_is_better(validation->smaller_is_better());
   }
-  may_resume = true;
-  callbacks.OnTrainBegin(context);
-  may_resume = false;
+  {
+    const internal::SetForAWhile resuming(may_resume);
+    callbacks.OnTrainBegin(context);
+  }
   absl::Status failure = context.failure();
   // A callback may have resumed a run.
   if (failure.ok()) failure = BeginUpdate();
@@ -465,7 +471,9 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
 }
 
 absl::Status Model::Train(std::int64_t epochs, const data::Dataset& dataset, const CallbackList& callbacks) {
+  const std::scoped_lock lock(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
+  if (absl::Status free = impl_->CheckNoRun("Train"); !free.ok()) return free;
   return impl_->processes.Run([&] { return impl_->Train(*this, epochs, dataset, nullptr, callbacks); });
 }
 
