@@ -27,8 +27,9 @@ absl::StatusOr<PrecisionOptions> precisionOf(mlir::MLIRContext &context, const C
   if (!lists)
     return toStatus(lists.takeError());
   options.lists = std::move(*lists);
-  options.costs.give(given.rates.bytes_per_second, given.rates.low_flops, given.rates.f32_flops,
-                     given.rates.seconds_per_operation);
+  if (llvm::Error refused = options.costs.give(given.rates.bytes_per_second, given.rates.low_flops,
+                                               given.rates.f32_flops, given.rates.seconds_per_operation))
+    return toStatus(std::move(refused));
   return options;
 }
 

@@ -67,6 +67,24 @@ static bool isKnownTensor(Type value) {
   return type && type.hasStaticShape() && toDType(type.getElementType());
 }
 
+// As f64, one tensor takes at most 2 GiB.
+constexpr int64_t mostElements = int64_t{1} << 28;
+
+/// Errors: \p op has a result of more elements than the interpreter makes.
+static absl::Status checkSizes(Operation &op, func::FuncOp function) {
+  for (Type type : op.getResultTypes()) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
+    int64_t elements = llvm::is_contained(shape, 0) ? 0 : 1;
+    for (int64_t extent : shape) {
+      if (elements != 0 && extent > mostElements / elements)
+        return absl::ResourceExhaustedError(absl::StrCat(
+            describe(op, function), " has a result of more than 2^28 elements: the interpreter makes none so large"));
+      elements *= extent;
+    }
+  }
+  return absl::OkStatus();
+}
+
 static TensorSpec specOf(Value v) { return toTensorSpec(cast<RankedTensorType>(v.getType())); }
 
 std::vector<Tensor> FunctionInterpreter::valuesOf(ValueRange operands) const {
@@ -141,6 +159,8 @@ absl::Status FunctionInterpreter::runConstant(ConstantOp op) {
   auto elements = dyn_cast<DenseElementsAttr>(op.getValue());
   if (!elements)
     return absl::UnimplementedError(absl::StrCat(describe(*op, function), " is not a dense constant"));
+  if (absl::Status status = checkSizes(*op, function); !status.ok())
+    return status;
   Tensor &result = environment[op.getOutput()];
   result.spec = specOf(op.getOutput());
   result.values.reserve(elements.getNumElements());
@@ -207,6 +227,8 @@ absl::Status FunctionInterpreter::runGuardedUpdate(GuardedUpdateOp op) {
 absl::Status FunctionInterpreter::runReference(Operation &op) {
   if (!isa_and_nonnull<MpcDialect>(op.getDialect()) || op.getNumRegions() != 0)
     return absl::FailedPreconditionError(absl::StrCat(describe(op, function), " cannot be run by the interpreter"));
+  if (absl::Status status = checkSizes(op, function); !status.ok())
+    return status;
   std::vector<Tensor> inputs = valuesOf(op.getOperands());
   std::vector<Tensor> outputs;
   for (Value result : op.getResults()) {

@@ -173,6 +173,16 @@ absl::Status checkTypes(func::FuncOp function) {
   return absl::OkStatus();
 }
 
+/// Errors: an operation of another dialect, such as func.call. Programs hold those of mpc alone.
+absl::Status checkDialects(func::FuncOp function) {
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (!isa_and_nonnull<MpcDialect>(op.getDialect()))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "@", function.getSymName().str(), ": ", op.getName().getStringRef().str(),
+          " is not lowered: ", isa<func::CallOp>(op) ? "inline it first" : "a Program holds operations of mpc"));
+  return absl::OkStatus();
+}
+
 /// Errors: memory that no address space has.
 absl::Status checkSizes(func::FuncOp function, const runtime::Program &program) {
   auto check = [&](const char *what, size_t bytes) {
@@ -202,6 +212,8 @@ absl::StatusOr<runtime::Program> lowerToProgram(func::FuncOp function, const run
       return absl::InvalidArgumentError(
           absl::StrCat("@", each.getSymName().str(), " must be one block to become a Program"));
     if (absl::Status status = checkTypes(each); !status.ok())
+      return status;
+    if (absl::Status status = checkDialects(each); !status.ok())
       return status;
   }
   ProgramLowering run(function, target, options, std::move(code));

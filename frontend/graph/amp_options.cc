@@ -16,6 +16,9 @@
 namespace mpc::amp {
 namespace {
 
+// The bound of mpc-loss-scale, too. Every loss has a scaler of its own.
+constexpr std::int64_t kMostLosses = 1024;
+
 constexpr std::string_view kDerivedScale = "derived";
 constexpr std::array<std::string_view, 5> kLevels = {"O0", "O1", "O2", "O3", "auto"};
 
@@ -242,7 +245,9 @@ absl::StatusOr<Precision> ResolveOptions(const Options& options, Front front) {
   if (status.ok()) status = SetLossScale(options, front, precision);
   if (status.ok()) status = SetLists(options, precision.lists);
   if (!status.ok()) return status;
-  if (options.num_losses < 1) return Error("num_losses = ", options.num_losses, "; at least 1");
+  if (options.num_losses < 1 || options.num_losses > kMostLosses) {
+    return Error("num_losses = ", options.num_losses, "; at least 1 and at most ", kMostLosses);
+  }
   if (options.verbosity < 0 || options.verbosity > 1) return Error("verbosity = ", options.verbosity, " is not 0 or 1");
   precision.num_losses = options.num_losses;
   if (options.enabled) return precision;

@@ -110,7 +110,8 @@ private:
     if (!lists)
       return fail(lists.takeError());
     options.lists = std::move(*lists);
-    options.costs = costs();
+    if (llvm::Error refused = options.costs.give(bytesPerSecond, lowFlops, f32Flops, secondsPerOperation))
+      return fail(std::move(refused));
     return options;
   }
 
@@ -127,12 +128,6 @@ private:
       return *named;
     fail(named.takeError());
     return failure();
-  }
-
-  CostModel costs() const {
-    CostModel costs;
-    costs.give(bytesPerSecond, lowFlops, f32Flops, secondsPerOperation);
-    return costs;
   }
 
   std::nullopt_t fail(llvm::Error error) {

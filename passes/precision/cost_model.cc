@@ -5,6 +5,7 @@
 #include "compiler/dialect/tensor_values.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace mlir;
 
@@ -27,12 +28,23 @@ static double bytes(Operation *op, bool low) {
   return bytes;
 }
 
-void CostModel::give(double bytes, double low, double f32, double perOperation) {
-  const std::pair<double *, double> given[] = {
-      {&bytesPerSecond, bytes}, {&lowFlops, low}, {&f32Flops, f32}, {&secondsPerOperation, perOperation}};
-  for (const auto &[field, rate] : given)
+llvm::Error CostModel::give(double bytes, double low, double f32, double perOperation) {
+  struct Given {
+    const char *name;
+    double *field;
+    double rate;
+  };
+  const Given given[] = {{"bytes-per-second", &bytesPerSecond, bytes},
+                         {"low-flops", &lowFlops, low},
+                         {"f32-flops", &f32Flops, f32},
+                         {"seconds-per-operation", &secondsPerOperation, perOperation}};
+  for (const auto &[name, field, rate] : given) {
+    if (!std::isfinite(rate) || rate < 0)
+      return llvm::createStringError("%s must be finite and positive, or 0 for the default, got %g", name, rate);
     if (rate > 0)
       *field = rate;
+  }
+  return llvm::Error::success();
 }
 
 double CostModel::operationSeconds(Operation *op, bool low) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mlir/IR/Operation.h"
+#include "llvm/Support/Error.h"
 
 namespace mpc {
 
@@ -14,8 +15,8 @@ struct CostModel {
   double f32Flops = 2.5e13;
   double secondsPerOperation = 2e-6;
 
-  /// Takes rates that were given; those that are not above 0 keep their defaults.
-  void give(double bytes, double low, double f32, double perOperation);
+  /// Takes rates that were given; 0 keeps a default. Others that are not finite and positive are errors.
+  llvm::Error give(double bytes, double low, double f32, double perOperation);
 
   /// Seconds of \p op with every floating tensor stored in f32, or in a 16-bit type.
   double operationSeconds(mlir::Operation *op, bool low) const;

@@ -9,6 +9,7 @@
 //   %sum = mpc.all_reduce %wide {mpc.bucket = 0, processes = 2} : ...
 //   %sum2 = mpc.all_reduce %db {mpc.bucket = 0, processes = 2} : ...
 //   %low = mpc.cast %sum : ...
+#include "compiler/dialect/messages.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "passes/passes.h"
 #include "passes/step/collective_buckets.h"
@@ -41,6 +42,9 @@ public:
       if (helper.isAttrPresent(op))
         helper.removeAttr(op);
     });
+    // Dependences of all operations cost more than this look.
+    if (llvm::none_of(getOperation().getBody().front(), [](Operation &op) { return sendsMessage(&op); }))
+      return;
     CollectiveBuckets buckets(getOperation(), bucketMib << 20);
     OpBuilder builder(&getContext());
     for (auto [number, bucket] : llvm::enumerate(buckets.getBuckets()))

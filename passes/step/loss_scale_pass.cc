@@ -29,6 +29,10 @@ namespace mpc {
 
 namespace {
 
+// What no network and no cluster comes near. Products of these options stay far from the largest integer.
+constexpr int64_t mostLosses = 1024;
+constexpr int64_t mostProcesses = int64_t{1} << 20;
+
 // Whether an earlier run of the pass made micro-steps of it. A scaler that an earlier run added is as good as one that
 // was traced by hand: its updates are guarded.
 bool accumulates(func::FuncOp function) { return !function.getOps<NextMicroStepOp>().empty(); }
@@ -57,12 +61,16 @@ private:
   LogicalResult checkOptions() {
     if (mode != "none" && mode != "static" && mode != "dynamic")
       return getOperation().emitError() << "unknown loss-scale mode '" << mode << "'; choose none, static or dynamic";
-    if (numLosses < 1)
-      return getOperation().emitError() << "num-losses must be at least 1, got " << int64_t(numLosses);
+    if (numLosses < 1 || numLosses > mostLosses)
+      return getOperation().emitError() << "num-losses must be at least 1 and at most " << mostLosses << ", got "
+                                        << int64_t(numLosses);
     if (accumulationSteps < 1)
       return getOperation().emitError() << "accumulation-steps must be at least 1, got " << int64_t(accumulationSteps);
     if (processes < 1 || !llvm::isPowerOf2_64(uint64_t(processes)))
       return getOperation().emitError() << "processes must be a power of two, got " << int64_t(processes);
+    if (processes > mostProcesses)
+      return getOperation().emitError() << "processes must be at most " << mostProcesses << ", got "
+                                        << int64_t(processes);
     if (communicationDtype != "f32" && communicationDtype != "f16" && communicationDtype != "bf16")
       return getOperation().emitError() << "unknown communication-dtype '" << communicationDtype
                                         << "'; choose f32, f16 or bf16";

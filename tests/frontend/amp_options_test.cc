@@ -144,6 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
                       {"'net/fc1'", "infer_add", "clear_add"}},
         Contradiction{"EmptyEntry", {.level = "O1", .deny_add = {""}}, Front::kModel, {"deny_add", "empty"}},
         Contradiction{"NoLosses", {.num_losses = 0}, Front::kInitialize, {"num_losses = 0", "at least 1"}},
+        Contradiction{"ManyLosses", {.num_losses = 1025}, Front::kModel, {"num_losses = 1025", "at most 1024"}},
         Contradiction{"DisabledIsChecked", {.level = "O5", .enabled = false}, Front::kModel, {"level 'O5'"}}),
     [](const auto& info) { return std::string(info.param.name); });
 

@@ -24,11 +24,20 @@ namespace mpc::opt {
 
 static bool IsReport(Output output) { return output == Output::kReport || output == Output::kReportJson; }
 
-// Whether the command line asks for passes, those of mlir-opt and of mpc.
-static bool HasPasses() {
+// Whether the command line asks for passes, those of mlir-opt and of mpc. Passes of functions are nested.
+static absl::StatusOr<bool> HasPasses() {
   mlir::MLIRContext context;
-  mlir::PassManager passes(&context, mlir::ModuleOp::getOperationName());
-  return succeeded(mlir::MlirOptMainConfig::createFromCLOptions().setupPassPipeline(passes)) && !passes.empty();
+  mlir::PassManager passes(&context, mlir::ModuleOp::getOperationName(), mlir::OpPassManager::Nesting::Implicit);
+  if (failed(mlir::MlirOptMainConfig::createFromCLOptions().setupPassPipeline(passes)))
+    return absl::InvalidArgumentError("");
+  return !passes.empty();
+}
+
+// Refuses passes where there is nothing that they can change.
+static absl::Status RefusePasses(const char* why) {
+  absl::StatusOr<bool> has_passes = HasPasses();
+  if (!has_passes.ok()) return has_passes.status();
+  return *has_passes ? absl::InvalidArgumentError(why) : absl::OkStatus();
 }
 
 // What a stage is where the command line names none: passes of the user follow the IR that they can still change.
@@ -117,26 +126,30 @@ static absl::StatusOr<std::string> Show(const compiler::Module& module, const Dr
 static absl::StatusOr<std::string> Produce(StringRef input, const DriverOptions& options,
                                            mlir::DialectRegistry& registry) {
   if (options.output == Output::kOperations) {
-    if (HasPasses()) return absl::InvalidArgumentError("--list-operations has no IR for passes");
+    if (absl::Status none = RefusePasses("--list-operations has no IR for passes"); !none.ok()) return none;
     return OperationTable();
   }
   if (options.output == Output::kReplay) {
-    if (HasPasses()) return absl::InvalidArgumentError("--replay compiles with mpc's own passes; leave out passes");
+    absl::Status none = RefusePasses("--replay compiles with mpc's own passes; leave out passes");
+    if (!none.ok()) return none;
     return ReplayWhatIf(options.replay);
   }
   absl::StatusOr<std::string> text;
   if (options.has_model) {
-    bool has_passes = HasPasses();
     if (options.output == Output::kLock) {
-      if (has_passes) return absl::InvalidArgumentError("a lock holds what mpc's own passes make; leave out passes");
+      absl::Status none = RefusePasses("a lock holds what mpc's own passes make; leave out passes");
+      if (!none.ok()) return none;
       return LockFile(options.model, options.lock);
     }
     if (options.output == Output::kPage) {
-      if (has_passes) return absl::InvalidArgumentError("a page shows what mpc's own passes make; leave out passes");
+      absl::Status none = RefusePasses("a page shows what mpc's own passes make; leave out passes");
+      if (!none.ok()) return none;
       return ModelPage(options.model);
     }
-    std::string stage = ChosenStage(options, has_passes);
-    if (stage == "program" && has_passes)
+    absl::StatusOr<bool> has_passes = HasPasses();
+    if (!has_passes.ok()) return has_passes.status();
+    std::string stage = ChosenStage(options, *has_passes);
+    if (stage == "program" && *has_passes)
       return absl::InvalidArgumentError("passes cannot follow --stage=program; choose an earlier stage");
     if (stage == "program") return CompileModel(options);
     if (options.output == Output::kDifference) return Compare(options, stage, registry);

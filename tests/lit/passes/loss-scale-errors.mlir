@@ -20,7 +20,7 @@
 // LOW: error: accumulation-steps must be a power of two where communication-dtype is f16, got 3
 // CHECKS: error: '{{.*}}' has no loss scale: an f16 sum of its gradients may overflow, and no check would see it; communication-dtype may be bf16 or f32
 // ROWS: error: 'seen' would move by the rows of one of 2 processes alone; state that the update does not compute may not depend on rows
-// LOSSES: error: num-losses must be at least 1, got 0
+// LOSSES: error: num-losses must be at least 1 and at most 1024, got 0
 // STEPS: error: accumulation-steps must be at least 1, got 0
 // PLACE: error: the loss at place 2 has no scaler: num_losses is 2
 // TRACED: error: 'train_step' has a scaler of its own: it cannot be run in accumulated micro-steps
@@ -48,3 +48,8 @@ func.func @no_such_scaler(%w: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
       : (tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<4xf32>)
   return %dw0, %dw1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// RUN: not mpc-opt %s --mpc-loss-scale="mode=dynamic num-losses=4611686018427387904" --split-input-file 2>&1 | FileCheck %s --check-prefix=MANY
+// RUN: not mpc-opt %s --mpc-loss-scale="mode=dynamic processes=4611686018427387904 accumulation-steps=4" --split-input-file 2>&1 | FileCheck %s --check-prefix=CROWD
+// MANY: error: num-losses must be at least 1 and at most 1024, got 4611686018427387904
+// CROWD: error: processes must be at most 1048576, got 4611686018427387904

@@ -84,3 +84,13 @@ func.func @temporaries(%x: tensor<70368744177664xf32>) -> tensor<70368744177664x
   %y = mpc.relu %x : tensor<70368744177664xf32>
   return %y : tensor<70368744177664xf32>
 }
+
+// -----
+
+func.func private @negate(tensor<4xf32>) -> tensor<4xf32>
+
+// expected-error @+1 {{@inlined: func.call is not lowered: inline it first}}
+func.func @inlined(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = func.call @negate(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}

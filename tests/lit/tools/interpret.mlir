@@ -60,3 +60,11 @@ func.func @unknown() -> tensor<f32> {
   %x = "other.operation"() : () -> tensor<f32>
   return %x : tensor<f32>
 }
+
+// -----
+
+// expected-error @+1 {{'mpc.constant' of @large has a result of more than 2^28 elements: the interpreter makes none so large}}
+func.func @large() -> tensor<1099511627776xf32> {
+  %x = mpc.constant {value = dense<1.0> : tensor<1099511627776xf32>} : () -> tensor<1099511627776xf32>
+  return %x : tensor<1099511627776xf32>
+}
