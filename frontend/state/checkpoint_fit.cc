@@ -82,6 +82,16 @@ class Fitter {
     fit_.assignments.emplace_back(entry, Tensor::FromBytes(spec, zeros.data(), zeros.size()));
   }
 
+  /// Sets to zero what `entry` has gathered in the run that ends here, unless the file has something of use in its
+  /// place.
+  bool BeginsWithZero(const Parameter& entry) {
+    const bool is_in_file = file_.contains(entry.name());
+    if (is_in_file && !drops_) return false;
+    dropped_ = dropped_ || is_in_file;
+    SetToZero(entry);
+    return true;
+  }
+
   void FitEntry(const Parameter& entry) {
     const std::string& name = entry.name();
     const Role role = entry.entry()->role();
@@ -90,13 +100,8 @@ class Fitter {
       own_scaler_ = true;
       return;
     }
+    if (role == Role::kAccumulator && BeginsWithZero(entry)) return;
     const auto found = file_.find(name);
-    if (role == Role::kAccumulator && (drops_ || found == file_.end())) {
-      dropped_ = dropped_ || found != file_.end();
-      // What the Model itself has gathered is of the run that ends here.
-      SetToZero(entry);
-      return;
-    }
     if (found == file_.end()) {
       fit_.problems.push_back(absl::StrCat("'", name, "' (", std::string(RoleName(role)), ") is missing"));
       return;
