@@ -20,9 +20,9 @@ Tensor softplus(const Tensor& x);
 /// x * tanh(softplus(x)), of x's shape. The product and tanh are Infer, and softplus has its own classes.
 Tensor mish(const Tensor& x);
 /// x / sqrt(mean(x^2) + epsilon) * gamma over the last axis; gamma is [its extent]. It is computed in f32 at every
-/// level and under Cell::ToFloat, as behind a user's cast. Tensors that are low themselves give a low result.
-/// MindSpore's ops.rms_norm also returns the reciprocal root, which this does not. Errors: gamma of another shape; an
-/// epsilon below 0 or not finite.
+/// level, as behind a user's cast. Tensors that are low themselves give a low result. Cell::ToFloat(DType::kF16) puts
+/// the squares into f16, where they are infinite from x = 256 on. MindSpore's ops.rms_norm also returns the reciprocal
+/// root, which this does not. Errors: gamma of another shape; an epsilon below 0 or not finite.
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, double epsilon = 1e-6);
 /// Joins tensors of one shape along a new axis. Data movement (Clear). Errors: no tensors, other shapes, an axis
 /// outside [-rank - 1, rank].
