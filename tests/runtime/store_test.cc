@@ -429,6 +429,8 @@ TEST(Store, NoThreadStaysBehind) {
     store->Goodbye();
     EXPECT_TRUE(server->WaitUntilUnused(kLong));
   }
+  // The kernel may list a thread for a moment after it was joined.
+  for (int i = 0; i < 200 && ThreadsOfThisProcess() != before; ++i) std::this_thread::sleep_for(Milliseconds(10));
   EXPECT_EQ(ThreadsOfThisProcess(), before);
 }
 
