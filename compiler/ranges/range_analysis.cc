@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
+#include "compiler/dialect/ranges/interval.h"
 #include "compiler/dialect/ranges/transfer.h"
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/ranges/stored_format.h"
@@ -53,6 +54,8 @@ void RangeAnalysis::store(Value value, Range range) {
   tighten(range, type.getShape());
   std::optional<StoredFormat> format = StoredFormat::of(type.getElementType());
   if (!format) {
+    // Elements are exact, but norms of them are computed in f64.
+    scaleNorms(range, 1 + kArithmetic);
     stored[value] = range;
     return;
   }

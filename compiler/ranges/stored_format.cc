@@ -5,9 +5,6 @@
 
 namespace mpc::ranges {
 
-/// What f32 arithmetic of one operation may add to a bound, relatively. Sums count their own errors (sumError).
-static constexpr double kArithmetic = 0x1p-18;
-
 std::optional<StoredFormat> StoredFormat::of(mlir::Type element) {
   if (element.isF16())
     return StoredFormat{true, 65520.0, 65504, 0x1p-24, 0x1p-11};

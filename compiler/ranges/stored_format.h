@@ -8,6 +8,9 @@
 
 namespace mpc::ranges {
 
+/// What f32 arithmetic of one operation may add to a bound, relatively. Sums count their own errors (sumError).
+inline constexpr double kArithmetic = 0x1p-18;
+
 /// A floating type of 16 or 32 bits that rounds to nearest, ties to even.
 struct StoredFormat {
   /// None for another type.
