@@ -24,17 +24,6 @@ absl::Status TakenBy(Role role, std::string_view name) {
       absl::StrCat("state \"", std::string(name), "\" is ", std::string(RoleName(role)), " in another step"));
 }
 
-/// The Parameter whose gradient the lowest level `name` gathers: behind "accumulator.", and before ".loss<i>" where
-/// several losses have gradients by it. Not one of `parameters`: `name` gathers no gradient, or is a higher level.
-std::string GatheredBy(const std::string& name, const std::set<std::string>& parameters) {
-  constexpr std::string_view kPrefix = "accumulator.", kLoss = ".loss";
-  if (!name.starts_with(kPrefix)) return "";
-  std::string parameter = name.substr(kPrefix.size());
-  if (parameters.count(parameter) > 0) return parameter;
-  while (!parameter.empty() && absl::ascii_isdigit(static_cast<unsigned char>(parameter.back()))) parameter.pop_back();
-  return parameter.ends_with(kLoss) ? parameter.substr(0, parameter.size() - kLoss.size()) : "";
-}
-
 /// What mpc.accumulate_gradient does at a level.
 scalar::AccumulateOp AccumulateAt(std::int64_t level, std::int64_t count) {
   KernelSpec spec;
@@ -44,6 +33,15 @@ scalar::AccumulateOp AccumulateAt(std::int64_t level, std::int64_t count) {
 }
 
 }  // namespace
+
+std::string GatheredBy(const std::string& name, const std::set<std::string>& parameters) {
+  constexpr std::string_view kPrefix = "accumulator.", kLoss = ".loss";
+  if (!name.starts_with(kPrefix)) return "";
+  std::string parameter = name.substr(kPrefix.size());
+  if (parameters.count(parameter) > 0) return parameter;
+  while (!parameter.empty() && absl::ascii_isdigit(static_cast<unsigned char>(parameter.back()))) parameter.pop_back();
+  return parameter.ends_with(kLoss) ? parameter.substr(0, parameter.size() - kLoss.size()) : "";
+}
 
 const Parameter* PassState::FindAccumulator(std::string_view name) const {
   const auto found = std::find_if(accumulators_.begin(), accumulators_.end(),

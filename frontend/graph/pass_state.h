@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,10 @@ namespace mpc::internal {
 
 /// The accumulator that counts the micro-steps of an update; 0 between updates.
 inline constexpr char kMicroStep[] = "accumulator.micro_step";
+
+/// The Parameter whose gradient the lowest level `name` gathers: behind "accumulator.", and before ".loss<i>" where
+/// several losses have gradients by it. Not one of `parameters`: `name` gathers no gradient, or is a higher level.
+std::string GatheredBy(const std::string& name, const std::set<std::string>& parameters);
 
 /// State entries by the role that a pass gave them.
 ///   "derived"      follows other state (a parameter's low copy). Rebuilt from it at any time, so in no checkpoint.

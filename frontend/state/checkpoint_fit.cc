@@ -1,11 +1,13 @@
 #include "frontend/state/checkpoint_fit.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/graph/pass_state.h"
 #include "frontend/state/finite_conversion.h"
 #include "runtime/scaler_field.h"
 
@@ -23,6 +25,13 @@ bool IsComparedSetting(const std::string& entry) {
   return field.has_value() && IsScalerSetting(*field) && *field != ScalerField::kDynamic;
 }
 
+/// Whether `accumulator` gathers the gradient of one of `parameters`, at any level.
+bool GathersGradient(const std::string& accumulator, const std::set<std::string>& parameters) {
+  if (parameters.contains(GatheredBy(accumulator, parameters))) return true;
+  const std::string lowest = accumulator.substr(0, accumulator.rfind(".level"));
+  return parameters.contains(GatheredBy(lowest, parameters));
+}
+
 class Fitter {
  public:
   Fitter(const Safetensors& content, const RoleMap& roles, const CheckpointSetting& setting)
@@ -31,6 +40,7 @@ class Fitter {
   }
 
   CheckpointFit Fit(absl::Span<const Parameter> state) {
+    drops_ = !setting_.same_accumulation || LacksPartOfUpdate(state);
     bool here = false;
     bool there = false;
     for (const Parameter& entry : state) {
@@ -50,6 +60,28 @@ class Fitter {
   }
 
  private:
+  /// Whether the file is from inside an update and lacks what the Model needs of one, but for gradients of Parameters.
+  bool LacksPartOfUpdate(absl::Span<const Parameter> state) const {
+    const auto micro_step = file_.find(kMicroStep);
+    if (micro_step == file_.end()) return false;
+    const absl::StatusOr<std::int64_t> number = micro_step->second->TryItem<std::int64_t>();
+    if (number.ok() && *number == 0) return false;
+    std::set<std::string> parameters;
+    for (const Parameter& entry : state) {
+      if (entry.entry()->role() == Role::kParameter) parameters.insert(entry.name());
+    }
+    return std::any_of(state.begin(), state.end(), [&](const Parameter& entry) {
+      return entry.entry()->role() == Role::kAccumulator && !file_.contains(entry.name()) &&
+             !GathersGradient(entry.name(), parameters);
+    });
+  }
+
+  void SetToZero(const Parameter& entry) {
+    const TensorSpec& spec = entry.entry()->spec();
+    const std::vector<std::uint8_t> zeros(spec.bytes(), 0);
+    fit_.assignments.emplace_back(entry, Tensor::FromBytes(spec, zeros.data(), zeros.size()));
+  }
+
   void FitEntry(const Parameter& entry) {
     const std::string& name = entry.name();
     const Role role = entry.entry()->role();
@@ -58,14 +90,13 @@ class Fitter {
       own_scaler_ = true;
       return;
     }
-    if (role == Role::kAccumulator && !setting_.same_accumulation) {
-      dropped_ = dropped_ || file_.contains(name);
+    const auto found = file_.find(name);
+    if (role == Role::kAccumulator && (drops_ || found == file_.end())) {
+      dropped_ = dropped_ || found != file_.end();
       // What the Model itself has gathered is of the run that ends here.
-      const std::vector<std::uint8_t> zeros(entry.entry()->spec().bytes(), 0);
-      fit_.assignments.emplace_back(entry, Tensor::FromBytes(entry.entry()->spec(), zeros.data(), zeros.size()));
+      SetToZero(entry);
       return;
     }
-    const auto found = file_.find(name);
     if (found == file_.end()) {
       fit_.problems.push_back(absl::StrCat("'", name, "' (", std::string(RoleName(role)), ") is missing"));
       return;
@@ -106,7 +137,7 @@ class Fitter {
   void FitRest(const std::string& name, const Tensor& tensor) {
     const auto found = roles_.find(name);
     const std::optional<Role> role = found == roles_.end() ? std::nullopt : std::optional(found->second);
-    if (role == Role::kAccumulator && !setting_.same_accumulation) {
+    if (role == Role::kAccumulator && drops_) {
       dropped_ = true;
     } else if (role == Role::kAccumulator) {
       fit_.accumulators.emplace_back(name, &tensor);
@@ -123,7 +154,8 @@ class Fitter {
   std::map<std::string, const Tensor*> file_;
   std::set<std::string> seen_;
   bool own_scaler_ = false;
-  bool dropped_ = false;
+  bool drops_ = false;    ///< nothing that the file has gathered is taken
+  bool dropped_ = false;  ///< and the file has something
   bool idle_scaler_ = false;
   CheckpointFit fit_;
 };

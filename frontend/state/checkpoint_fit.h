@@ -33,6 +33,11 @@ struct CheckpointFit {
 };
 
 /// Every entry of `state` is looked for in `content` and every entry of `content` in `state`.
+///
+/// A file may lack accumulators of the Model: from before the first step it has none, and Programs of frozen Parameters
+/// have none for these. They become zero. In a file from between two updates they hold nothing of use. Inside an update
+/// the gradient of a frozen Parameter is zero. What else an update needs cannot be told from there: without it all that
+/// was gathered is dropped, and an update begins.
 CheckpointFit FitCheckpoint(absl::Span<const Parameter> state, const Safetensors& content, const RoleMap& roles,
                             const CheckpointSetting& setting);
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "frontend/state/checkpoint_fit.h"
 #include "tests/frontend/temporary_folder.h"
 #include "tests/training/several_losses.h"
 
@@ -308,6 +309,89 @@ TEST(Accumulation, AFileOfAnotherAccumulationEndsTheUpdateUnderWay) {
   MPC_ASSERT_OK(two.model.LoadCheckpoint(folder / "x").status());
   MPC_ASSERT_OK(two.Run({kFirst, kSecond}));
   EXPECT_EQ(two.Weight(), std::vector<float>({-0.75f, 0.5f}));
+}
+
+// A Model that has trained has accumulators, and a file from before the first step has none.
+TEST(Accumulation, ATrainedModelLoadsAFileFromBeforeItsFirstStep) {
+  const TemporaryFolder folder;
+  for (const bool has_scaler : {false, true}) {
+    MeanTraining training({"O0", {}}, has_scaler ? LossScaleChoice(DynamicScale(16, 2, 0.5, 100)) : nullptr, 2);
+    MPC_ASSERT_OK(training.model.SaveCheckpoint(folder / "x"));
+    MPC_ASSERT_OK(training.Run({{8, 8}, {8, 8}, {kInfinity, 100}}));
+    const absl::StatusOr<ResumeReport> report = training.model.LoadCheckpoint(folder / "x", {.continue_run = false});
+    MPC_ASSERT_OK(report.status());
+    EXPECT_THAT(report->differences, ::testing::IsEmpty());
+    MPC_ASSERT_OK(training.Run({kFirst, kSecond}));
+    EXPECT_EQ(training.Weight(), std::vector<float>({-0.75f, 0.5f}));
+    EXPECT_EQ(training.model.global_step(), 1);
+    EXPECT_EQ(training.model.skipped_steps(), 0);
+  }
+}
+
+/// TwoFactors under SGD at rate 4, four batches a step.
+struct FourBatches {
+  absl::Status Run(const std::vector<float>& gradients) {
+    std::vector<data::Row> rows;
+    for (const float x : gradients) rows.push_back({Tensor::Full({1}, x), Tensor::Full({1}, 0.0)});
+    return model.Train(1, Batches(std::move(rows)));
+  }
+  float Kept() const { return network.kept.Value()->ToFloats()[0]; }
+  float Frozen() const { return network.frozen.Value()->ToFloats()[0]; }
+
+  TwoFactors network;
+  SumLoss loss;
+  nn::SGD optimizer{network.TrainableParams(), {.learning_rate = 4}};
+  Model model{network, loss, optimizer, {.loss_scale_manager = nullptr, .accumulation_steps = 4}};
+};
+
+// A batch in which a Parameter was frozen gave it no gradient: its accumulator, which the file lacks, is zero.
+TEST(Accumulation, AFileOfAFrozenParameterIsLoadedWhereItIsTrained) {
+  const TemporaryFolder folder;
+  for (const std::size_t batches : {4, 3}) {
+    FourBatches saved, trained, fresh;
+    MPC_ASSERT_OK(saved.network.SetRequiresGrad("frozen", false));
+    MPC_ASSERT_OK(saved.Run(std::vector<float>(batches, 8)));
+    MPC_ASSERT_OK(saved.model.SaveCheckpoint(folder / "x"));
+    MPC_ASSERT_OK(trained.Run({100, 100, 100, 100, 100, 100}));
+    MPC_ASSERT_OK(saved.network.SetRequiresGrad("frozen", true));
+    for (FourBatches* each : {&trained, &fresh}) {
+      const absl::StatusOr<ResumeReport> report = each->model.LoadCheckpoint(folder / "x", {.continue_run = false});
+      MPC_ASSERT_OK(report.status());
+      EXPECT_THAT(report->differences, ::testing::IsEmpty());
+    }
+    for (FourBatches* each : {&saved, &trained, &fresh}) {
+      MPC_ASSERT_OK(each->Run(std::vector<float>(batches == 4 ? 4 : 1, 2)));
+      EXPECT_EQ(each->Kept(), batches == 4 ? -32 - 8 : -24 - 2);
+      EXPECT_EQ(each->Frozen(), batches == 4 ? -8 : -2);
+    }
+  }
+}
+
+// What a statistic was before the update cannot be told from inside it.
+TEST(Accumulation, AFileFromInsideAnUpdateWithoutAStatisticsStartBeginsAnUpdate) {
+  const auto accumulator = [](const std::string& name, float value) {
+    Parameter entry(Tensor::Full({1}, value), {.requires_grad = false, .role = Role::kAccumulator});
+    entry.set_name(name);
+    return entry;
+  };
+  const std::vector<Parameter> state = {accumulator("accumulator.micro_step", 0), accumulator("accumulator.w", 5),
+                                        accumulator("accumulator.old.mean", 5)};
+  for (const float micro_step : {0.0f, 1.0f}) {
+    const Safetensors content{{{"accumulator.micro_step", Tensor::Full({1}, micro_step)},
+                               {"accumulator.w", Tensor::Full({1}, 7.0)},
+                               {"accumulator.v", Tensor::Full({1}, 7.0)}},
+                              {}};
+    const internal::CheckpointFit fit =
+        internal::FitCheckpoint(state, content, {{"accumulator.v", Role::kAccumulator}}, {});
+    EXPECT_THAT(fit.problems, ::testing::IsEmpty());
+    const bool drops = micro_step != 0;
+    EXPECT_EQ(fit.accumulators.size(), drops ? 0 : 1);
+    EXPECT_EQ(fit.differences.size(), drops ? 1 : 0);
+    ASSERT_EQ(fit.assignments.size(), 3);
+    EXPECT_EQ(fit.assignments[0].second.Item<float>(), 0);
+    EXPECT_EQ(fit.assignments[1].second.Item<float>(), drops ? 0 : 7);
+    EXPECT_EQ(fit.assignments[2].second.Item<float>(), 0);
+  }
 }
 
 }  // namespace
