@@ -76,7 +76,11 @@ class Fitter {
     });
   }
 
+  bool TakesNothing(const std::string& accumulator) const { return drops_ || !file_.contains(accumulator); }
+
+  /// What the Model itself has gathered is of the run that ends here.
   void SetToZero(const Parameter& entry) {
+    dropped_ = dropped_ || file_.contains(entry.name());
     const TensorSpec& spec = entry.entry()->spec();
     const std::vector<std::uint8_t> zeros(spec.bytes(), 0);
     fit_.assignments.emplace_back(entry, Tensor::FromBytes(spec, zeros.data(), zeros.size()));
@@ -90,13 +94,11 @@ class Fitter {
       own_scaler_ = true;
       return;
     }
-    const auto found = file_.find(name);
-    if (role == Role::kAccumulator && (drops_ || found == file_.end())) {
-      dropped_ = dropped_ || found != file_.end();
-      // What the Model itself has gathered is of the run that ends here.
+    if (role == Role::kAccumulator && TakesNothing(name)) {
       SetToZero(entry);
       return;
     }
+    const auto found = file_.find(name);
     if (found == file_.end()) {
       fit_.problems.push_back(absl::StrCat("'", name, "' (", std::string(RoleName(role)), ") is missing"));
       return;
