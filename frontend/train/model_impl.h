@@ -297,6 +297,8 @@ struct Model::Impl {
   void ContinueFrom(internal::CheckpointMetadata metadata, bool same_level, bool continue_run);
   /// Says on std::cerr where a Program's choices are not those of the checkpoint.
   void CompareChoices(const internal::CompiledStep& program) const;
+  /// Tells `context` the scale of the first scaler and the skipped steps of all, as they are now.
+  void TellScaling(RunContext& context) const;
   /// Tells callbacks of a step and reports overflow; `completes`: it is no micro-step before the last. Errors: too many
   /// skips in a row.
   absl::Status AfterStep(const internal::StepResults& results, bool completes, RunContext& context);

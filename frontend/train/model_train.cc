@@ -456,6 +456,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
     context.set_eval_names(validation->names());
     context.set_smaller_is_better(validation->smaller_is_better());
   }
+  TellScaling(context);
   may_resume = true;
   callbacks.OnTrainBegin(context);
   may_resume = false;
@@ -464,6 +465,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   if (failure.ok()) failure = BeginUpdate();
   if (failure.ok()) failure = DeriveLossScale(model, dataset);
   if (failure.ok()) failure = ShareStart(model, epochs, dataset, validation);
+  TellScaling(context);
   TrainingRun run(*this, dataset, validation, callbacks, context);
   while (position.run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();
   if (failure.ok() && run.micro_steps_left() > 0) {

@@ -451,5 +451,49 @@ TEST(Accumulation, DiagnosisSaysWhichBatchesItHas) {
   }
 }
 
+/// What each batch's context tells.
+class ContextRecorder : public Callback {
+ public:
+  void OnTrainBegin(RunContext& context) override { Add(context); }
+  void OnStepEnd(RunContext& context) override { Add(context); }
+  std::vector<double> scales, skipped, norms, losses;
+
+ private:
+  void Add(const RunContext& context) {
+    scales.push_back(context.loss_scale);
+    skipped.push_back(static_cast<double>(context.skipped_steps));
+    norms.push_back(context.gradient_norm.value_or(-1));
+    losses.push_back(context.loss());
+  }
+};
+
+TEST(Accumulation, BetweenUpdatesTheContextTellsTheLastOne) {
+  using ::testing::ElementsAre;
+  Probe network{1};
+  SumLoss loss;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 1});
+  Model model(
+      network, loss, optimizer,
+      {.loss_scale_manager = DynamicScale(16, 2, 0.5, 100), .accumulation_steps = 2, .record_gradient_norm = true});
+  const auto train = [&](const std::vector<float>& gradients) {
+    std::vector<data::Row> rows;
+    for (const float x : gradients) rows.push_back({Tensor::Full({1}, x), Tensor::Full({1}, 0.0)});
+    ContextRecorder recorder;
+    MPC_EXPECT_OK(model.Train(1, Batches(std::move(rows)), {recorder}));
+    return recorder;
+  };
+  const ContextRecorder first = train({2, 4, kInfinity, 4, 6});
+  EXPECT_THAT(first.scales, ElementsAre(16, 16, 16, 16, 8, 8));
+  EXPECT_THAT(first.skipped, ElementsAre(0, 0, 0, 0, 1, 1));
+  EXPECT_THAT(std::vector<double>(first.norms.begin(), first.norms.begin() + 4), ElementsAre(-1, -1, 3, 3));
+  EXPECT_EQ(first.norms[5], first.norms[4]);
+  EXPECT_EQ(first.losses[2], 0) << "before the first step the weight is zero";
+  EXPECT_EQ(first.losses[4], 4 * -3) << "the loss is the last batch's";
+  const ContextRecorder second = train({10, 2});
+  EXPECT_THAT(second.scales, ElementsAre(8, 8, 8));
+  EXPECT_THAT(second.skipped, ElementsAre(1, 1, 1));
+  EXPECT_THAT(second.norms, ElementsAre(-1, 8, 8));
+}
+
 }  // namespace
 }  // namespace mpc::testing
