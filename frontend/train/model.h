@@ -46,7 +46,8 @@ struct ModelOptions {
   /// Errors out after so many skipped steps in a row where the scale cannot shrink any more; 0: never.
   std::int64_t max_consecutive_skips = 20;
   /// Replays the first step of each run of overflows, measured, and names the first value that is not finite on
-  /// std::cerr. A run of overflows that ends training is always diagnosed.
+  /// std::cerr. A run of overflows that ends training is always diagnosed. With accumulation it keeps the batches of
+  /// the update in memory and names the first one that is bad. Without this option it keeps them in a run of overflows.
   bool diagnose_overflow = false;
   /// Writes one step to this file, to be repeated elsewhere: `mpc-run --replay=FILE`. It is the first bad step, one
   /// with a gradient that is not finite, or without a scaler a loss. The file holds the batch and all state, so that it

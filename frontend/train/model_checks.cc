@@ -71,10 +71,20 @@ absl::Status Model::Impl::CheckColumns(const data::Dataset& dataset, int arity, 
                                                  absl::StrJoin(dataset.column_names(), ", "), ")"));
 }
 
+void Model::Impl::TellScaling(RunContext& context) const {
+  context.skipped_steps = 0;
+  context.loss_scale = 1;
+  if (!step_is_scaled) return;
+  const std::vector<const LossScaler*> active = ActiveScalers();
+  for (const LossScaler* each : active) context.skipped_steps += StateAfterStep(*each).skipped;
+  if (!active.empty()) context.loss_scale = static_cast<float>(StateAfterStep(*active.front()).scale);
+}
+
 absl::Status Model::Impl::AfterStep(const StepResults& results, bool completes, RunContext& context) {
   context.set_loss([results] { return MeanOf(results.Output(0)); });
   context.set_tap([results](const std::string& name) { return results.Tap(name); });
-  context.gradient_norm = results.Record("gradient_norm");
+  // Before the last batch of an update it is that of the batches so far.
+  if (completes) context.gradient_norm = results.Record("gradient_norm");
   context.learning_rate = results.Record("learning_rate");
   context.state_hash = results.StateHash();
   context.overflow = false;
@@ -82,10 +92,9 @@ absl::Status Model::Impl::AfterStep(const StepResults& results, bool completes, 
   const std::vector<Scaling> scalings = ScalingOf(results);
   // A scaler keeps what it finds in a micro-step until the last one of the update. Without one it is said at once.
   if (scalings.empty() && (completes || ActiveScalers().empty())) WarnOfLoss(context, where);
+  TellScaling(context);
   if (!completes || scalings.empty()) return absl::OkStatus();
   context.loss_scale = static_cast<float>(StateAfterStep(*scalings.front().scaler).scale);
-  context.skipped_steps = 0;
-  for (const LossScaler* active : ActiveScalers()) context.skipped_steps += StateAfterStep(*active).skipped;
   absl::Status status;
   for (const Scaling& scaling : scalings) {
     if (results.Record("finite" + scaling.suffix) != 0) continue;

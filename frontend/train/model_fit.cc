@@ -223,6 +223,7 @@ class Model::Impl::Trained : public TrainedModel {
     if (absl::Status begun = self.BeginRun(context.epochs, dataset_, steps_per_epoch_); !begun.ok()) return begun;
     context.global_step = self.global_step;
     context.epoch = self.position.run_epoch;
+    self.TellScaling(context);
     return absl::OkStatus();
   }
 

@@ -317,6 +317,8 @@ struct Model::Impl {
   void ContinueFrom(internal::CheckpointMetadata metadata, bool same_level, bool continue_run);
   /// Says on std::cerr where a Program's choices are not those of the checkpoint.
   void CompareChoices(const internal::CompiledStep& program) const;
+  /// Tells `context` the scale of the first scaler and the skipped steps of all, as they are now.
+  void TellScaling(RunContext& context) const;
   /// Tells callbacks of a step and reports overflow; `completes`: it is no micro-step before the last. Errors: too many
   /// skips in a row.
   absl::Status AfterStep(const internal::StepResults& results, bool completes, RunContext& context);
@@ -337,10 +339,21 @@ struct Model::Impl {
   /// Model::Measure.
   absl::StatusOr<std::vector<ValueStatistics>> Measure(const std::vector<Tensor>& columns,
                                                        const MeasureOptions& options);
-  /// Replays a step on its batch and names the first value that is not finite. Writes to std::cerr, or adds the
-  /// diagnosis to `failure` if there is one. Returns `failure`.
-  absl::Status DiagnoseOverflow(const internal::StepResults& results, const std::vector<Tensor>& columns,
+  /// A batch of the update under way.
+  struct MicroBatch {
+    std::int64_t number = 0;  ///< its place in the update, from 0
+    std::vector<Tensor> columns;
+  };
+  /// Replays an update on its batches, in order, until one has a value that is not finite, and names the first such
+  /// value. `batches` ends with the last one of the update; those before it may be missing, which is said. Writes to
+  /// std::cerr, or adds the diagnosis to `failure` if there is one. Returns `failure`.
+  absl::Status DiagnoseOverflow(const internal::StepResults& results, const std::vector<MicroBatch>& batches,
                                 absl::Status failure);
+  /// The diagnosis of an update that began at scale `scale` of `scaler`.
+  std::string DiagnoseBatches(const LossScaler& scaler, double scale, const std::vector<MicroBatch>& batches);
+  /// Measures `batch` as its step began: at scale `scale` of `scaler`, with the random numbers that it drew.
+  absl::StatusOr<std::vector<ValueStatistics>> MeasureBatch(const LossScaler& scaler, double scale,
+                                                            const MicroBatch& batch);
   /// A scaler with what its records are called: "finite" + suffix, ...
   struct Scaling {
     const LossScaler* scaler;

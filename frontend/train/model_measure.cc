@@ -1,4 +1,5 @@
 // Replays of a Model's training step that measure its values and change nothing.
+#include <algorithm>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
@@ -8,23 +9,32 @@
 namespace mpc {
 namespace {
 
-/// Gives a scaler an earlier scale for a while.
-class EarlierScale {
+/// Gives a state entry another value for a while.
+class Temporarily {
  public:
-  EarlierScale(const LossScaler& scaler, double scale)
-      : parameter_(scaler.state().front()), now_(static_cast<float>(scaler.scale())) {
-    status_ = parameter_.SetData(Tensor::Scalar(static_cast<float>(scale)));
+  Temporarily(Parameter entry, const Tensor& value) : entry_(std::move(entry)) {
+    absl::StatusOr<Tensor> now = entry_.Value();
+    status_ = now.status();
+    if (!status_.ok()) return;
+    now_ = *std::move(now);
+    status_ = entry_.SetData(value);
   }
-  ~EarlierScale() { parameter_.SetData(Tensor::Scalar(now_)).IgnoreError(); }
-  EarlierScale(const EarlierScale&) = delete;
-  EarlierScale& operator=(const EarlierScale&) = delete;
+  ~Temporarily() {
+    if (now_.defined()) entry_.SetData(now_).IgnoreError();
+  }
+  Temporarily(const Temporarily&) = delete;
+  Temporarily& operator=(const Temporarily&) = delete;
   const absl::Status& status() const { return status_; }
 
  private:
-  Parameter parameter_;
-  float now_;
+  Parameter entry_;
+  Tensor now_;
   absl::Status status_;
 };
+
+bool HasBadValue(const std::vector<ValueStatistics>& values) {
+  return std::any_of(values.begin(), values.end(), [](const ValueStatistics& value) { return value.not_finite() > 0; });
+}
 
 }  // namespace
 
@@ -69,17 +79,50 @@ absl::StatusOr<std::vector<ValueStatistics>> Model::Impl::Measure(const std::vec
   return internal::ReadStatistics(program.executable());
 }
 
-absl::Status Model::Impl::DiagnoseOverflow(const internal::StepResults& results, const std::vector<Tensor>& columns,
+absl::StatusOr<std::vector<ValueStatistics>> Model::Impl::MeasureBatch(const LossScaler& scaler, double scale,
+                                                                       const MicroBatch& batch) {
+  const Temporarily earlier_scale(scaler.state().front(), Tensor::Scalar(static_cast<float>(scale)));
+  if (!earlier_scale.status().ok()) return earlier_scale.status();
+  // A skipped update has put the generator back to where its first batch began, and each batch moves it by one.
+  const absl::StatusOr<Tensor> draws = rng.step.Value();
+  if (!draws.ok()) return draws.status();
+  const std::int64_t moved = scaler.config().skip ? batch.number : 0;
+  const Temporarily later_draws(rng.step,
+                                Tensor::Scalar(static_cast<std::int32_t>(draws->Item<std::int64_t>() + moved)));
+  if (!later_draws.status().ok()) return later_draws.status();
+  return Measure(batch.columns, {});
+}
+
+std::string Model::Impl::DiagnoseBatches(const LossScaler& scaler, double scale,
+                                         const std::vector<MicroBatch>& batches) {
+  const std::int64_t count = options.accumulation_steps;
+  std::string text;
+  if (static_cast<std::int64_t>(batches.size()) < count) {
+    text = absl::StrCat("replayed: the last ", batches.size(), " of ", count,
+                        " batches of the step; those before them were not kept\n");
+  }
+  for (const MicroBatch& batch : batches) {
+    const absl::StatusOr<std::vector<ValueStatistics>> values = MeasureBatch(scaler, scale, batch);
+    if (!values.ok()) return absl::StrCat(text, "diagnosis failed: ", values.status().message(), "\n");
+    const bool is_bad = HasBadValue(*values);
+    if (!is_bad && &batch != &batches.back()) continue;
+    if (count > 1 && is_bad) {
+      absl::StrAppend(&text, "batch ", batch.number + 1, " of ", count, " of the step is the first bad one\n");
+    } else if (count > 1) {
+      absl::StrAppend(&text, "no batch that was replayed is bad; of the last one:\n");
+    }
+    return text + mpc::DiagnoseOverflow(*values, scale);
+  }
+  return text;
+}
+
+absl::Status Model::Impl::DiagnoseOverflow(const internal::StepResults& results, const std::vector<MicroBatch>& batches,
                                            absl::Status failure) {
   std::string text;
   for (const Scaling& scaling : ScalingOf(results)) {
     if (results.Record("finite" + scaling.suffix) != 0) continue;
     const double scale = results.Record("loss_scale" + scaling.suffix).value_or(scaling.scaler->scale());
-    const EarlierScale earlier(*scaling.scaler, scale);
-    absl::StatusOr<std::vector<ValueStatistics>> values =
-        earlier.status().ok() ? Measure(columns, {}) : absl::StatusOr<std::vector<ValueStatistics>>(earlier.status());
-    absl::StrAppend(&text, values.ok() ? mpc::DiagnoseOverflow(*values, scale)
-                                       : absl::StrCat("diagnosis failed: ", values.status().message(), "\n"));
+    text = DiagnoseBatches(*scaling.scaler, scale, batches);
     break;
   }
   if (failure.ok()) {

@@ -96,6 +96,8 @@ class Model::Impl::TrainingRun {
   absl::Status Flush();
   absl::Status FinishOldest();
   absl::Status Finish(Step& step);
+  /// Keeps the batch of `step` for a diagnosis, beside those of its update where one may be asked for.
+  void KeepBatch(const Step& step);
   /// The failure of an earlier step that `status` repeats, else `status`.
   absl::Status OfTheStepThatFailed(const absl::Status& status) const;
   absl::Status StepFailed(const Step& step, const absl::Status& status) const;
@@ -113,8 +115,9 @@ class Model::Impl::TrainingRun {
   std::vector<TensorSpec> program_inputs_;
   std::uint64_t program_structure_ = 0;
 
-  std::deque<Step> gathered_;  ///< begun, of one Program, not started
-  std::deque<Step> started_;   ///< not finished
+  std::deque<Step> gathered_;        ///< begun, of one Program, not started
+  std::deque<Step> started_;         ///< not finished
+  std::vector<MicroBatch> batches_;  ///< what KeepBatch has kept
   std::int64_t begun_in_epoch_ = 0;
   std::int64_t begun_steps_ = 0;  ///< Model::global_step after the last step that was begun
   std::int64_t micro_step_ = 0;
@@ -379,12 +382,14 @@ absl::Status Model::Impl::TrainingRun::Finish(Step& step) {
     history->Step(step.writes[scaler], step.completes ? &first_bad : nullptr);
   }
   const bool first_of_run = !model_.in_overflow_run;
+  KeepBatch(step);
   absl::Status status = model_.AfterStep(results, step.completes, context_);
   if (absl::Status shared = model_.WriteCapsule(results, step.columns, step.completes, context_); !shared.ok()) {
     return StepFailed(step, shared);
   }
   const bool diagnose = !status.ok() || (first_of_run && model_.options.diagnose_overflow);
-  if (context_.overflow && diagnose) status = model_.DiagnoseOverflow(results, step.columns, status);
+  if (context_.overflow && diagnose) status = model_.DiagnoseOverflow(results, batches_, status);
+  if (step.completes) batches_.clear();
   if (status.ok()) callbacks_.OnStepEnd(context_);
   status.Update(context_.failure());
   step.timing.records_end = std::chrono::steady_clock::now();
@@ -392,6 +397,12 @@ absl::Status Model::Impl::TrainingRun::Finish(Step& step) {
     for (Callback* callback : step.timed_for) callback->OnStepTimed(step.timing);
   }
   return status;
+}
+
+void Model::Impl::TrainingRun::KeepBatch(const Step& step) {
+  const bool keeps_all = model_.options.diagnose_overflow || model_.in_overflow_run;
+  if (step.micro_step == 0 || !keeps_all) batches_.clear();
+  batches_.push_back({step.micro_step, step.columns});
 }
 
 absl::Status Model::Impl::TrainingRun::OfTheStepThatFailed(const absl::Status& status) const {
@@ -450,6 +461,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
     context.set_eval_names(validation->names());
     context.set_smaller_is_better(validation->smaller_is_better());
   }
+  TellScaling(context);
   {
     const internal::SetForAWhile resuming(may_resume);
     callbacks.OnTrainBegin(context);
@@ -459,6 +471,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   if (failure.ok()) failure = BeginUpdate();
   if (failure.ok()) failure = DeriveLossScale(model, dataset);
   if (failure.ok()) failure = ShareStart(model, epochs, dataset, validation);
+  TellScaling(context);
   TrainingRun run(*this, dataset, validation, callbacks, context);
   while (position.run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();
   if (failure.ok() && run.micro_steps_left() > 0) {

@@ -45,6 +45,10 @@ class TrainedModel {
 };
 
 /// Where a run of `Model::Train` or `Model::Fit` stands. Fields describe the step that has just begun or ended.
+///
+/// With ModelOptions::accumulation_steps hooks run for each batch, and the last batch of an update makes its step.
+/// Until then global_step, loss_scale, skipped_steps and gradient_norm are those of the step before, and overflow is
+/// false. loss() and Tap are always those of one batch.
 class RunContext {
  public:
   std::int64_t epochs = 0;         ///< epochs asked for in this call of Train or Fit
@@ -53,14 +57,15 @@ class RunContext {
   std::int64_t steps_per_epoch = 0;         ///< 0 where the data set cannot tell
   std::int64_t global_step = 0;             ///< steps since the Model was made, from 1, skipped ones included
   bool overflow = false;                    ///< this step's gradients were not finite
-  float loss_scale = 1.0f;                  ///< after this step
+  float loss_scale = 1.0f;                  ///< after this step; before the first one that which it begins with
   std::int64_t skipped_steps = 0;           ///< steps skipped for overflow since the Model was made
   double data_wait_seconds = 0;             ///< that the steps begun in this run waited for their rows
-  std::optional<double> gradient_norm;      ///< with ModelOptions::record_gradient_norm
+  std::optional<double> gradient_norm;      ///< with ModelOptions::record_gradient_norm; none before a run's first step
   std::optional<double> learning_rate;      ///< with ModelOptions::record_learning_rate
   std::optional<std::uint64_t> state_hash;  ///< with ModelOptions::record_state_hash
 
-  /// Unscaled loss of the last finished step. Reading it may wait for the device. NaN before the first step.
+  /// Unscaled loss of the last finished step, of several batches that of the last one: no mean over them. Reading it
+  /// may wait for the device. NaN before the first step.
   float loss() const;
   void set_loss(float loss);
   /// `read` computes the loss; it is called at most once, when loss() is.

@@ -394,5 +394,106 @@ TEST(Accumulation, AFileFromInsideAnUpdateWithoutAStatisticsStartBeginsAnUpdate)
   }
 }
 
+std::vector<data::Row> UpdateWithBadBatch(std::size_t bad, float value) {
+  std::vector<data::Row> rows;
+  for (std::size_t i = 0; i < 4; ++i) {
+    rows.push_back({Tensor::From({i == bad ? value : 2.0f, 3.0f}, {1, 2}), Tensor::Full({1}, 0.0)});
+  }
+  return rows;
+}
+
+// The infinity is seen in the batch that has it, wherever in the update it stands.
+TEST(Accumulation, DiagnosisNamesTheBatchThatIsBad) {
+  for (const std::size_t bad : {0, 2, 3}) {
+    Probe network{2};
+    MeanLoss loss;
+    nn::SGD optimizer(network.TrainableParams());
+    Model model(
+        network, loss, optimizer,
+        {.loss_scale_manager = DynamicScale(16, 2, 0.5, 100), .accumulation_steps = 4, .diagnose_overflow = true});
+    ::testing::internal::CaptureStderr();
+    MPC_ASSERT_OK(model.Train(1, Batches(UpdateWithBadBatch(bad, kInfinity))));
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, ::testing::HasSubstr("\nbatch " + std::to_string(bad + 1) +
+                                           " of 4 of the step is the first bad one\n"
+                                           "first value that is not finite at loss scale 16: input"));
+    EXPECT_THAT(said, ::testing::Not(::testing::HasSubstr("replayed")));
+    EXPECT_EQ(model.loss_scale(), 8) << "the replay moves no state";
+    EXPECT_EQ(StateItem(model, "rng.step"), 0);
+  }
+}
+
+// Batches that were not kept are not said to be finite.
+TEST(Accumulation, DiagnosisSaysWhichBatchesItHas) {
+  for (const std::int64_t skips : {1, 2}) {
+    Probe network{2};
+    MeanLoss loss;
+    nn::SGD optimizer(network.TrainableParams());
+    Model model(network, loss, optimizer,
+                {.loss_scale_manager = FixedLossScaleManager({.loss_scale = 64}),
+                 .accumulation_steps = 4,
+                 .max_consecutive_skips = skips});
+    std::vector<data::Row> rows = UpdateWithBadBatch(1, kNan);
+    for (const data::Row& row : UpdateWithBadBatch(1, kNan)) {
+      if (skips == 2) rows.push_back(row);
+    }
+    ::testing::internal::CaptureStderr();
+    const std::string said(model.Train(1, Batches(std::move(rows))).message());
+    ::testing::internal::GetCapturedStderr();
+    if (skips == 1) {
+      EXPECT_THAT(said,
+                  ::testing::HasSubstr("\nreplayed: the last 1 of 4 batches of the step; those before them were not "
+                                       "kept\nno batch that was replayed is bad; of the last one:\n"));
+    } else {
+      // In a run of overflows all are kept.
+      EXPECT_THAT(said, ::testing::HasSubstr("\nbatch 2 of 4 of the step is the first bad one\nfirst value "));
+    }
+  }
+}
+
+/// What each batch's context tells.
+class ContextRecorder : public Callback {
+ public:
+  void OnTrainBegin(RunContext& context) override { Add(context); }
+  void OnStepEnd(RunContext& context) override { Add(context); }
+  std::vector<double> scales, skipped, norms, losses;
+
+ private:
+  void Add(const RunContext& context) {
+    scales.push_back(context.loss_scale);
+    skipped.push_back(static_cast<double>(context.skipped_steps));
+    norms.push_back(context.gradient_norm.value_or(-1));
+    losses.push_back(context.loss());
+  }
+};
+
+TEST(Accumulation, BetweenUpdatesTheContextTellsTheLastOne) {
+  using ::testing::ElementsAre;
+  Probe network{1};
+  SumLoss loss;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 1});
+  Model model(
+      network, loss, optimizer,
+      {.loss_scale_manager = DynamicScale(16, 2, 0.5, 100), .accumulation_steps = 2, .record_gradient_norm = true});
+  const auto train = [&](const std::vector<float>& gradients) {
+    std::vector<data::Row> rows;
+    for (const float x : gradients) rows.push_back({Tensor::Full({1}, x), Tensor::Full({1}, 0.0)});
+    ContextRecorder recorder;
+    MPC_EXPECT_OK(model.Train(1, Batches(std::move(rows)), {recorder}));
+    return recorder;
+  };
+  const ContextRecorder first = train({2, 4, kInfinity, 4, 6});
+  EXPECT_THAT(first.scales, ElementsAre(16, 16, 16, 16, 8, 8));
+  EXPECT_THAT(first.skipped, ElementsAre(0, 0, 0, 0, 1, 1));
+  EXPECT_THAT(std::vector<double>(first.norms.begin(), first.norms.begin() + 4), ElementsAre(-1, -1, 3, 3));
+  EXPECT_EQ(first.norms[5], first.norms[4]);
+  EXPECT_EQ(first.losses[2], 0) << "before the first step the weight is zero";
+  EXPECT_EQ(first.losses[4], 4 * -3) << "the loss is the last batch's";
+  const ContextRecorder second = train({10, 2});
+  EXPECT_THAT(second.scales, ElementsAre(8, 8, 8));
+  EXPECT_THAT(second.skipped, ElementsAre(1, 1, 1));
+  EXPECT_THAT(second.norms, ElementsAre(-1, 8, 8));
+}
+
 }  // namespace
 }  // namespace mpc::testing
