@@ -1,8 +1,11 @@
 // Class indices given as labels.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -32,6 +35,16 @@ inline absl::Status CheckLabels(const Tensor& labels, std::int64_t classes,
   const std::uint8_t* const bytes = labels.bytes().data();
   return labels.dtype() == DType::kI64 ? check(reinterpret_cast<const std::int64_t*>(bytes))
                                        : check(reinterpret_cast<const std::int32_t*>(bytes));
+}
+
+/// What moves the classes to axis 1, to be added to an error. Empty unless `labels` are the positions of `logits` with
+/// the classes on the last axis.
+inline std::string ClassesLastHint(const Shape& logits, const Shape& labels) {
+  if (logits.size() < 3 || !std::equal(logits.begin(), logits.end() - 1, labels.begin(), labels.end())) return "";
+  std::string order = absl::StrCat("0, ", logits.size() - 1);
+  for (std::size_t axis = 1; axis + 1 < logits.size(); ++axis) absl::StrAppend(&order, ", ", axis);
+  return absl::StrCat("; classes are on axis 1, and here they seem to be on the last one: transpose(logits, {", order,
+                      "}) moves them");
 }
 
 }  // namespace mpc::internal

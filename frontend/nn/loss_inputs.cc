@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/graph/class_labels.h"
 #include "frontend/graph/emit.h"
 #include "frontend/graph/ops.h"
 
@@ -35,7 +36,8 @@ std::string LabelError(const Tensor& logits, const Tensor& labels, const Shape& 
   if (dense && IsFloating(labels.dtype()) && labels.shape() == logits.shape()) return "";
   return absl::StrCat("expects integer class labels [", absl::StrJoin(positions, ", "), "]",
                       dense ? " or floating labels like the logits" : "", ", got labels ", labels.spec().ToString(),
-                      " for logits ", logits.spec().ToString());
+                      " for logits ", logits.spec().ToString(),
+                      sparse ? mpc::internal::ClassesLastHint(logits.shape(), labels.shape()) : "");
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/graph/class_labels.h"
 
 namespace mpc::internal {
 namespace {
@@ -36,17 +35,6 @@ std::vector<std::int64_t> PredictedClasses(const Tensor& predictions, std::int64
     }
   }
   return predicted;
-}
-
-absl::Status CheckLabels(const std::vector<std::int64_t>& labels, std::int64_t rows, std::int64_t classes,
-                         std::optional<std::int64_t> ignore_label) {
-  const std::int64_t per_row = std::max<std::int64_t>(1, static_cast<std::int64_t>(labels.size()) / rows);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] == ignore_label) continue;
-    absl::Status status = CheckLabel(labels[i], static_cast<std::int64_t>(i) / per_row, classes);
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace

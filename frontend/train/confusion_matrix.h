@@ -31,8 +31,8 @@ struct ConfusionMatrixOptions {
 /// largest logit. Of equal logits the one with the lower index counts. Or floating [N] or [N, 1]: one logit a row,
 /// which predicts class 1 if it is greater than 0, else class 0. MindSpore has a threshold for probabilities instead.
 /// Labels: integers [N, d1, ...] or [N, 1, d1, ...] in [0, C), or one-hot like the predictions. For one logit a row: N
-/// labels 0 or 1 of any type. A position with a NaN logit counts for its label and has no prediction. It stands in no
-/// column.
+/// labels 0 or 1 of any type. For [N, C] labels may be N integers in any shape. A position with a NaN logit counts for
+/// its label and has no prediction. It stands in no column.
 ///
 /// Merge of parts is exact. Errors (INVALID_ARGUMENT): other shapes, both specs named; a label out of range with its
 /// row; another number of classes than before. A one-hot row needs one largest entry, above 0.

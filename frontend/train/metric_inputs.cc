@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/graph/class_labels.h"
 
 namespace mpc::internal {
 namespace {
@@ -58,11 +59,14 @@ absl::StatusOr<std::vector<std::int64_t>> ClassIndices(const Tensor& predictions
   positions.erase(positions.begin() + 1);
   Shape column = positions;
   column.insert(column.begin() + 1, 1);
-  if (AreIntegers(labels) && (labels.shape() == positions || labels.shape() == column)) return ToIntegers(labels);
+  const bool is_flattened = predictions.rank() == 2 && labels.size() == rows && labels.shape() != predictions.shape();
+  const bool fits = is_flattened || labels.shape() == positions || labels.shape() == column;
+  if (AreIntegers(labels) && fits) return ToIntegers(labels);
   if (labels.shape() != predictions.shape()) {
     return absl::InvalidArgumentError(
         absl::StrCat("labels ", labels.spec().ToString(), " do not match predictions ", predictions.spec().ToString(),
-                     ": expected integers ", Extents(positions), " or one-hot rows ", Extents(predictions.shape())));
+                     ": expected integers ", Extents(positions), " or one-hot rows ", Extents(predictions.shape()),
+                     ClassesLastHint(predictions.shape(), labels.shape())));
   }
   const std::int64_t inner = NumElements(positions) / std::max<std::int64_t>(1, rows);
   const std::vector<float> values = labels.ToFloats();
@@ -79,6 +83,18 @@ absl::StatusOr<std::vector<std::int64_t>> ClassIndices(const Tensor& predictions
     }
   }
   return indices;
+}
+
+absl::Status CheckLabels(const std::vector<std::int64_t>& labels, std::int64_t rows, std::int64_t classes,
+                         std::optional<std::int64_t> ignore_label) {
+  const std::int64_t per_row =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(labels.size()) / std::max<std::int64_t>(1, rows));
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] == ignore_label) continue;
+    absl::Status status = CheckLabel(labels[i], static_cast<std::int64_t>(i) / per_row, classes);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 bool IsBinaryLogits(const Tensor& predictions) {

@@ -1,24 +1,27 @@
 #include "frontend/train/top_k.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
-#include "frontend/graph/class_labels.h"
 #include "frontend/train/metric_inputs.h"
 #include "frontend/train/metric_state.h"
 
 namespace mpc {
 namespace {
 
-/// True if fewer than `k` logits are larger than the label's.
-bool IsAmongLargest(absl::Span<const float> logits, std::size_t label, std::int64_t k) {
+/// True if fewer than `k` of `count` logits, which lie `stride` apart, are larger than the label's.
+bool IsAmongLargest(const float* logits, std::int64_t count, std::int64_t stride, std::int64_t label, std::int64_t k) {
   std::int64_t larger = 0;
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i])) return false;
-    if (logits[i] > logits[label] || (logits[i] == logits[label] && i < label)) ++larger;
+  const float of_label = logits[label * stride];
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float logit = logits[i * stride];
+    if (std::isnan(logit)) return false;
+    if (logit > of_label || (logit == of_label && i < label)) ++larger;
   }
   return larger < k;
 }
@@ -29,9 +32,9 @@ absl::Status CheckK(std::int64_t k, const Tensor& predictions) {
     return absl::InvalidArgumentError(
         absl::StrCat("k is ", k, ", it must be 1 for one logit a row, got ", predictions.spec().ToString()));
   }
-  if (predictions.rank() != 2 || !IsFloating(predictions.dtype())) {
+  if (predictions.rank() < 2 || !IsFloating(predictions.dtype())) {
     return absl::InvalidArgumentError(
-        absl::StrCat("predictions are logits [rows, classes] or [rows], got ", predictions.spec().ToString()));
+        absl::StrCat("predictions are logits [rows, classes, ...] or [rows], got ", predictions.spec().ToString()));
   }
   const std::int64_t classes = predictions.dim(1);
   if (k >= 1 && k <= classes) return absl::OkStatus();
@@ -39,14 +42,8 @@ absl::Status CheckK(std::int64_t k, const Tensor& predictions) {
       absl::StrCat("k is ", k, ", it must be from 1 to the number of classes (", classes, ")"));
 }
 
-/// Rows whose logit is on the side of 0 that their label names. NaN is on none.
-std::int64_t RightSigns(const std::vector<float>& logits, const std::vector<std::int64_t>& labels) {
-  std::int64_t right = 0;
-  for (std::size_t row = 0; row < logits.size(); ++row) {
-    right += !std::isnan(logits[row]) && (logits[row] > 0) == (labels[row] == 1);
-  }
-  return right;
-}
+/// Whether the logit is on the side of 0 that the label names. NaN is on none.
+bool IsRightSign(float logit, std::int64_t label) { return !std::isnan(logit) && (logit > 0) == (label == 1); }
 
 }  // namespace
 
@@ -59,22 +56,21 @@ absl::Status TopK::Update(const Tensor& loss, const Tensor& predictions, const T
   const bool binary = internal::IsBinaryLogits(predictions);
   const std::int64_t rows = predictions.dim(0);
   const std::int64_t classes = binary ? 2 : predictions.dim(1);
+  const std::optional<std::int64_t> ignored = options_.ignore_label;
   absl::StatusOr<std::vector<std::int64_t>> indices =
-      binary ? internal::BinaryIndices(predictions, labels) : internal::ClassIndices(predictions, labels);
+      binary ? internal::BinaryIndices(predictions, labels, ignored) : internal::ClassIndices(predictions, labels);
   if (!indices.ok()) return indices.status();
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t label = (*indices)[static_cast<std::size_t>(row)];
-    if (absl::Status status = internal::CheckLabel(label, row, classes); !status.ok()) return status;
-  }
+  if (absl::Status status = internal::CheckLabels(*indices, rows, classes, ignored); !status.ok()) return status;
   const std::vector<float> logits = predictions.ToFloats();
-  rows_ += rows;
-  if (binary) {
-    right_ += RightSigns(logits, *indices);
-    return absl::OkStatus();
-  }
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const absl::Span<const float> row_logits = absl::MakeConstSpan(logits.data() + row * classes, classes);
-    right_ += IsAmongLargest(row_logits, static_cast<std::size_t>((*indices)[static_cast<std::size_t>(row)]), k_);
+  const std::int64_t inner = static_cast<std::int64_t>(indices->size()) / std::max<std::int64_t>(1, rows);
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(indices->size()); ++i) {
+    const std::int64_t label = (*indices)[static_cast<std::size_t>(i)];
+    if (label == ignored) continue;
+    ++rows_;
+    // Position i % inner of row i / inner.
+    right_ += binary
+                  ? IsRightSign(logits[static_cast<std::size_t>(i)], label)
+                  : IsAmongLargest(logits.data() + i / inner * classes * inner + i % inner, classes, inner, label, k_);
   }
   return absl::OkStatus();
 }
@@ -86,7 +82,7 @@ absl::StatusOr<double> TopK::Eval() const {
 
 absl::Status TopK::Merge(const Metric& other) {
   const auto* same = dynamic_cast<const TopK*>(&other);
-  if (same == nullptr || same->k_ != k_) return internal::CannotMerge(*this, other);
+  if (same == nullptr || same->k_ != k_ || same->options_ != options_) return internal::CannotMerge(*this, other);
   right_ += same->right_;
   rows_ += same->rows_;
   return absl::OkStatus();
@@ -110,6 +106,10 @@ absl::Status TopK::MergeState(std::string_view state) {
   return absl::OkStatus();
 }
 
-std::string TopK::Description() const { return absl::StrCat("TopK(k = ", k_, ")"); }
+std::string TopK::Description() const {
+  // States of earlier versions have the name without options.
+  if (!options_.ignore_label.has_value()) return absl::StrCat("TopK(k = ", k_, ")");
+  return absl::StrCat("TopK(k = ", k_, ", ignore_label = ", *options_.ignore_label, ")");
+}
 
 }  // namespace mpc

@@ -233,6 +233,9 @@ TEST(CrossEntropyLoss, ErrorsNameTheCellAndSpecs) {
   EXPECT_THAT(ErrorOf(nn::CrossEntropyLoss()(logits, Tensor::Zeros({3}, DType::kI32))),
               HasSubstr("CrossEntropyLoss expects integer class labels [2] or floating labels like the logits, got "
                         "labels tensor<3xi32> for logits tensor<2x3xf32>"));
+  EXPECT_THAT(
+      ErrorOf(nn::CrossEntropyLoss()(Tensor::Zeros({2, 4, 3}), Tensor::Zeros({2, 4}, DType::kI32))),
+      HasSubstr("classes are on axis 1, and here they seem to be on the last one: transpose(logits, {0, 2, 1})"));
   EXPECT_THAT(ErrorOf(nn::CrossEntropyLoss()(Tensor::Zeros({3}), labels)),
               HasSubstr("CrossEntropyLoss expects floating logits [N, C, ...], got tensor<3xf32>"));
   EXPECT_THAT(ErrorOf(nn::CrossEntropyLoss({.weight = Tensor::Zeros({2})})(logits, labels)),

@@ -78,6 +78,7 @@ std::vector<Case> Cases() {
       CaseOf<Perplexity>(DrawThreeClasses, PerplexityOptions{.ignore_label = 1}),
       CaseOf<Accuracy>(DrawThreeClasses),
       CaseOf<TopK>(DrawThreeClasses, 2),
+      CaseOf<TopK>(DrawThreeClasses, 2, TopKOptions{.ignore_label = 1}),
       CaseOf<Precision>(DrawThreeClasses),
       CaseOf<Recall>(DrawThreeClasses, ClassScoreOptions{.average = Average::kMicro}),
       CaseOf<F1>(DrawTwoClasses, ClassScoreOptions{.average = Average::kBinary}),

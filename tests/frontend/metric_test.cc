@@ -106,6 +106,54 @@ TEST(TopK, LooksAtTheLargestK) {
   EXPECT_THAT(std::string(five.Update(kNoLoss, logits, labels).message()), HasSubstr("k is 5"));
 }
 
+TEST(Accuracy, CountsEachPositionOfASequence) {
+  // Two rows of three positions, two classes on axis 1, as CrossEntropyLoss takes them.
+  const Tensor logits = Tensor::From<float>({9, 1, 1, 1, 9, 9, 9, 9, NAN, 1, 1, 1}, {2, 2, 3});
+  const Tensor labels = Tensor::From<std::int32_t>({0, 1, 0, 0, 1, 1}, {2, 3});
+  Accuracy accuracy;
+  ASSERT_TRUE(accuracy.Update(kNoLoss, logits, labels).ok());
+  EXPECT_EQ(*accuracy.Eval(), 3. / 6);
+  Accuracy column;
+  ASSERT_TRUE(column.Update(kNoLoss, logits, Tensor::From<std::int32_t>({0, 1, 0, 0, 1, 1}, {2, 1, 3})).ok());
+  EXPECT_EQ(*column.Eval(), 3. / 6);
+  Accuracy one_hot;
+  const Tensor rows = Tensor::From<float>({1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 1}, {2, 2, 3});
+  ASSERT_TRUE(one_hot.Update(kNoLoss, logits, rows).ok());
+  EXPECT_EQ(*one_hot.Eval(), 3. / 6);
+  TopK two(2);
+  ASSERT_TRUE(two.Update(kNoLoss, logits, labels).ok());
+  EXPECT_EQ(*two.Eval(), 5. / 6) << "a NaN is wrong";
+  EXPECT_THAT(ErrorOf(accuracy.Update(kNoLoss, logits, Tensor::From<std::int32_t>({0, 1, 0, 0, 2, 1}, {2, 3}))),
+              HasSubstr("label 2 in row 1 is out of range: there are 2 classes"));
+}
+
+TEST(Accuracy, TakesLabelsOfFlattenedRowsInAnyShape) {
+  Accuracy accuracy;
+  const Tensor logits = Tensor::From<float>({1, 2, 0, 5, 4, 3}, {2, 3});
+  ASSERT_TRUE(accuracy.Update(kNoLoss, logits, Tensor::From<std::int32_t>({1, 2}, {1, 2})).ok());
+  EXPECT_EQ(*accuracy.Eval(), 0.5);
+}
+
+TEST(Accuracy, ClassesOnTheLastAxisAreRefusedWithTheWayOut) {
+  EXPECT_THAT(
+      ErrorOf(Accuracy().Update(kNoLoss, Tensor::Zeros({2, 5, 4, 3}), Tensor::Zeros({2, 5, 4}, DType::kI32))),
+      HasSubstr("expected integers [2, 4, 3] or one-hot rows [2, 5, 4, 3]; classes are on axis 1, and here they "
+                "seem to be on the last one: transpose(logits, {0, 3, 1, 2}) moves them"));
+}
+
+TEST(TopK, LeavesIgnoredLabelsOut) {
+  const Tensor logits = Tensor::From<float>({9, 1, 1, 1, 9, 9}, {1, 2, 3});
+  const Tensor labels = Tensor::From<std::int32_t>({0, -100, 0}, {1, 3});
+  Accuracy accuracy({.ignore_label = -100}), counted;
+  ASSERT_TRUE(accuracy.Update(kNoLoss, logits, labels).ok());
+  EXPECT_EQ(*accuracy.Eval(), 0.5);
+  EXPECT_THAT(ErrorOf(counted.Update(kNoLoss, logits, labels)), HasSubstr("label -100 in row 0 is out of range"));
+  Accuracy none({.ignore_label = 0});
+  ASSERT_TRUE(none.Update(kNoLoss, Tensor::Zeros({2}), Tensor::Zeros({2}, DType::kI32)).ok());
+  EXPECT_EQ(none.Eval().status().code(), absl::StatusCode::kFailedPrecondition) << "no position was counted";
+  EXPECT_EQ(ErrorOf(counted.Merge(accuracy)), "TopK(k = 1) does not merge with TopK(k = 1, ignore_label = -100)");
+}
+
 TEST(Loss, WeighsBatchesByTheirRows) {
   Loss loss;
   ASSERT_TRUE(loss.Update(Tensor::Scalar(1.0f), Tensor::Zeros({3, 2}), Tensor()).ok());
