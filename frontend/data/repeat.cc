@@ -83,6 +83,7 @@ absl::StatusOr<bool> RepeatNode::IsShort(std::int64_t place) const {
 }
 
 absl::StatusOr<std::int64_t> RepeatNode::size() const {
+  if (!input_->size_is_known()) return CountedNode::size();
   absl::StatusOr<std::int64_t> rows = input_->size();
   if (!rows.ok()) return rows.status();
   return Product(*rows, count_, "rows");

@@ -109,9 +109,4 @@ absl::StatusOr<std::int64_t> CountedNode::size() const {
   return count;
 }
 
-bool CountedNode::size_is_known() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return size_.has_value();
-}
-
 }  // namespace mpc::data::internal

@@ -47,12 +47,13 @@ class RandomAccessNode : public DatasetNode {
   std::function<absl::StatusOr<Row>(std::int64_t)> get_;
 };
 
-/// A node whose size only a run can tell: the first call of size() runs epoch 0.
+/// A node whose size only a run can tell: the first call of size() runs epoch 0. Other epochs may have other sizes, so
+/// that the size stays unknown to the stages behind it.
 class CountedNode : public DatasetNode {
  public:
   using DatasetNode::DatasetNode;
   absl::StatusOr<std::int64_t> size() const override;
-  bool size_is_known() const override;
+  bool size_is_known() const override { return false; }
 
  private:
   mutable std::mutex mutex_;
@@ -87,10 +88,11 @@ class ShuffleNode : public DatasetNode {
   std::uint64_t seed_;
 };
 
-class RepeatNode : public DatasetNode {
+/// Where only a run can tell the size of the input, all epochs that epoch 0 reads are counted.
+class RepeatNode : public CountedNode {
  public:
   RepeatNode(NodePointer input, std::int64_t count)
-      : DatasetNode(input->column_names()), input_(std::move(input)), count_(count) {}
+      : CountedNode(input->column_names()), input_(std::move(input)), count_(count) {}
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
   absl::StatusOr<std::int64_t> size() const override;
   bool size_is_known() const override { return input_->size_is_known(); }

@@ -88,6 +88,8 @@ CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) cons
   metadata.position = position;
   metadata.position.step_in_epoch *= processes.size();
   if (batches_per_epoch > 0) metadata.position.steps_per_epoch = batches_per_epoch;
+  // Behind a Filter an epoch may have more batches than the first one, which was counted.
+  if (metadata.position.step_in_epoch > metadata.position.steps_per_epoch) metadata.position.steps_per_epoch = 0;
   metadata.amp = DescribePrecision(precision);
   metadata.loss_scale = DescribeScaling(ActiveScalers());
   metadata.step = DescribeStep(options, updates.all());
@@ -159,7 +161,8 @@ absl::Status Model::Impl::BeginRun(std::int64_t epochs, const data::Dataset& dat
     // A run that was stopped inside an epoch has begun it.
     if (position.step_in_epoch > 0) position.CompleteEpoch();
     position.run_epoch = 0;
-  } else if (position.step_in_epoch > 0 && position.steps_per_epoch != steps_per_epoch) {
+  } else if (position.step_in_epoch > 0 && position.steps_per_epoch > 0 &&
+             position.steps_per_epoch != steps_per_epoch) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the checkpoint is at step ", position.step_in_epoch, " of an epoch of ", position.steps_per_epoch,
         " steps, this data set has ", steps_per_epoch, ": use the same data and batch size, or begin a new run with ",

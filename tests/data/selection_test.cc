@@ -63,6 +63,22 @@ TEST(Filter, KeepsRowsOfItsColumns) {
   }
 }
 
+TEST(Filter, RepetitionsOfSeveralSizesAreAllCounted) {
+  // Epoch 0 has one row, epoch 1 has two, and so on.
+  const auto up_to_epoch = [](const Row&, const RowPosition& at) { return at.row <= at.epoch; };
+  const Dataset rising = NumberDataset(9).Filter(up_to_epoch);
+  for (const Dataset& counted : {rising.Repeat(3), rising.Repeat(3).Prefetch(2)}) {
+    EXPECT_EQ(*counted.size(), 1 + 2 + 3);
+    EXPECT_THAT(NumbersOf(counted), ElementsAre(0, 0, 1, 0, 1, 2));
+    EXPECT_EQ(*counted.Batch(2).size(), 3);
+  }
+  EXPECT_EQ(*rising.size(), 1);
+  EXPECT_EQ(*rising.Repeat(3).size(), 6) << "also where epoch 0 has been counted";
+  EXPECT_EQ(*rising.Repeat(2).Repeat(2).size(), 1 + 2 + 3 + 4);
+  // What epoch 0 has says nothing of others.
+  EXPECT_THAT(NumbersOf(rising.Skip(2), 3), ElementsAre(2, 3));
+}
+
 TEST(Filter, BadArgumentsAndErrorsOfThePredicateAreNamed) {
   EXPECT_THAT(MessageOf(NumberDataset(3).Filter(IsEven, "y")), HasSubstr("Filter: no column 'y'; columns are x"));
   EXPECT_THAT(MessageOf(NumberDataset(3, {"x", "y"}).Filter(IsEven)), HasSubstr("there are 2 input columns"));

@@ -142,6 +142,17 @@ struct OptionsTraining {
   Model model{network, loss, optimizer, options};
 };
 
+TEST(ResumeOptions, AMP26InAnEpochThatIsLongerThanTheFirstOneIsBitEqual) {
+  const TemporaryFolder folder;
+  const auto keeps = [](const data::Row&, const data::RowPosition& at) { return at.epoch > 0 || at.row < 2; };
+  const data::Dataset dataset = ShuffledBatches(6).Filter(keeps);
+  ASSERT_EQ(*dataset.size(), 2);
+  // Step 5 of the second epoch.
+  const Course whole = Uninterrupted({"O0", {}}, {}, dataset, 2, 7, folder / "at7");
+  ASSERT_EQ(whole.losses.size(), 8u);
+  ExpectResumedEquals(whole, {"O0", {}}, {}, dataset, 2, 7, folder / "at7");
+}
+
 TEST(ResumeOptions, AMP26ParametersWithoutMastersAreBitEqual) {
   for (const char* dtype : {"f16", "bf16"}) {
     const amp::Options amp{.level = "O3", .dtype = dtype, .master_weights = false, .verbosity = 0};
