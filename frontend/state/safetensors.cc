@@ -50,40 +50,68 @@ struct Entry {
   std::uint64_t end = 0;
 };
 
-/// Notes what a JSON parser drops: the order of the outermost object's keys, and the first key that an object repeats.
-class KeyReader : public nlohmann::json_sax<Json> {
+/// Parses a header, and notes what its parsed form drops: the order of the outermost object's keys, and the first key
+/// that an object repeats. A callback of Json::parse would do so in quadratic time.
+class HeaderParser : public nlohmann::json_sax<Json> {
  public:
+  const Json& header() const { return header_; }
   const std::vector<std::string>& order() const { return order_; }
   const std::optional<std::string>& repeated() const { return repeated_; }
 
   bool start_object(std::size_t /*elements*/) override {
     keys_.emplace_back();
-    return true;
+    return Open(Json::object());
   }
   bool key(string_t& name) override {
     if (!keys_.back().insert(name).second && !repeated_) repeated_ = name;
     if (keys_.size() == 1) order_.push_back(name);
+    key_ = name;
     return true;
   }
   bool end_object() override {
     keys_.pop_back();
-    return true;
+    return Close();
   }
-  bool start_array(std::size_t /*elements*/) override { return true; }
-  bool end_array() override { return true; }
-  bool null() override { return true; }
-  bool boolean(bool /*value*/) override { return true; }
-  bool number_integer(number_integer_t /*value*/) override { return true; }
-  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
-  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
-  bool string(string_t& /*value*/) override { return true; }
-  bool binary(binary_t& /*value*/) override { return true; }
+  bool start_array(std::size_t /*elements*/) override { return Open(Json::array()); }
+  bool end_array() override { return Close(); }
+  bool null() override { return Add(nullptr); }
+  bool boolean(bool value) override { return Add(value); }
+  bool number_integer(number_integer_t value) override { return Add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return Add(value); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override { return Add(value); }
+  bool string(string_t& value) override { return Add(std::move(value)); }
+  bool binary(binary_t& /*value*/) override { return false; }
   bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
     return false;
   }
 
  private:
+  /// Puts `value` where the innermost open value takes it.
+  Json& Place(Json value) {
+    if (open_.empty()) return header_ = std::move(value);
+    Json& parent = *open_.back();
+    if (parent.is_object()) return parent[key_] = std::move(value);
+    parent.push_back(std::move(value));
+    return parent.back();
+  }
+  bool Add(Json value) {
+    Place(std::move(value));
+    return true;
+  }
+  /// What is open moves no more: nothing is added to its parent before it is closed.
+  bool Open(Json value) {
+    open_.push_back(&Place(std::move(value)));
+    return true;
+  }
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Json header_;
+  std::vector<Json*> open_;
+  std::string key_;
   std::vector<std::set<std::string>> keys_;
   std::vector<std::string> order_;
   std::optional<std::string> repeated_;
@@ -95,14 +123,14 @@ class HeaderReader {
   HeaderReader(const std::string& origin, std::uint64_t data_bytes) : origin_(origin), data_bytes_(data_bytes) {}
 
   absl::StatusOr<std::vector<Entry>> Read(std::string_view text, std::map<std::string, std::string>* metadata) const {
-    KeyReader keys;
-    if (!Json::sax_parse(text.begin(), text.end(), &keys)) return Error("the header is not valid JSON");
-    if (keys.repeated()) return Error(absl::StrCat("the header names '", *keys.repeated(), "' twice"));
-    const Json header = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+    HeaderParser parser;
+    if (!Json::sax_parse(text.begin(), text.end(), &parser)) return Error("the header is not valid JSON");
+    if (parser.repeated()) return Error(absl::StrCat("the header names '", *parser.repeated(), "' twice"));
+    const Json& header = parser.header();
     if (!header.is_object()) return Error("the header is not a JSON object");
     std::vector<Entry> entries;
-    for (const std::string& name : keys.order()) {
-      const Json& value = header[name];
+    for (const std::string& name : parser.order()) {
+      const Json& value = header.at(name);
       if (name == kMetadataKey) {
         if (absl::Status status = ReadMetadata(value, metadata); !status.ok()) return status;
         continue;
