@@ -5,6 +5,7 @@
 #include "compiler/dialect/dialect.h"
 #include "compiler/interpreter/process_grid.h"
 #include "kernels/known_attributes.h"
+#include "runtime/physical_memory.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <thread>
@@ -67,18 +68,21 @@ static bool isKnownTensor(Type value) {
   return type && type.hasStaticShape() && toDType(type.getElementType());
 }
 
-// As f64, one tensor takes at most 2 GiB.
-constexpr int64_t mostElements = int64_t{1} << 28;
+/// The elements, each an f64, that take a quarter of this machine's memory.
+static int64_t mostElements() { return static_cast<int64_t>(runtime::PhysicalMemory() / 4 / sizeof(double)); }
 
 /// Errors: \p op has a result of more elements than the interpreter makes.
 static absl::Status checkSizes(Operation &op, func::FuncOp function) {
+  const int64_t most = mostElements();
   for (Type type : op.getResultTypes()) {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
     int64_t elements = llvm::is_contained(shape, 0) ? 0 : 1;
     for (int64_t extent : shape) {
-      if (elements != 0 && extent > mostElements / elements)
-        return absl::ResourceExhaustedError(absl::StrCat(
-            describe(op, function), " has a result of more than 2^28 elements: the interpreter makes none so large"));
+      if (elements != 0 && extent > most / elements)
+        return absl::ResourceExhaustedError(
+            absl::StrCat(describe(op, function), " has a result of more than ", most,
+                         " elements: as f64 they would take more than a quarter of this machine's memory of ",
+                         runtime::PhysicalMemory(), " bytes, and the interpreter makes none so large"));
       elements *= extent;
     }
   }
