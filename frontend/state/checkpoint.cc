@@ -22,7 +22,8 @@ absl::StatusOr<LoadReport> LoadEntries(nn::Cell& net, const ParameterMap& entrie
   internal::WeightsFit fit = internal::FitWeights(net, entries, options);
   if (!fit.problems.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(origin, " does not fit ", net.TypeName(), ":\n  ",
-                                                   absl::StrJoin(fit.problems, "\n  "), "\nnothing was loaded"));
+                                                   absl::StrJoin(fit.problems, "\n  "), "\n", fit.advice,
+                                                   fit.advice.empty() ? "" : "\n", "nothing was loaded"));
   }
   for (auto& [parameter, value] : fit.assignments) {
     if (absl::Status status = parameter.SetData(value); !status.ok()) return status;

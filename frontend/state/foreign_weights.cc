@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/state/finite_conversion.h"
@@ -57,6 +58,20 @@ Tensor InLayout(const Tensor& tensor, const ForeignLayout& layout) {
   return layout.transposed && tensor.rank() == 2 ? Transposed(tensor) : tensor;
 }
 
+/// The path that stands before each of `plain` in one of `prefixed`; empty: there is none.
+std::string PrefixOf(const std::vector<std::string>& plain, const std::vector<std::string>& prefixed) {
+  if (plain.empty()) return "";
+  const std::set<std::string> known(prefixed.begin(), prefixed.end());
+  const std::string end = "." + plain.front();
+  for (const std::string& name : prefixed) {
+    if (!absl::EndsWith(name, end)) continue;
+    const std::string prefix = name.substr(0, name.size() - end.size());
+    const auto is_there = [&](const std::string& each) { return known.contains(absl::StrCat(prefix, ".", each)); };
+    if (!prefix.empty() && std::all_of(plain.begin(), plain.end(), is_there)) return prefix;
+  }
+  return "";
+}
+
 /// An entry of the file under the name that the map gives it.
 struct Entry {
   std::string name;  ///< the file's
@@ -87,11 +102,28 @@ class ForeignFitter {
       fit_.report.unexpected.push_back(entry.name);
       if (options_.strict) Problem(absl::StrCat(Quoted(entry.name), " is no parameter of ", net_.TypeName()));
     }
+    if (!fit_.problems.empty()) fit_.advice = PrefixAdvice();
     return std::move(fit_);
   }
 
  private:
   void Problem(std::string text) { fit_.problems.push_back(std::move(text)); }
+
+  /// What to do where a prefix is all that the missing names lack in the file, or have too much here.
+  std::string PrefixAdvice() const {
+    const std::vector<std::string>& there = fit_.report.unexpected;
+    if (const std::string prefix = PrefixOf(missing_, there); !prefix.empty()) {
+      return absl::StrCat("the file's names begin with '", prefix, ".': NameMap::Prefix(\"", prefix,
+                          "\") of LoadOptions::names takes it away");
+    }
+    const std::string prefix = PrefixOf(there, missing_);
+    if (prefix.empty()) return "";
+    const std::string lacks = absl::StrCat("the file's names lack '", prefix, ".'");
+    const bool is_of_network = std::any_of(parameters_.begin(), parameters_.end(),
+                                           [&](const auto& parameter) { return LiesIn(parameter.first, prefix); });
+    if (!is_of_network) return absl::StrCat(lacks, ", which LoadOptions::names puts before those of the network");
+    return absl::StrCat(lacks, ": NameMap::Rename(\"", prefix, "\", \"\") of LoadOptions::names leaves it out");
+  }
 
   /// What repeats another entry is compared with it, or stands for it where the file has no other.
   void ResolveRepeats() {
@@ -152,6 +184,7 @@ class ForeignFitter {
     for (const std::string& meaning : layout.entries) {
       const auto found = entries_.find(meaning);
       if (found == entries_.end()) {
+        missing_.push_back(meaning);
         if (options_.strict) Problem(absl::StrCat(Shown(name, {meaning}), " is missing"));
         continue;
       }
@@ -219,6 +252,7 @@ class ForeignFitter {
   const LoadOptions& options_;
   std::map<std::string, Parameter> parameters_;
   std::map<std::string, Entry> entries_;  ///< by what they mean
+  std::vector<std::string> missing_;      ///< entries that the file lacks
   WeightsFit fit_;
 };
 

@@ -19,6 +19,7 @@ struct WeightsFit {
   std::vector<std::pair<Parameter, Tensor>> assignments;
   LoadReport report;
   std::vector<std::string> problems;
+  std::string advice;  ///< what makes the names fit, where all that are missing differ by a prefix; else empty
 };
 
 /// Looks for every Parameter of `net` in `entries`, and for every entry in `net`.

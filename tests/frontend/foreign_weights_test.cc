@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/state/checkpoint.h"
 #include "frontend/state/checkpoint_fit.h"
 #include "frontend/state/safetensors.h"
@@ -279,6 +280,31 @@ TEST(ForeignWeights, EveryProblemIsListedAtOnce) {
     EXPECT_THAT(error, HasSubstr(part));
   }
   EXPECT_THAT(error, Not(HasSubstr("two parameters")));
+}
+
+TEST(ForeignWeights, NamesThatDifferByAPrefixGetTheWayOut) {
+  TwoLayers net;
+  for (const char* prefix : {"module", "module.network"}) {
+    const Entries entries = Saved(net, NameMap().Prefix(prefix));
+    const std::string error = ErrorOf(LoadParamIntoNet(net, entries).status());
+    EXPECT_THAT(error, HasSubstr(absl::StrCat("\nthe file's names begin with '", prefix, ".': NameMap::Prefix(\"",
+                                              prefix, "\") of LoadOptions::names takes it away\nnothing was loaded")));
+    EXPECT_TRUE(LoadParamIntoNet(net, entries, {.names = NameMap().Prefix(prefix)}).ok());
+  }
+  // The other way round: the network has the longer names.
+  const Entries plain = Saved(net, NameMap().Rename("fc1", "1").Rename("fc2", "2"));
+  const Entries inner = {{"weight", plain.at("1.weight")}, {"bias", plain.at("1.bias")}};
+  const LoadOptions one_layer{.filter_prefix = {"fc2"}};
+  EXPECT_THAT(
+      ErrorOf(LoadParamIntoNet(net, inner, one_layer).status()),
+      HasSubstr("the file's names lack 'fc1.': NameMap::Rename(\"fc1\", \"\") of LoadOptions::names leaves it out"));
+  EXPECT_TRUE(LoadParamIntoNet(net, inner, {.names = NameMap().Rename("fc1", ""), .filter_prefix = {"fc2"}}).ok());
+  EXPECT_THAT(ErrorOf(LoadParamIntoNet(net, Saved(net, {}), {.names = NameMap().Prefix("module")}).status()),
+              HasSubstr("the file's names lack 'module.', which LoadOptions::names puts before those of the network"));
+  // One name that the prefix does not explain: there is no advice.
+  Entries others = Saved(net, NameMap().Prefix("module"));
+  others.erase("module.fc1.bias");
+  EXPECT_THAT(ErrorOf(LoadParamIntoNet(net, others).status()), Not(HasSubstr("the file's names")));
 }
 
 TEST(ForeignWeights, LowFilesAreWrittenAndWidened) {
