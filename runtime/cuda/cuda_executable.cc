@@ -65,7 +65,7 @@ absl::Status CudaExecutable::Allocate(const StateEntries& entries, StepKernels& 
     status = inputs_.Create(api_, program, memory_.addresses(), steps_per_launch_);
     if (status.ok()) status = outputs_.Create(api_, program, memory_.addresses(), steps_per_launch_);
   }
-  if (!absl::IsResourceExhausted(status)) return status;
+  if (!absl::IsResourceExhausted(status) || IsHostMemoryExhausted(status)) return status;
   return MemoryExhausted(*context_, program, staging_bytes, std::string(status.message()));
 }
 

@@ -50,12 +50,20 @@ absl::Status Keep(CudaApi& api, const absl::StatusOr<void*>& made, Owner& owner)
   return made.status();
 }
 
+/// The error of `bytes` of host memory that could not be pinned. It tells the bytes that the host has free, and the
+/// message of `status`.
+absl::Status HostMemoryExhausted(std::size_t bytes, const absl::Status& status);
+/// True of such an error. The memory of the device is not what is short.
+bool IsHostMemoryExhausted(const absl::Status& status);
+
 /// Memory of at least one byte, so that an empty tensor has an address too.
 inline absl::Status Allocate(CudaApi& api, std::size_t bytes, DeviceMemory& owner) {
   return Keep(api, api.Malloc(std::max<std::size_t>(bytes, 1)), owner);
 }
+/// Errors (RESOURCE_EXHAUSTED): those of HostMemoryExhausted.
 inline absl::Status Allocate(CudaApi& api, std::size_t bytes, PinnedMemory& owner) {
-  return Keep(api, api.MallocHost(std::max<std::size_t>(bytes, 1)), owner);
+  const absl::Status status = Keep(api, api.MallocHost(std::max<std::size_t>(bytes, 1)), owner);
+  return absl::IsResourceExhausted(status) ? HostMemoryExhausted(bytes, status) : status;
 }
 
 }  // namespace mpc::runtime

@@ -15,7 +15,7 @@ namespace {
 /// `status`. Where memory is what failed, the plan is added.
 absl::Status Explain(CudaContext& context, const Program& program, std::size_t staging_bytes,
                      const absl::Status& status) {
-  if (!absl::IsResourceExhausted(status)) return status;
+  if (!absl::IsResourceExhausted(status) || IsHostMemoryExhausted(status)) return status;
   return MemoryExhausted(context, program, staging_bytes, std::string(status.message()));
 }
 

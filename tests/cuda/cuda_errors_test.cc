@@ -175,6 +175,19 @@ TEST(CudaLoad, LeaksNothingWhereverItFails) {
   }
 }
 
+TEST(CudaLoad, HostMemoryThatCannotBePinnedIsNotCalledTheDevices) {
+  EmulatedDevice gpu;
+  gpu.api.FailCall("MallocHost", 1, absl::ResourceExhaustedError("cudaMallocHost: injected"));
+  StateStore store;
+  AddStepState(store);
+  const absl::Status status = gpu->Load(BuildFor("cuda", StepProgram()), store).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(MessageOf(status), testing::ContainsRegex("^no [1-9][0-9]* bytes of the host's memory could be pinned"));
+  EXPECT_THAT(MessageOf(status), AllOf(HasSubstr("(cudaMallocHost: injected); host bytes free: "),
+                                       HasSubstr("The device's memory is not what is short"),
+                                       testing::Not(HasSubstr("does not fit into the device's memory"))));
+}
+
 TEST(CudaRun, RefusesAWrongNumberOrSizeOfInputs) {
   EmulatedDevice gpu;
   StateStore store;
