@@ -50,13 +50,32 @@ absl::Status Model::Impl::CheckEvaluation(const data::Dataset& dataset,
   return CheckColumns(dataset, arity, "evaluation (the network's inputs and a label)");
 }
 
+StepOptions Model::Impl::EvalOptions(const data::Dataset& dataset) const {
+  StepOptions step_options = CommonOptions("eval_step");
+  step_options.input_names = dataset.column_names();
+  step_options.output_names = {"loss", "predictions"};
+  return step_options;
+}
+
+absl::Status Model::Impl::CheckEvaluationFits(const data::Dataset& dataset) {
+  const StepOptions step_options = EvalOptions(dataset);
+  if (step_options.compile.memory_budget == 0) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(0);
+  if (!rows.ok()) return rows.status();
+  data::Row row;
+  const absl::StatusOr<bool> any = (*rows)->Next(&row);
+  if (!any.ok() || !*any) return any.status();
+  const InferenceMode inference(*evaluated());
+  const absl::Status status = Program(evaluated(), EvalFunction(), row, step_options).status();
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("evaluation, before the first step: ", status.message()));
+}
+
 absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::Dataset& dataset,
                                                                     const MetricList& metrics) {
   if (absl::Status checked = CheckEvaluation(dataset, class_names); !checked.ok()) return checked;
   const InferenceMode inference(*evaluated());
-  StepOptions step_options = CommonOptions("eval_step");
-  step_options.input_names = dataset.column_names();
-  step_options.output_names = {"loss", "predictions"};
+  const StepOptions step_options = EvalOptions(dataset);
   metrics.Clear();
   // A metric of the user's own may have no state that travels. Every process then evaluates all rows.
   const bool shares = processes.size() > 1 && metrics.SaveState().ok();

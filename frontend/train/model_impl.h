@@ -257,6 +257,10 @@ struct Model::Impl {
   absl::Status CheckTraining(std::int64_t epochs, const data::Dataset& dataset);
   /// Errors: no loss; columns that the network and the loss do not take.
   absl::Status CheckEvaluation(const data::Dataset& dataset, const std::vector<std::string>& trained_classes) const;
+  /// What the Program of Evaluate compiles with.
+  internal::StepOptions EvalOptions(const data::Dataset& dataset) const;
+  /// Where there is a memory budget, compiles what Evaluate runs on the first batch. Errors: it does not fit.
+  absl::Status CheckEvaluationFits(const data::Dataset& dataset);
   /// The metrics over one pass of `dataset`. Nothing of training changes.
   absl::StatusOr<std::map<std::string, double>> Evaluate(const data::Dataset& dataset, const MetricList& metrics);
   /// Evaluates and tells the callbacks and the context.

@@ -209,6 +209,9 @@ absl::StatusOr<CompiledStep*> Model::Impl::TrainingRun::FindProgram(const data::
     absl::StatusOr<CompiledStep*> before = last;
     if (model_.updates.have_own_program()) before = Compile(row, OptionsBeforeLast(options_));
     if (!before.ok()) return before.status();
+    if (validation_ != nullptr && program_inputs_.empty()) {
+      if (absl::Status fits = model_.CheckEvaluationFits(validation_->dataset); !fits.ok()) return fits;
+    }
     program_ = *last;
     before_last_ = *before;
     program_inputs_ = internal::SpecsOf(row);

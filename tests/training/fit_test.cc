@@ -184,6 +184,23 @@ TEST(Fit, AnErrorOfEvaluationNamesItsEpoch) {
   EXPECT_EQ(training.model->global_step(), 2);
 }
 
+TEST(Fit, AnEvaluationBeyondTheMemoryBudgetIsFoundBeforeTheFirstStep) {
+  const data::Dataset train = GoodBatches(kImages, 2, 2);
+  const data::Dataset valid = GoodBatches(kImages, 1, 256);
+  Training<ConvNorm> plain({"O0", {}});
+  MPC_ASSERT_OK(plain.model->Fit(1, train, valid));
+  const std::size_t planned = plain.model->compiled().front()->program.planned_bytes();
+  MPC_ASSERT_OK(SetContext({.memory_budget = static_cast<std::int64_t>(planned)}));
+  Training<ConvNorm> training({"O0", {}});
+  const absl::Status status = training.model->Fit(2, train, valid, {.valid_frequency = 2});
+  const absl::Status trained = training.model->Train(1, train);
+  MPC_ASSERT_OK(SetContext({}));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("evaluation, before the first step: @eval_step: memory budget"));
+  MPC_EXPECT_OK(trained);
+  EXPECT_EQ(training.model->global_step(), 2) << "those of Train alone";
+}
+
 /// Freezes the normalisation when training begins.
 class FreezeNorm : public Callback {
  public:
