@@ -114,6 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--init=a", "--resume=b"}, {"--init and --resume", "give one of them"}},
         BadUsage{{"lenet5", "--init=a", "--emit=b"}, {"takes no --init", "mpc-run loads them"}},
         BadUsage{{"lenet5", "--freeze=conv1", "--epochs=0"}, {"--freeze and --epochs=0 contradict"}},
+        BadUsage{{"bert-tiny", "--epochs=0"}, {"--epochs=0 and --data=synthetic leave nothing to do", "have no test"}},
         BadUsage{{"dcgan", "--init=a"}, {"dcgan takes no --init"}},
         BadUsage{{"resnet50", "--image-size=100"}, {"image_size = 100", "multiples of 32"}},
         BadUsage{{"lenet5", "--dropout=0.1"},
@@ -311,6 +312,22 @@ TEST_F(BadFile, DamagedCheckpoint) {
 
 TEST_F(BadFile, FrozenPathsThatAreNotThere) {
   ExpectFailure({"mlp", "--freeze=conv1"}, {"no parameter below 'conv1'"});
+}
+
+TEST_F(BadFile, ParametersThatAreAllFrozen) {
+  const std::vector<std::string> message = {"--freeze=fc1,fc2,fc3 leaves no parameter of mlp to train"};
+  ExpectFailure({"mlp", "--freeze=fc1,fc2,fc3"}, message);
+  ExpectRefused(RunTool(MPC_TRAIN, {"mlp", "--freeze=fc1,fc2,fc3", "--emit=" + data_.File("x.mpcx")}), kFailure,
+                message);
+}
+
+TEST_F(BadFile, ATestThatIsBeyondTheMemoryBudgetIsFoundBeforeTraining) {
+  const ToolResult result =
+      RunTool(MPC_TRAIN, {"lenet5", "--epochs=1", "--threads=1", "--batch-size=1", "--memory-budget=800KiB"});
+  EXPECT_EQ(result.exit_code, kFailure);
+  EXPECT_THAT(result.error, AllOf(HasSubstr("the test, before the first step: @eval_step: memory budget 800.0 KiB"),
+                                  HasSubstr("cannot be met")));
+  EXPECT_EQ(result.output, "");
 }
 
 TEST_F(BadFile, AWarmUpThatIsLongerThanTheTraining) {

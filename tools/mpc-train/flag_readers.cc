@@ -71,9 +71,15 @@ absl::Status CheckAction(const FlagSet& flags, const TrainOptions& options) {
     return Unread("--arch is what --emit compiles for; a run takes the device that is here");
   }
   if (options.epochs > 0) return absl::OkStatus();
-  const std::string unread = flags.FirstUnread(kTests);
-  if (unread.empty()) return absl::OkStatus();
-  return Unread(absl::StrCat(unread, " and --epochs=0 contradict each other: nothing is trained"));
+  if (const std::string unread = flags.FirstUnread(kTests); !unread.empty()) {
+    return Unread(absl::StrCat(unread, " and --epochs=0 contradict each other: nothing is trained"));
+  }
+  const bool reads_weights = !options.load_path.empty() || !options.init_path.empty() || options.resume;
+  const bool locks = !options.lock_precision_path.empty() || !options.check_precision_path.empty();
+  if (options.data != kSynthetic || reads_weights || locks || !options.save_path.empty()) return absl::OkStatus();
+  return Unread(
+      "--epochs=0 and --data=synthetic leave nothing to do: synthetic data have no test; --save=FILE writes what "
+      "training would begin from");
 }
 
 }  // namespace

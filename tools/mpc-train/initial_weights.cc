@@ -47,7 +47,9 @@ absl::Status Freeze(const TrainOptions& options, nn::Cell& network) {
   for (const std::string& path : paths) {
     if (absl::Status status = network.SetRequiresGrad(path, false); !status.ok()) return status;
   }
-  return absl::OkStatus();
+  if (paths.empty() || !network.TrainableParams().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--freeze=", options.freeze, " leaves no parameter of ", options.model,
+                                                 " to train; give fewer paths"));
 }
 
 absl::Status CheckClassNames(const TrainOptions& options, const std::vector<std::string>& names) {

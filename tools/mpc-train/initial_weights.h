@@ -11,7 +11,7 @@
 namespace mpc::tools {
 
 /// Freezes the Parameters that --freeze names; statistics of batches move all the same. Before an optimizer is made.
-/// Errors: a path that the network does not have.
+/// Errors: a path that the network does not have; no Parameter is left to train.
 absl::Status Freeze(const TrainOptions& options, nn::Cell& network);
 
 /// Compares the names of the classes that the file of --load was trained on with those of the data. Where one of them

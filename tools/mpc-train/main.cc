@@ -54,18 +54,27 @@ void PrintResults(const TrainOptions& options, const Training& training) {
   }
 }
 
-/// The report of the training step on a full batch, which is compiled first, or of the test if nothing was trained.
-void PrintReport(const Training& training) {
+/// The training step on a full batch, which is compiled before others, or the test if nothing was trained. Null:
+/// nothing was compiled.
+const compiler::CompileResult* ReportedProgram(const Training& training) {
   const std::vector<const compiler::CompileResult*> programs = training.model().compiled();
-  if (!programs.empty()) std::cout << compiler::PrecisionReport(*programs.front());
+  for (const compiler::CompileResult* program : programs) {
+    if (program->options.function == "train_step") return program;
+  }
+  return programs.empty() ? nullptr : programs.front();
+}
+
+void PrintReport(const Training& training) {
+  const compiler::CompileResult* const program = ReportedProgram(training);
+  if (program != nullptr) std::cout << compiler::PrecisionReport(*program);
 }
 
 /// Writes the page of the step that PrintReport prints.
 absl::Status WritePage(const TrainOptions& options, const Training& training) {
-  const std::vector<const compiler::CompileResult*> programs = training.model().compiled();
-  if (programs.empty()) return absl::FailedPreconditionError("--report-html shows a step, and none was compiled");
+  const compiler::CompileResult* const program = ReportedProgram(training);
+  if (program == nullptr) return absl::FailedPreconditionError("--report-html shows a step, and none was compiled");
   const absl::StatusOr<std::string> page =
-      compiler::StepPage(options.model, {{programs.front()->options.level, programs.front(), ""}}, 0);
+      compiler::StepPage(options.model, {{program->options.level, program, ""}}, 0);
   return page.ok() ? runtime::WriteTextFile(options.report_html_path, *page) : page.status();
 }
 

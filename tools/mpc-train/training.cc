@@ -154,7 +154,7 @@ absl::Status Training::MakeModel() {
                              .record_learning_rate = !options_.plot_path.empty(),
                              .record_state_hash = !options_.record_hashes_path.empty()};
   if (workload_ != nullptr) {
-    // Accuracy compares one class with one label a row; a row of text has many.
+    // Of text the loss is what is shown.
     if (options_.data == kText) model_options.metrics = {"loss"};
     if (options_.data == kPictures) model_options.metrics = {"accuracy", "loss"};
     model_ = std::make_unique<Model>(workload_->MakeModel(*optimizer_, std::move(model_options)));
@@ -284,7 +284,16 @@ absl::Status Training::Sample() {
   return absl::OkStatus();
 }
 
+absl::Status Training::CheckTestFits() {
+  if (options_.memory_budget == 0 || test_rows_ == 0) return absl::OkStatus();
+  // Of several processes each takes a batch.
+  const absl::Status status = model_->Eval(test_data_.Take(distributed::GetRankSize())).status();
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("the test, before the first step: ", status.message()));
+}
+
 absl::Status Training::Train(std::ostream* progress) {
+  if (absl::Status fits = CheckTestFits(); !fits.ok()) return fits;
   std::shared_ptr<TrainingPlot> plot;
   if (!options_.plot_path.empty()) {
     plot = std::make_shared<TrainingPlot>(TrainingPlotOptions{

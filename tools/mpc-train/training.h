@@ -88,6 +88,8 @@ class Training {
   /// Errors: the step of --capsule-at is not among those behind `steps_before`. In a run that a signal stopped it is a
   /// warning.
   absl::Status CheckCapsuleStep(std::int64_t steps_before) const;
+  /// Where there is a memory budget, runs the test on a batch. Errors: it does not fit.
+  absl::Status CheckTestFits();
   absl::Status Train(std::ostream* progress);
   class EpochRecorder;
   explicit Training(const TrainOptions& options) : options_(options) {}
