@@ -310,6 +310,15 @@ TEST_F(BadPackage, ADeviceTakesWhatIsWrittenAndStays) {
   EXPECT_TRUE(ReadJson(folder_.File("far.json")).is_object());
 }
 
+TEST_F(BadPackage, ChoicesThatAreNotThereAreNotLeftOut) {
+  for (const std::string& place : {folder_.File("missing"), folder_.path()}) {
+    ExpectRefused(RunTool(MPC_RUN, {Path(), "--steps=1", "--choice-cache=" + place}), kFailure,
+                  {"--choice-cache: ", place});
+  }
+  ExpectRefused(RunTool(MPC_RUN, {Path(), "--steps=1", "--tune", "--choice-cache=" + folder_.path()}), kFailure,
+                {"--choice-cache: ", "is a folder, not a file"});
+}
+
 TEST_F(BadPackage, PlacesThatCannotBeWrittenAreFoundFirst) {
   const std::string nowhere = folder_.File("none/file");
   for (const std::string& flag : {"--json=" + nowhere, "--dump-state=" + nowhere, "--predict=" + nowhere}) {
