@@ -134,5 +134,12 @@ TEST(MpcBench, SaysWhichGraphDoesNotTakeItsSizes) {
                 {"softmax_cross_entropy of NxM = 1000000000000x1000000000000 in f32: "});
 }
 
+TEST(MpcBench, ARunThatFailsIsNamedByItsCommandLine) {
+  const ToolResult result =
+      RunTool(MPC_BENCH, {"lenet5", "--runs=1", "--steps=1", "--warmup=0", "--threads=1", "--memory-budget=1"});
+  EXPECT_EQ(result.exit_code, kFailure);
+  EXPECT_THAT(result.error, testing::ContainsRegex("mpc-bench: 'mpc-bench lenet5 --batch=32 .*' ended with status 1"));
+}
+
 }  // namespace
 }  // namespace mpc::tools

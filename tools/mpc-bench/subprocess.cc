@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/descriptor.h"
 
 extern char** environ;
@@ -39,6 +40,12 @@ std::vector<std::string> EnvironmentWith(const std::vector<std::string>& added) 
     if (std::none_of(added.begin(), added.end(), replaces)) variables.emplace_back(text);
   }
   return variables;
+}
+
+/// What messages call a command: its program, or the command line of this program itself.
+std::string NameOf(const std::vector<std::string>& words) {
+  if (words[0] != "/proc/self/exe") return words[0];
+  return absl::StrCat("mpc-bench ", absl::StrJoin(words.begin() + 1, words.end(), " "));
 }
 
 /// A program that runs until the object goes.
@@ -89,7 +96,7 @@ absl::StatusOr<RunningProgram> RunningProgram::Start(const Command& command) {
   if (error != 0) {
     return absl::NotFoundError(absl::StrCat("cannot run '", command.words[0], "': ", std::strerror(error)));
   }
-  return RunningProgram(command.words[0], child, std::move(from));
+  return RunningProgram(NameOf(command.words), child, std::move(from));
 }
 
 int RunningProgram::WaitForEnd() {
