@@ -53,7 +53,7 @@ class Dataset {
   /// holds its rows in memory. Errors: unknown columns; an operation of one tensor that is first over several columns.
   Dataset Map(const MapOperations& operations, const InputColumns& input_columns, const MapOptions& options = {}) const;
   /// Keeps the rows for which `predicate` is true of the input columns, which are all columns if none is named. The
-  /// result has no random access, and its size is counted by a run of epoch 0. An epoch without rows is an error.
+  /// result has no random access. Its size is counted by a run of epoch 0. An epoch without rows is an error.
   Dataset Filter(const RowPredicate& predicate, const InputColumns& input_columns = ColumnNames()) const;
   /// The first `count` rows of each epoch, or all where there are fewer; -1: all. Another count below 1 is an error.
   Dataset Take(std::int64_t count = -1) const;
@@ -99,8 +99,8 @@ class Dataset {
   Dataset BucketBatchByLength(const InputColumns& column_names, const std::vector<std::int64_t>& bucket_boundaries,
                               const std::vector<std::int64_t>& bucket_batch_sizes,
                               const BucketBatchOptions& options = {}) const;
-  /// One epoch holds `count` epochs of this data set, each shuffled anew; from 1 to 2^31 - 1. Errors (OUT_OF_RANGE) of
-  /// size and iterators: 64 bits do not count the rows or the epochs.
+  /// One epoch holds `count` epochs of this data set, each shuffled anew; from 1 to 2^31 - 1. Behind Filter its size
+  /// is counted by a run of all of them. Errors (OUT_OF_RANGE): 64 bits do not count the rows or the epochs.
   Dataset Repeat(std::int64_t count) const;
   /// Up to `depth` >= 1 rows are made ahead on a thread of their own. Errors and exceptions reach the consumer in
   /// order. The source and map functions must not share unguarded state with the consumer.
