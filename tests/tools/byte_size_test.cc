@@ -24,6 +24,8 @@ TEST(ByteSize, RefusesTheRestAndSaysWhatItTakes) {
     EXPECT_THAT(std::string(bytes.status().message()), HasSubstr("KiB, MiB or GiB")) << text;
     EXPECT_THAT(std::string(bytes.status().message()), HasSubstr("'" + std::string(text) + "'"));
   }
+  EXPECT_EQ(ParseByteSize("99999999999GiB").status().message(),
+            "'99999999999GiB' is more bytes than 64 bits count; give fewer KiB, MiB or GiB");
 }
 
 }  // namespace

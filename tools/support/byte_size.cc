@@ -24,7 +24,11 @@ absl::StatusOr<std::int64_t> ParseByteSize(std::string_view text) {
   double value = 0;
   const bool is_number = absl::SimpleAtod(number, &value) && std::isfinite(value);
   const double bytes = value * unit;
-  if (!is_number || bytes < 1 || bytes > kLargest || (unit == 1 && bytes != std::floor(bytes))) {
+  if (is_number && bytes > kLargest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", std::string(text), "' is more bytes than 64 bits count; give fewer KiB, MiB or GiB"));
+  }
+  if (!is_number || bytes < 1 || (unit == 1 && bytes != std::floor(bytes))) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", std::string(text), "' is no size; give bytes, or a number with KiB, MiB or GiB, such as 512MiB"));
   }
