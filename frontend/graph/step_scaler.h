@@ -53,7 +53,7 @@ class StepScaler {
 
   Trace& trace_;
   std::shared_ptr<LossScaler> scaler_;
-  Tensor scale_;  ///< scale of the losses since the last update
+  Tensor scale_;        ///< scale of the losses since the last update
   Tensor first_scale_;  ///< scale that the step began with; undefined if nothing was scaled or checked
   std::vector<Tensor> losses_;
   std::vector<Tensor> checks_;  ///< first_bad since the last update

@@ -13,8 +13,8 @@ namespace mpc {
 /// None where the operand is no constant.
 std::optional<double> lostElement(mlir::OpOperand &use, mlir::FloatType low);
 
-/// The number with which add_scalar or mul_scalar gives results that \p low cannot hold: a term that becomes zero or
-/// infinite in it, or a factor that becomes infinite. None for other operations.
+/// The number with which add_scalar or mul_scalar gives results that \p low cannot hold. It is a term that becomes zero
+/// or infinite in it, or a factor that becomes infinite. None for other operations.
 std::optional<double> lostScalar(mlir::Operation *op, mlir::FloatType low);
 
 /// The first number of either kind that \p op reads.
