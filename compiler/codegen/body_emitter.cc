@@ -190,7 +190,7 @@ BodyEmitter::Element BodyEmitter::evaluate(Value v) {
   Operation *op = v.getDefiningOp();
   Element result;
   // A region's inputs are its block arguments, or values from outside of its operations.
-  if (!op || !llvm::is_contained(plan.getBody(), op))
+  if (plan.isInput(v))
     result.stored = where->load(v, e);
   else if (llvm::Value *inMemory = where->loadStored(v, e))
     result.stored = inMemory;

@@ -15,13 +15,9 @@ FusionOutputs::FusionOutputs(FusionOp fusion, const FusionPlan &plan) : plan(pla
 
 // A sum of two of the region's inputs.
 static bool isSumOfInputs(const FusionPlan &plan, Value v) {
-  auto isInput = [&](Value operand) {
-    Operation *op = operand.getDefiningOp();
-    return !op || !llvm::is_contained(plan.getBody(), op);
-  };
   auto sum = v.getDefiningOp<AddOp>();
   return sum && cast<RankedTensorType>(v.getType()).getElementType().isF32() &&
-         llvm::all_of(sum->getOperands(), isInput);
+         llvm::all_of(sum->getOperands(), [&](Value operand) { return plan.isInput(operand); });
 }
 
 void FusionOutputs::putOffSums() {
@@ -51,23 +47,16 @@ bool FusionOutputs::isCombined(const Output &o, unsigned sweep) const {
   return o.when.sweep == sweep + 1 || (o.when.sweep == 0 && sweep == 0);
 }
 
-// Whether the operation's reductions give V, rather than its elements.
-bool FusionOutputs::isReduced(Value v) const {
-  auto fusible = v.getDefiningOp<FusibleOpInterface>();
-  return fusible && !fusible.getReductions().empty() && plan.extent(v) != Extent::Full;
-}
-
 void FusionOutputs::collect(Value v, Availability at, llvm::SetVector<Value> &inputs, DenseSet<Value> &seen) const {
   if (!seen.insert(v).second)
     return;
-  Operation *op = v.getDefiningOp();
-  if (!op || !llvm::is_contained(plan.getBody(), op)) {
+  if (plan.isInput(v)) {
     inputs.insert(v);
     return;
   }
-  if (storedBefore(v, at) || isReduced(v))
+  if (storedBefore(v, at) || plan.isReduced(v))
     return;
-  for (Value operand : op->getOperands())
+  for (Value operand : v.getDefiningOp()->getOperands())
     collect(operand, at, inputs, seen);
 }
 

@@ -43,7 +43,6 @@ private:
   llvm::SetVector<mlir::Value> inputsBehind(llvm::ArrayRef<mlir::Value> values, Availability at) const;
   void collect(mlir::Value v, Availability at, llvm::SetVector<mlir::Value> &inputs,
                llvm::DenseSet<mlir::Value> &seen) const;
-  bool isReduced(mlir::Value v) const;
 
   const FusionPlan &plan;
   llvm::SmallVector<Output, 4> outputs;

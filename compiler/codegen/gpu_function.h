@@ -62,7 +62,6 @@ public:
   Conversion &conversion() { return *builtins; }
 
   // Indices are i32 where the region's elements allow, else i64.
-  llvm::Type *indexType() { return indexIntegerType; }
   llvm::Value *index(int64_t value) { return llvm::ConstantInt::get(indexIntegerType, value); }
   llvm::Value *getThread() { return thread; }
   llvm::Value *getBlock() { return block; }

@@ -10,12 +10,6 @@ using namespace mlir;
 
 namespace mpc::codegen {
 
-static bool isReduced(const FusionPlan &plan, Value v) {
-  Operation *op = v.getDefiningOp();
-  return plan.extent(v) != Extent::Full &&
-         llvm::any_of(plan.getSteps(), [&](const FusionPlan::Step &s) { return s.op == op; });
-}
-
 namespace {
 
 /// Collects the operations that one sweep has to compute, from what it stores and adds.
@@ -24,10 +18,8 @@ public:
   Needs(const FusionPlan &plan, unsigned sweep, ArrayRef<Value> stored) : plan(plan), sweep(sweep), stored(stored) {}
 
   void value(Value v) {
-    Operation *op = v.getDefiningOp();
-    bool isInput = !op || !llvm::is_contained(plan.getBody(), op);
     bool isStored = plan.available(v).sweep < sweep && llvm::is_contained(stored, v);
-    if (isInput || isStored) {
+    if (plan.isInput(v) || isStored) {
       if (plan.extent(v) == Extent::Full)
         elements.insert(v);
       else if (plan.extent(v) == Extent::PerRow)
@@ -35,8 +27,8 @@ public:
       return;
     }
     // Results of reductions of columns or of everything are in memory.
-    if (!isReduced(plan, v) || plan.extent(v) == Extent::PerRow)
-      operation(op);
+    if (!plan.isReduced(v) || plan.extent(v) == Extent::PerRow)
+      operation(v.getDefiningOp());
   }
   void operation(Operation *op) {
     if (!operations.insert(op))

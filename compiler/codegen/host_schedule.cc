@@ -11,8 +11,8 @@ namespace mpc::codegen {
 // The bytes that a tile reads and writes, about. They fit the second-level cache, and their time is above the cost of
 // starting a tile.
 static constexpr int64_t tileBytes = 64 * 1024;
-// The width of a row of the loops that stands for several rows. It is at least MergedWidth, so that starting a row
-// costs little. It is at most WidestMerged, because what is spread over a row lies on the stack.
+// The width of a row of the loops that stands for several rows. It is at least mergedWidth, so that starting a row
+// costs little. It is at most widestMerged, because what is spread over a row lies on the stack.
 static constexpr int64_t mergedWidth = 64;
 static constexpr int64_t widestMerged = 1024;
 // The partial sums of a tile are written and read again. They are at most this share of what the tile reads, and their

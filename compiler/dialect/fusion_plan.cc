@@ -214,14 +214,19 @@ llvm::Error FusionPlan::place(Operation *op) {
 // Whether computing \p v once more, in a later sweep, takes the reduced value of a row, which only the sweep that
 // reduced it has. Stored values are read back, and results of a combination are kept.
 bool FusionPlan::needsRowAgain(Value v, llvm::SmallPtrSetImpl<Value> &settled) const {
-  Operation *op = v.getDefiningOp();
-  if (!op || !llvm::is_contained(body, op) || !settled.insert(v).second)
+  if (isInput(v) || !settled.insert(v).second)
     return false;
+  Operation *op = v.getDefiningOp();
   Extent e = extent(v);
   if (e == Extent::PerColumn || e == Extent::Single)
     return false;
   return reducesRows(op) ||
          llvm::any_of(op->getOperands(), [&](Value operand) { return needsRowAgain(operand, settled); });
+}
+
+bool FusionPlan::isReduced(Value v) const {
+  Operation *op = v.getDefiningOp();
+  return extent(v) != Extent::Full && llvm::any_of(steps, [&](const Step &s) { return s.op == op; });
 }
 
 bool FusionPlan::reducesRows(Operation *op) const {
@@ -247,6 +252,7 @@ llvm::Error FusionPlan::checkLaterSweeps(ValueRange stored) const {
 llvm::Expected<FusionPlan> FusionPlan::create(ArrayRef<Operation *> operations, ValueRange stored) {
   FusionPlan plan;
   plan.body.assign(operations.begin(), operations.end());
+  plan.members.insert(operations.begin(), operations.end());
   int64_t columns = 0;
   for (Operation *op : operations) {
     llvm::Expected<OperationSpace> space = spaceOf(op);

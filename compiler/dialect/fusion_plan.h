@@ -10,6 +10,7 @@
 
 #include "compiler/dialect/dialect.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 #include <string>
@@ -47,6 +48,11 @@ public:
   int64_t getElements() const { return elements; }
   llvm::ArrayRef<mlir::Operation *> getBody() const { return body; }
 
+  /// Whether no operation of the body computes \p v.
+  bool isInput(mlir::Value v) const { return !members.contains(v.getDefiningOp()); }
+  /// Whether \p v is what an operation's reductions give, rather than an element of it.
+  bool isReduced(mlir::Value v) const;
+
   Extent extent(mlir::Value v) const { return extents.lookup(v); }
   /// When the value of an operation becomes available at an element. An input is available at once.
   Availability available(mlir::Value v) const { return when.lookup(v); }
@@ -73,6 +79,7 @@ private:
                                                            Availability terms);
 
   llvm::SmallVector<mlir::Operation *> body;
+  llvm::DenseSet<mlir::Operation *> members; ///< the operations of the body
   int64_t elements = 1;
   int64_t columns = 1;
   llvm::DenseMap<mlir::Value, Extent> extents;

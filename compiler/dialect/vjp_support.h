@@ -39,7 +39,7 @@ Cotangents firstCotangent(llvm::ArrayRef<bool> needed, llvm::function_ref<mlir::
 /// not created.
 Cotangents resultCotangents(llvm::ArrayRef<bool> needed, llvm::function_ref<mlir::Operation *()> create);
 
-/// The cotangent of \p operand, whose elements \p movementOp moves back from \p dy; null for integers.
+/// The cotangent of \p operand, whose elements \p MovementOp moves back from \p dy; null for integers.
 template <typename MovementOp, typename... Args>
 mlir::Value moveBack(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value dy, mlir::Value operand,
                      const Args &...attributes) {
@@ -49,7 +49,7 @@ mlir::Value moveBack(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value d
   return MovementOp::create(builder, loc, type, castTo(builder, loc, dy, type.getElementType()), attributes...);
 }
 
-/// The cotangent of \p operand, of which \p termOp computes the term for each element of \p y. Broadcasting is undone.
+/// The cotangent of \p operand, of which \p TermOp computes the term for each element of \p y. Broadcasting is undone.
 template <typename TermOp>
 mlir::Value summedTerm(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value operand, mlir::Value y,
                        mlir::ValueRange termOperands) {
@@ -57,7 +57,7 @@ mlir::Value summedTerm(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value
   return sumTo(builder, loc, TermOp::create(builder, loc, mlir::TypeRange(term), termOperands), type);
 }
 
-/// The cotangents of `minimum` and `maximum`; \p gradientOp gives both terms before broadcasting is undone.
+/// The cotangents of `minimum` and `maximum`; \p GradientOp gives both terms before broadcasting is undone.
 template <typename GradientOp, typename Op>
 Cotangents extremumCotangents(Op forward, mlir::OpBuilder &builder, mlir::Value dy, llvm::ArrayRef<bool> needed) {
   llvm::SmallVector<mlir::Value> result(2);
@@ -83,7 +83,7 @@ mlir::InFlightDiagnostic noDerivativeBySaved(mlir::Operation *op, llvm::StringRe
 /// The error for a loss whose operand 1, its labels, needs a gradient.
 mlir::InFlightDiagnostic noDerivativeByLabels(mlir::Operation *loss);
 
-/// The cotangents of a loss of logits and labels. \p gradientOp reads \p saved behind them.
+/// The cotangents of a loss of logits and labels. \p GradientOp reads \p saved behind them.
 template <typename GradientOp, typename LossOp, typename... Values>
 Cotangents labelledLossCotangents(LossOp loss, mlir::OpBuilder &builder, mlir::Value dloss, llvm::ArrayRef<bool> needed,
                                   Values... saved) {
@@ -95,7 +95,7 @@ Cotangents labelledLossCotangents(LossOp loss, mlir::OpBuilder &builder, mlir::V
   });
 }
 
-/// The cotangents of a normalisation of x with gamma and beta. \p rest is what \p gradientOp takes behind the mean.
+/// The cotangents of a normalisation of x with gamma and beta. \p rest is what \p GradientOp takes behind the mean.
 template <typename GradientOp, typename NormOp, typename... Args>
 Cotangents normCotangents(NormOp norm, mlir::OpBuilder &builder, mlir::Value dy, llvm::ArrayRef<bool> needed,
                           const Args &...rest) {
@@ -122,7 +122,7 @@ void setFactorCotangents(ProductOp forward, mlir::Value dz, llvm::ArrayRef<bool>
     result[1] = transposeB ? product(b, dz, true, a, transposeA) : product(b, a, !transposeA, dz, false);
 }
 
-/// Creates a \p newOp with the window, groups and layout of the convolution \p like. They stand behind \p leading.
+/// Creates a \p NewOp with the window, groups and layout of the convolution \p like. They stand behind \p leading.
 template <typename NewOp, typename ConvolutionOp, typename... Args>
 NewOp convolveAs(ConvolutionOp like, mlir::OpBuilder &builder, const Args &...leading) {
   return NewOp::create(builder, like.getLoc(), leading..., like.getStrides(), like.getDilations(), like.getPadMode(),

@@ -26,8 +26,6 @@ public:
   absl::StatusOr<CompileResult> plan(const CompileOptions &options);
   /// Gives a result of plan() its machine code. Errors: those of code generation.
   absl::Status generate(CompileResult &planned);
-  /// How many plans were made.
-  unsigned numPlans() const { return plans; }
 
 private:
   /// The step at Stage::Fused.

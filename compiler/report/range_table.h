@@ -33,7 +33,7 @@ struct RangeAssumptions {
   std::optional<KnownRange> inputs;
   /// State by name. Parameters that it leaves out are as their initialisers make them. Other state is unbounded.
   std::map<std::string, KnownRange> state;
-  /// The scale of the step. 0: that of LossScaleText is not known, and any in [1, 2^126] is meant.
+  /// The scale of the step. 0: it is not known, and any in [1, 2^126] is meant.
   double loss_scale = 0;
 };
 

@@ -1,23 +1,22 @@
 #include "frontend/graph/amp_session.h"
 
 #include "absl/strings/str_cat.h"
-#include "frontend/graph/cell.h"
+#include "frontend/graph/cell_members.h"
 #include "frontend/graph/compiled_step.h"
 
 namespace mpc::amp::internal {
 namespace {
 
-/// The sessions of the Cells below one, in the order of the Cells.
-class SessionFinder : public nn::internal::MemberVisitor {
- public:
-  void Visit(const std::string&, nn::Cell& cell) override {
-    if (cell.amp_session() != nullptr) found.emplace_back(&cell, cell.amp_session());
-    cell.VisitMembers(*this);
-  }
-  void Visit(const std::string&, Parameter&) override {}
+using Sessions = std::vector<std::pair<const nn::Cell*, std::shared_ptr<Session>>>;
 
-  std::vector<std::pair<const nn::Cell*, std::shared_ptr<Session>>> found;
-};
+/// The sessions of the Cells below one, in the order of the Cells.
+Sessions FindSessions(nn::Cell& root) {
+  Sessions found;
+  nn::internal::ForEachCell(root, [&](nn::Cell& cell) {
+    if (cell.amp_session() != nullptr) found.emplace_back(&cell, cell.amp_session());
+  });
+  return found;
+}
 
 }  // namespace
 
@@ -36,11 +35,10 @@ void SetPrecision(const Precision& precision, mpc::internal::StepOptions& option
 }
 
 absl::StatusOr<std::shared_ptr<Session>> SessionBelow(nn::Cell& root) {
-  SessionFinder finder;
-  finder.Visit("", root);
-  if (finder.found.empty()) return std::shared_ptr<Session>();
-  const std::shared_ptr<Session>& first = finder.found.front().second;
-  for (const auto& [cell, session] : finder.found) {
+  const Sessions found = FindSessions(root);
+  if (found.empty()) return std::shared_ptr<Session>();
+  const std::shared_ptr<Session>& first = found.front().second;
+  for (const auto& [cell, session] : found) {
     if (Describe(session->precision) == Describe(first->precision)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("amp::Initialize gave the networks of one step different precisions: ", Describe(first->precision),
@@ -53,10 +51,8 @@ absl::Status ApplySession(nn::Cell& root, mpc::internal::StepOptions& options) {
   absl::StatusOr<std::shared_ptr<Session>> session = SessionBelow(root);
   if (!session.ok()) return session.status();
   if (*session == nullptr) return absl::OkStatus();
-  SessionFinder finder;
-  finder.Visit("", root);
   options.networks.clear();
-  for (const auto& [cell, own] : finder.found) options.networks.push_back(cell);
+  for (const auto& [cell, own] : FindSessions(root)) options.networks.push_back(cell);
   SetPrecision((*session)->precision, options);
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "frontend/graph/cell_members.h"
 #include "frontend/graph/compiled_step.h"
 #include "frontend/graph/context.h"
 #include "frontend/graph/eager.h"
@@ -12,30 +13,10 @@
 namespace mpc::nn {
 namespace {
 
-/// Calls a function for each direct sub-cell and Parameter.
-template <typename OnCell, typename OnParameter>
-class FunctionVisitor : public internal::MemberVisitor {
- public:
-  FunctionVisitor(OnCell on_cell, OnParameter on_parameter)
-      : on_cell_(std::move(on_cell)), on_parameter_(std::move(on_parameter)) {}
-  void Visit(const std::string& name, Cell& cell) override { on_cell_(name, cell); }
-  void Visit(const std::string& name, Parameter& parameter) override { on_parameter_(name, parameter); }
-
- private:
-  OnCell on_cell_;
-  OnParameter on_parameter_;
-};
-
-template <typename OnCell, typename OnParameter>
-void VisitDirect(Cell& cell, OnCell on_cell, OnParameter on_parameter) {
-  FunctionVisitor visitor(std::move(on_cell), std::move(on_parameter));
-  cell.VisitMembers(visitor);
-}
-
 using NamedParameters = std::vector<std::pair<std::string, Parameter>>;
 
 void Collect(Cell& cell, const std::string& prefix, NamedParameters& out) {
-  VisitDirect(
+  internal::ForEachMember(
       cell,
       [&](const std::string& name, Cell& child) {
         Collect(child, cell.transparent() ? prefix : absl::StrCat(prefix, name, "."), out);
@@ -45,13 +26,6 @@ void Collect(Cell& cell, const std::string& prefix, NamedParameters& out) {
             std::any_of(out.begin(), out.end(), [&](const auto& known) { return known.second == parameter; });
         if (parameter.defined() && !seen) out.emplace_back(absl::StrCat(prefix, name), parameter);
       });
-}
-
-void ForEachCell(Cell& cell, const std::function<void(Cell&)>& function) {
-  function(cell);
-  VisitDirect(
-      cell, [&](const std::string&, Cell& child) { ForEachCell(child, function); },
-      [](const std::string&, Parameter&) {});
 }
 
 bool BeginsWith(const std::string& text, std::string_view prefix) {
@@ -67,18 +41,15 @@ std::string ListNames(const NamedParameters& parameters) {
 void AppendSummary(Cell& cell, const std::string& name, int depth, std::string& out) {
   std::int64_t count = 0;
   std::vector<std::string> shapes;
-  VisitDirect(
-      cell, [](const std::string&, Cell&) {},
-      [&](const std::string& parameter_name, Parameter& parameter) {
-        if (!parameter.defined()) return;
-        count += NumElements(parameter.shape());
-        shapes.push_back(absl::StrCat(parameter_name, " [", absl::StrJoin(parameter.shape(), ", "), "]"));
-      });
+  internal::ForEachMember(cell, [&](const std::string& parameter_name, Parameter& parameter) {
+    if (!parameter.defined()) return;
+    count += NumElements(parameter.shape());
+    shapes.push_back(absl::StrCat(parameter_name, " [", absl::StrJoin(parameter.shape(), ", "), "]"));
+  });
   const std::string label = absl::StrCat(std::string(2 * depth, ' '), name);
   absl::StrAppendFormat(&out, "%-28s %-20s %10d  %s\n", label, cell.TypeName(), count, absl::StrJoin(shapes, ", "));
-  VisitDirect(
-      cell, [&](const std::string& child, Cell& sub) { AppendSummary(sub, child, depth + 1, out); },
-      [](const std::string&, Parameter&) {});
+  internal::ForEachMember(cell,
+                          [&](const std::string& child, Cell& sub) { AppendSummary(sub, child, depth + 1, out); });
 }
 
 }  // namespace
@@ -161,7 +132,7 @@ absl::Status Cell::SetParameter(std::string_view path, const Tensor& value) {
 }
 
 Cell& Cell::SetTrain(bool train) {
-  ForEachCell(*this, [train](Cell& cell) { cell.training_ = train; });
+  internal::ForEachCell(*this, [train](Cell& cell) { cell.training_ = train; });
   mpc::internal::StructureChanged();
   return *this;
 }
@@ -182,7 +153,7 @@ absl::Status Cell::SetRequiresGrad(std::string_view prefix, bool requires_grad) 
 }
 
 Cell& Cell::ToFloat(DType dtype) {
-  ForEachCell(*this, [dtype](Cell& cell) { cell.to_float_ = dtype; });
+  internal::ForEachCell(*this, [dtype](Cell& cell) { cell.to_float_ = dtype; });
   mpc::internal::StructureChanged();
   return *this;
 }
@@ -215,6 +186,6 @@ std::string Cell::Summary() {
 
 std::vector<mpc::internal::CellSettings> mpc::internal::SettingsBelow(nn::Cell& cell) {
   std::vector<CellSettings> settings;
-  nn::ForEachCell(cell, [&](nn::Cell& each) { settings.push_back({each.training_, each.to_float_}); });
+  nn::internal::ForEachCell(cell, [&](nn::Cell& each) { settings.push_back({each.training_, each.to_float_}); });
   return settings;
 }

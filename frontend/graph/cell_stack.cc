@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/cell.h"
+#include "frontend/graph/cell_members.h"
 
 namespace mpc::internal {
 namespace {
@@ -14,23 +15,12 @@ std::string Lower(std::string text) {
   return text;
 }
 
-/// Whether a Cell holds others.
-class SubCellFinder : public nn::internal::MemberVisitor {
- public:
-  void Visit(const std::string&, nn::Cell&) override { found_ = true; }
-  void Visit(const std::string&, Parameter&) override {}
-  bool found() const { return found_; }
-
- private:
-  bool found_ = false;
-};
-
 /// Whether `cell` is the same function of its inputs wherever it stands. It then has no Parameters, no sub-cells and no
 /// settings.
 bool NeedsNoName(nn::Cell& cell) {
-  SubCellFinder sub_cells;
-  cell.VisitMembers(sub_cells);
-  return !sub_cells.found() && cell.ParametersAndNames().empty() && !cell.to_float().has_value() && !cell.recompute();
+  bool has_sub_cells = false;
+  nn::internal::ForEachMember(cell, [&](const std::string&, nn::Cell&) { has_sub_cells = true; });
+  return !has_sub_cells && cell.ParametersAndNames().empty() && !cell.to_float().has_value() && !cell.recompute();
 }
 
 /// Finds the path of a Cell below another one: "conv1", or "blocks/0" for the elements of a list.

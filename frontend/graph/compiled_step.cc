@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "compiler/dialect/record_names.h"
 #include "frontend/graph/amp_session.h"
+#include "frontend/graph/cell_members.h"
 #include "frontend/graph/class_labels.h"
 #include "frontend/graph/context.h"
 #include "frontend/graph/device_rates.h"
@@ -47,51 +48,12 @@ class StructureWriter : public nn::internal::MemberVisitor {
   std::string& out_;
 };
 
-/// Notes Cells as parts of a trace: one that is read and not called makes a difference, too.
-class PartNoter : public nn::internal::MemberVisitor {
- public:
-  explicit PartNoter(Trace& trace) : trace_(trace) {}
-  void Visit(const std::string&, nn::Cell& cell) override {
-    trace_.NotePart(cell.identity());
-    cell.VisitMembers(*this);
-  }
-  void Visit(const std::string&, Parameter&) override {}
-
- private:
-  Trace& trace_;
-};
-
-/// The entries of the Parameters below a Cell. Names stay as they are.
-class EntryFinder : public nn::internal::MemberVisitor {
- public:
-  void Visit(const std::string&, nn::Cell& cell) override { cell.VisitMembers(*this); }
-  void Visit(const std::string&, Parameter& parameter) override {
-    if (parameter.defined()) found.insert(parameter.entry().get());
-  }
-
-  std::set<const runtime::StateEntry*> found;
-};
-
-/// Whether a Cell, or one below it, is in training mode.
-class TrainingFinder : public nn::internal::MemberVisitor {
- public:
-  void Visit(const std::string&, nn::Cell& cell) override {
-    found_ = found_ || cell.training();
-    if (!found_) cell.VisitMembers(*this);
-  }
-  void Visit(const std::string&, Parameter&) override {}
-  bool found() const { return found_; }
-
- private:
-  bool found_ = false;
-};
-
 /// Whether `root` is a training step that nobody has put into training mode, with no Cell below it either.
 bool IsStepInInference(nn::Cell* root, const StepOptions& options) {
   if (root == nullptr || !root->is_training_step() || !options.training) return false;
-  TrainingFinder finder;
-  finder.Visit("", *root);
-  return !finder.found();
+  bool trains = false;
+  nn::internal::ForEachCell(*root, [&](nn::Cell& cell) { trains = trains || cell.training(); });
+  return !trains;
 }
 
 /// Fails where the mode of such a step makes a difference.
@@ -156,7 +118,8 @@ absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction&
   }
   const std::vector<Tensor> outputs = function(arguments);
   if (in_inference) CheckModeDoesNotMatter(*root, trace);
-  if (root != nullptr) PartNoter(trace).Visit("", *root);
+  // A Cell that is read and not called makes a difference, too.
+  if (root != nullptr) nn::internal::ForEachCell(*root, [&](nn::Cell& cell) { trace.NotePart(cell.identity()); });
   std::vector<std::string> names;
   for (std::size_t i = 0; i < outputs.size(); ++i) names.push_back(NameAt(options.output_names, i, "output"));
   trace.EndStep(outputs, names);
@@ -179,11 +142,15 @@ bool StepFacts::PartsAreThere() const {
 bool IsCurrent(const StepFacts& facts, absl::Span<const Parameter> state, nn::Cell* root) {
   if (!facts.PartsAreThere()) return false;
   if (root == nullptr) return true;
-  EntryFinder entries;
-  entries.Visit("", *root);
+  std::set<const runtime::StateEntry*> entries;
+  nn::internal::ForEachCell(*root, [&](nn::Cell& cell) {
+    nn::internal::ForEachMember(cell, [&](const std::string&, Parameter& parameter) {
+      if (parameter.defined()) entries.insert(parameter.entry().get());
+    });
+  });
   return std::all_of(state.begin(), state.end(), [&](const Parameter& parameter) {
     const Role role = parameter.entry()->role();
-    return (role != Role::kParameter && role != Role::kStatistic) || entries.found.contains(parameter.entry().get());
+    return (role != Role::kParameter && role != Role::kStatistic) || entries.contains(parameter.entry().get());
   });
 }
 

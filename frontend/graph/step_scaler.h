@@ -42,8 +42,6 @@ class StepScaler {
   bool updates_at_end() const { return update_at_end_; }
   /// How often the state moves in the step.
   int updates() const { return updates_; }
-  /// The scale that the step began with; undefined if nothing was scaled or checked.
-  const Tensor& first_scale() const { return first_scale_; }
   /// The names of the parameters of each check of the step, across updates.
   const std::vector<std::vector<std::string>>& checked_names() const { return checked_names_; }
   /// Reports the step under this scaler: records "finite", "first_bad" and "loss_scale" with `suffix`; where there were
@@ -55,8 +53,8 @@ class StepScaler {
 
   Trace& trace_;
   std::shared_ptr<LossScaler> scaler_;
-  Tensor scale_;  ///< scale of the losses since the last update
-  Tensor first_scale_;
+  Tensor scale_;        ///< scale of the losses since the last update
+  Tensor first_scale_;  ///< scale that the step began with; undefined if nothing was scaled or checked
   std::vector<Tensor> losses_;
   std::vector<Tensor> checks_;  ///< first_bad since the last update
   std::vector<Tensor> finite_;

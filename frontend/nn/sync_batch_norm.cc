@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/graph/cell_members.h"
 #include "frontend/graph/cell_stack.h"
 #include "frontend/graph/context.h"
 #include "frontend/graph/trace.h"
@@ -42,22 +43,6 @@ ChannelStatistics MergeOfAll(Trace& trace, const Tensor& mean, const Tensor& var
   return {merged_mean, merged_variance, merged_variance * (all / (all - 1.0))};
 }
 
-class NormSynchronizer : public internal::MemberVisitor {
- public:
-  void Visit(const std::string&, Cell& cell) override {
-    if (auto* norm = dynamic_cast<BatchNorm*>(&cell); norm != nullptr) {
-      norm->Synchronize();
-      ++count_;
-    }
-    cell.VisitMembers(*this);
-  }
-  void Visit(const std::string&, Parameter&) override {}
-  std::size_t count() const { return count_; }
-
- private:
-  std::size_t count_ = 0;
-};
-
 }  // namespace
 
 void BatchNorm::Synchronize() {
@@ -76,9 +61,14 @@ std::vector<Tensor> BatchNorm::NormaliseByAll(const Tensor& x, std::int64_t proc
 }
 
 std::size_t ConvertToSyncBatchNorm(Cell& network) {
-  NormSynchronizer synchronizer;
-  synchronizer.Visit("", network);
-  return synchronizer.count();
+  std::size_t count = 0;
+  internal::ForEachCell(network, [&](Cell& cell) {
+    auto* norm = dynamic_cast<BatchNorm*>(&cell);
+    if (norm == nullptr) return;
+    norm->Synchronize();
+    ++count;
+  });
+  return count;
 }
 
 }  // namespace mpc::nn

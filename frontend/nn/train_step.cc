@@ -1,6 +1,7 @@
 #include "frontend/nn/train_step.h"
 
 #include "frontend/distributed/auto_parallel_context.h"
+#include "frontend/graph/cell_members.h"
 #include "frontend/graph/compiled_step.h"
 #include "frontend/nn/loss.h"
 
@@ -31,31 +32,23 @@ void WithLossCell::VisitMembers(internal::MemberVisitor& visitor) {
 namespace {
 
 /// The networks among a step's members.
-class NetworkFinder : public internal::MemberVisitor {
- public:
-  void Visit(const std::string&, Cell& cell) override {
+std::vector<const Cell*> NetworksOf(TrainingStep& step) {
+  std::vector<const Cell*> networks;
+  internal::ForEachMember(step, [&](const std::string&, Cell& cell) {
     if (cell.is_loss()) return;
     const auto* with_loss = dynamic_cast<const WithLossCell*>(&cell);
     networks.push_back(with_loss != nullptr ? with_loss->network().cell() : &cell);
-  }
-  void Visit(const std::string&, Parameter&) override {}
-
-  std::vector<const Cell*> networks;
-};
+  });
+  return networks;
+}
 
 }  // namespace
 
-bool TrainingStep::transparent() const {
-  NetworkFinder finder;
-  const_cast<TrainingStep*>(this)->VisitMembers(finder);
-  return finder.networks.size() <= 1;
-}
+bool TrainingStep::transparent() const { return NetworksOf(const_cast<TrainingStep&>(*this)).size() <= 1; }
 
 void TrainingStep::ConfigureStep(mpc::internal::StepOptions& options) {
-  NetworkFinder finder;
-  VisitMembers(finder);
   options.name = "train_step";
-  options.networks = finder.networks;
+  options.networks = NetworksOf(*this);
   NameOptimizers(options);
 }
 

@@ -11,6 +11,7 @@
 #include "compiler/report/precision_lock.h"
 #include "compiler/report/range_table.h"
 #include "frontend/amp/scaler_history.h"
+#include "frontend/graph/cell_members.h"
 #include "frontend/graph/compiled_step.h"
 #include "frontend/graph/context.h"
 #include "frontend/state/checkpoint_fit.h"
@@ -39,7 +40,7 @@ absl::Status CheckAgreement(const ModelOptions& options, const amp::Precision& s
 class InferenceMode {
  public:
   explicit InferenceMode(nn::Cell& cell) {
-    Modes(before_).Visit("", cell);
+    nn::internal::ForEachCell(cell, [this](nn::Cell& each) { before_.emplace_back(&each, each.training()); });
     cell.SetTrain(false);
   }
   ~InferenceMode() {
@@ -52,22 +53,7 @@ class InferenceMode {
   InferenceMode& operator=(const InferenceMode&) = delete;
 
  private:
-  using CellModes = std::vector<std::pair<nn::Cell*, bool>>;
-  /// Notes the modes of Cells, each before those below it.
-  class Modes : public nn::internal::MemberVisitor {
-   public:
-    explicit Modes(CellModes& modes) : modes_(modes) {}
-    void Visit(const std::string& name, nn::Cell& cell) override {
-      modes_.emplace_back(&cell, cell.training());
-      cell.VisitMembers(*this);
-    }
-    void Visit(const std::string& name, Parameter& parameter) override {}
-
-   private:
-    CellModes& modes_;
-  };
-
-  CellModes before_;
+  std::vector<std::pair<nn::Cell*, bool>> before_;  ///< modes of Cells, each before those below it
 };
 
 /// A flag that is set for a while, also where a callback throws.

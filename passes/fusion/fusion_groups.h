@@ -12,7 +12,7 @@
 
 namespace mpc {
 
-/// The costs and limits of regions on a device. BytesPerLaunch and AlsoAlone come from its TargetModel.
+/// The costs and limits of regions on a device. bytesPerLaunch and alsoAlone come from its TargetModel.
 struct FusionCosts {
   int64_t bytesPerLaunch = 0;
   unsigned maxOperations = 32;

@@ -10,6 +10,7 @@
 //   %dw = mpc.slice %2 {sizes = [64, 3, 7, 7], starts = [0, 0, 0, 0]} : ...
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/target_model.h"
+#include "compiler/dialect/tensor_values.h"
 #include "passes/function_body.h"
 #include "passes/passes.h"
 
@@ -32,7 +33,6 @@ unsigned channelsOfImage(DataFormat format) { return format == DataFormat::kNHWC
 constexpr int64_t leastWork = int64_t{1} << 28;
 
 RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
-bool isLow(Value v) { return typeOf(v).getElementType().isF16() || typeOf(v).getElementType().isBF16(); }
 
 class PadChannelsPass : public impl::PadChannelsPassBase<PadChannelsPass> {
 public:
@@ -61,7 +61,7 @@ private:
   template <typename ConvolutionOp>
   bool gains(ConvolutionOp op, Value x, ArrayRef<int64_t> weightShape, Value y) const {
     int64_t channels = weightShape[channelsOfWeight];
-    if (op.getGroups() != 1 || !isLow(x) || !isLow(y) || channels % multiple == 0)
+    if (op.getGroups() != 1 || !isLow(elementOf(x)) || !isLow(elementOf(y)) || channels % multiple == 0)
       return false;
     if (everywhere)
       return true;

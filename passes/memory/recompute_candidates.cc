@@ -109,28 +109,19 @@ CheapCandidates::CheapCandidates(Block &body) {
   llvm::SetVector<Value> saved = savedValues(body);
   // The values that a chain begins at have to be kept.
   llvm::DenseSet<Value> givenUp, needed;
-  while (true) {
-    std::optional<ChainFinder> best;
-    Value bestValue;
-    double bestRatio = 0;
-    for (Value v : saved) {
-      if (bytesOf(v) < smallestSaving || givenUp.contains(v) || needed.contains(v))
-        continue;
-      ChainFinder chain(saved, givenUp);
-      if (!chain.find(v))
-        continue;
-      double ratio = chain.work / static_cast<double>(bytesOf(v));
-      if (!bestValue || ratio < bestRatio) {
-        best.emplace(chain);
-        bestValue = v;
-        bestRatio = ratio;
-      }
-    }
-    if (!bestValue)
-      return;
-    givenUp.insert(bestValue);
-    needed.insert_range(best->sources);
-    order.push_back({bestValue, best->chain});
+  // A chain costs the same for as long as there is one.
+  SmallVector<std::pair<double, Value>> byRatio;
+  for (Value v : saved)
+    if (ChainFinder chain(saved, givenUp); bytesOf(v) >= smallestSaving && chain.find(v))
+      byRatio.push_back({chain.work / static_cast<double>(bytesOf(v)), v});
+  llvm::stable_sort(byRatio, llvm::less_first());
+  for (auto [ratio, v] : byRatio) {
+    ChainFinder chain(saved, givenUp);
+    if (needed.contains(v) || !chain.find(v))
+      continue;
+    givenUp.insert(v);
+    needed.insert_range(chain.sources);
+    order.push_back({v, chain.chain});
   }
 }
 

@@ -13,6 +13,7 @@
 #include "compiler/dialect/operation_names.h"
 #include "compiler/dialect/target_model.h"
 #include "passes/passes.h"
+#include "passes/precision/lost_numbers.h"
 #include "passes/precision/precision_assignment.h"
 
 using namespace mlir;
@@ -49,23 +50,6 @@ private:
   OpBuilder builder;
   llvm::DenseMap<std::pair<Value, Type>, Value> casts;
 };
-
-// The first element that is a finite non-zero number and would become zero or infinite in `low`.
-std::optional<APFloat> lostInCast(ConstantOp constant, FloatType low) {
-  auto elements = dyn_cast<DenseFPElementsAttr>(constant.getValue());
-  if (!elements)
-    return std::nullopt;
-  for (APFloat element : elements) {
-    APFloat rounded = element;
-    bool losesInfo = false;
-    rounded.convert(low.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
-    if (element.isFiniteNonZero() && !rounded.isFiniteNonZero())
-      return element;
-    if (elements.isSplat())
-      break;
-  }
-  return std::nullopt;
-}
 
 class AmpPass : public impl::AmpPassBase<AmpPass> {
 public:
@@ -155,6 +139,9 @@ private:
       for (auto [result, element] : llvm::zip_equal(op->getResults(), precision->results))
         result.setType(cast<RankedTensorType>(result.getType()).clone(element));
       setPrecision(op, toAttribute(op, *precision));
+      auto low = op->getNumResults() > 0 ? dyn_cast<FloatType>(elementOf(op->getResult(0))) : FloatType();
+      if (std::optional<double> lost = isLow(low) ? lostScalar(op, low) : std::nullopt)
+        remarkLost(op, *lost, low);
     }
     CastMap casts(getOperation());
     for (auto [use, element] : wanted)
@@ -163,16 +150,17 @@ private:
   }
 
   void castUse(OpOperand &use, Type element, CastMap &casts) {
-    auto constant = use.get().getDefiningOp<ConstantOp>();
     auto low = cast<FloatType>(element);
-    if (std::optional<APFloat> lost = constant && low.getWidth() == 16 ? lostInCast(constant, low) : std::nullopt) {
-      SmallString<16> text;
-      lost->toString(text, 6);
-      ScopeAttr scope = scopeOf(use.getOwner());
-      emitRemark(use.getOwner()->getLoc()) << (scope ? "'" + scope.getPath().str() + "': " : std::string())
-                                           << "constant " << text << " becomes zero or infinite in " << element;
-    }
+    if (std::optional<double> lost = isLow(low) ? lostElement(use, low) : std::nullopt)
+      remarkLost(use.getOwner(), *lost, low);
     use.set(casts.get(use.get(), element, use.getOwner()));
+  }
+
+  static void remarkLost(Operation *op, double lost, FloatType low) {
+    ScopeAttr scope = scopeOf(op);
+    emitRemark(op->getLoc()) << (scope ? "'" + scope.getPath().str() + "': " : std::string()) << constantText(lost)
+                             << " becomes zero or infinite in " << low
+                             << "; a Cell path in deny_add keeps its operations f32";
   }
 };
 

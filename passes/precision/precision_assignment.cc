@@ -2,6 +2,7 @@
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "passes/precision/lost_numbers.h"
 #include "passes/precision/precision_graph.h"
 
 using namespace mlir;
@@ -211,8 +212,8 @@ void PrecisionAssignment::decideByLevel(Operation *op, const LevelChoice &choice
 // O1 and auto. Leaves the rule empty where the operation stays open. \p entry is that of the user's lists, if any.
 void PrecisionAssignment::decideByClass(Operation *op, const LevelChoice &choice, AmpClass ampClass, std::string entry,
                                         OpPrecision &precision) {
-  auto decideByClass = [&] {
-    precision.decideBy(PrecisionRule::Class, ampClassName(ampClass) + (entry.empty() ? "" : ", " + entry));
+  auto decideByClass = [&](const std::string &why = "") {
+    precision.decideBy(PrecisionRule::Class, ampClassName(ampClass) + (entry.empty() ? "" : ", " + entry) + why);
     precision.isUsers = !entry.empty();
   };
   if (!takesPrecision(op)) {
@@ -231,6 +232,11 @@ void PrecisionAssignment::decideByClass(Operation *op, const LevelChoice &choice
     // x and y of a batch norm are those of an Infer operation; its parameters stay f32.
     if (ampClass == AmpClass::Norm)
       ampClass = AmpClass::Infer;
+    bool readsNumbers = ampClass != AmpClass::Allow && classOf(op) != AmpClass::Norm;
+    if (std::optional<double> lost = readsNumbers ? lostNumber(op, choice.low) : std::nullopt) {
+      assignTypes(op, f32, precision);
+      return decideByClass(", " + constantText(*lost) + " is beyond " + typeText(choice.low));
+    }
     open[op] = {ampClass, choice.level, choice.low, std::move(entry)};
   }
 }

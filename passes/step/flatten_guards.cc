@@ -13,6 +13,7 @@
 #include "compiler/dialect/dialect.h"
 #include "passes/function_body.h"
 #include "passes/passes.h"
+#include "passes/step/step_flow.h"
 
 using namespace mlir;
 
@@ -43,10 +44,6 @@ private:
     while (predicated.contains(held.getDefiningOp()))
       held = held.getDefiningOp()->getOperand(cast<OpResult>(held).getResultNumber());
     return held == updated ? Value() : held;
-  }
-
-  static bool hasPredicate(Operation *op) {
-    return op->getNumOperands() > 0 && getElementTypeOrSelf(op->getOperands().back().getType()).isInteger(1);
   }
 
   static void flatten(GuardedUpdateOp guard) {

@@ -24,15 +24,11 @@
 
 #include "compiler/dialect/tensor_values.h"
 #include "compiler/dialect/vjp_support.h"
+#include "passes/step/step_edit.h"
 
 using namespace mlir;
 
 namespace mpc {
-
-static Value code(OpBuilder &builder, Location loc, int32_t number) {
-  auto type = RankedTensorType::get({}, builder.getI32Type());
-  return ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, builder.getI32IntegerAttr(number)));
-}
 
 Value ProcessMean::rounded(OpBuilder &builder, Location loc, Value v) const {
   if (!addsLow())
@@ -61,7 +57,7 @@ Value ProcessMean::agree(OpBuilder &builder, Location loc, Value firstBad) const
   constexpr int32_t finiteCode = -3;
   Type position = firstBad.getType();
   auto flag = RankedTensorType::get({}, builder.getI1Type());
-  Value none = code(builder, loc, -1), finite = code(builder, loc, finiteCode);
+  Value none = integerScalar(builder, loc, -1), finite = integerScalar(builder, loc, finiteCode);
   Value isFinite = EqualOp::create(builder, loc, flag, firstBad, none);
   Value found = SelectOp::create(builder, loc, position, isFinite, finite, firstBad);
   Value largest = AllReduceMaxOp::create(builder, loc, position, found, uint64_t(processes));
@@ -71,7 +67,7 @@ Value ProcessMean::agree(OpBuilder &builder, Location loc, Value firstBad) const
 
 Finding findingOf(OpBuilder &builder, Location loc, Value firstBad) {
   auto flag = RankedTensorType::get({}, builder.getI1Type());
-  return {EqualOp::create(builder, loc, flag, firstBad, code(builder, loc, -1)), firstBad};
+  return {EqualOp::create(builder, loc, flag, firstBad, integerScalar(builder, loc, -1)), firstBad};
 }
 
 FindingBesideNorms::FindingBesideNorms(OpBuilder &builder, Location loc, Value found, int64_t gradients, bool hasNorms)
@@ -80,8 +76,8 @@ FindingBesideNorms::FindingBesideNorms(OpBuilder &builder, Location loc, Value f
     return;
   auto flag = RankedTensorType::get({}, builder.getI1Type());
   Type position = found.getType();
-  Value none = code(builder, loc, -1);
-  Value isNorm = GreaterEqualOp::create(builder, loc, flag, found, code(builder, loc, int32_t(gradients)));
+  Value none = integerScalar(builder, loc, -1);
+  Value isNorm = GreaterEqualOp::create(builder, loc, flag, found, integerScalar(builder, loc, int32_t(gradients)));
   ofGradients = SelectOp::create(builder, loc, position, isNorm, none, found);
   ofNorms = SelectOp::create(builder, loc, position, isNorm, found, none);
 }

@@ -21,7 +21,7 @@
 #include "compiler/dialect/state_attributes.h"
 #include "compiler/dialect/step_signature.h"
 #include "kernels/scalar/running_statistics.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "passes/computations.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -139,7 +139,7 @@ public:
           return failure();
         if (Differences().mayDiffer(update.getMean()) || Differences().mayDiffer(update.getVariance()))
           gatherStatistics(update);
-      } else if (isGenerator(&op)) {
+      } else if (edit.flow.isGenerator(&op)) {
         advanceGenerator(cast<IncrementOp>(op));
       }
     }
@@ -147,11 +147,6 @@ public:
   }
 
 private:
-  bool isGenerator(Operation *op) const {
-    auto counter = dyn_cast<IncrementOp>(op);
-    return counter && edit.flow.roleOf(counter.getCounter()) == Role::kRng;
-  }
-
   LogicalResult checkState() const;
   LogicalResult checkStatistics(BatchNormRunningUpdateOp update) const;
   void gatherStatistics(BatchNormRunningUpdateOp update);
@@ -171,7 +166,7 @@ LogicalResult SharedState::checkState() const {
       continue;
     // Null: it is an argument, an input or another state.
     Operation *definition = use.get().getDefiningOp();
-    if (definition && (isa<BatchNormRunningUpdateOp>(definition) || isGenerator(definition)))
+    if (definition && (isa<BatchNormRunningUpdateOp>(definition) || edit.flow.isGenerator(definition)))
       continue;
     bool followsUpdate = false;
     (void)edit.flow.behind(use.get(), followsUpdate);
@@ -265,9 +260,7 @@ void holdState(StepEdit &edit) {
     if (argument && roleOf(edit.function.getArgument(*argument)) != Role::kAccumulator)
       use.set(edit.function.getArgument(*argument));
   }
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(edit.getBody())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  eraseDeadOperations(edit.getBody());
 }
 
 } // namespace mpc

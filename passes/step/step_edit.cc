@@ -32,7 +32,9 @@ void StepEdit::appendResult(Value result, Role given, StringRef name) {
   returnOp->insertOperands(returnOp->getNumOperands(), result);
 }
 
-Value StepEdit::constant(int32_t number) {
+Value StepEdit::constant(int32_t number) { return integerScalar(builder, loc, number); }
+
+Value integerScalar(OpBuilder &builder, Location loc, int32_t number) {
   auto type = scalarType(builder.getI32Type());
   return ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, builder.getI32IntegerAttr(number)));
 }

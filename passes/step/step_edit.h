@@ -32,6 +32,9 @@ struct StepEdit {
 /// The type of a tensor without axes.
 inline mlir::RankedTensorType scalarType(mlir::Type element) { return mlir::RankedTensorType::get({}, element); }
 
+/// Makes an i32 scalar where \p builder stands.
+mlir::Value integerScalar(mlir::OpBuilder &builder, mlir::Location loc, int32_t number);
+
 /// The one of two operations of a block that comes later. Null comes before every operation.
 mlir::Operation *later(mlir::Operation *a, mlir::Operation *b);
 

@@ -2,6 +2,8 @@
 
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/tensor_values.h"
+
 using namespace mlir;
 
 namespace mpc {
@@ -24,6 +26,10 @@ Value stateBefore(Value updated) {
       break;
   }
   return updated;
+}
+
+bool hasPredicate(Operation *op) {
+  return op->getNumOperands() > 0 && elementOf(op->getOperands().back()).isInteger(1);
 }
 
 StepFlow::StepFlow(func::FuncOp function) : body(function.getBody().front()) {
@@ -164,6 +170,11 @@ RequestSet StepFlow::deciding(Operation *op) const {
 }
 
 bool StepFlow::isOptimizer(Operation *op) const { return !isa<BatchNormRunningUpdateOp>(op) && deciding(op).any(); }
+
+bool StepFlow::isGenerator(Operation *op) const {
+  auto counter = dyn_cast<IncrementOp>(op);
+  return counter && roleOf(counter.getCounter()) == Role::kRng;
+}
 
 RequestSet StepFlow::behind(Value v, bool &followsUpdate) const {
   followsUpdate = gradientsInto(v).any();

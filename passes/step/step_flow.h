@@ -25,6 +25,9 @@ struct GradientRequest {
 /// The state that an update chain starts from: follows \p updated through state updates to their state operands.
 mlir::Value stateBefore(mlir::Value updated);
 
+/// Whether state update \p op waits for a flag, which is its last operand then.
+bool hasPredicate(mlir::Operation *op);
+
 /// A set of requests by their place in the step.
 using RequestSet = llvm::SmallBitVector;
 
@@ -47,6 +50,8 @@ public:
   RequestSet deciding(mlir::Operation *op) const;
   /// Whether gradients reach \p op, or the optimizer it belongs to.
   bool isOptimizer(mlir::Operation *op) const;
+  /// Whether \p op moves the counter of a random generator.
+  bool isGenerator(mlir::Operation *op) const;
   /// The requests behind a state value that no update computes, and whether gradients or updates are among what it is
   /// computed from. What has the scope path of an optimizer is decided as its updates are.
   RequestSet behind(mlir::Value v, bool &followsUpdate) const;

@@ -20,18 +20,12 @@ public:
     collectFlags();
     checkNorms();
     for (Operation &op : llvm::make_early_inc_range(body))
-      if (op.hasTrait<StateUpdate>() && !hasPredicate(op) && (isa<BatchNormRunningUpdateOp>(op) || isGenerator(op)))
+      if (op.hasTrait<StateUpdate>() && !hasPredicate(&op) &&
+          (isa<BatchNormRunningUpdateOp>(op) || flow.isGenerator(&op)))
         guard(op);
   }
 
 private:
-  static bool isFlag(Value v) { return getElementTypeOrSelf(v.getType()).isInteger(1); }
-
-  static bool hasPredicate(Operation &op) { return isFlag(op.getOperands().back()); }
-
-  // The counter of the random generator.
-  bool isGenerator(Operation &op) const { return isa<IncrementOp>(op) && flow.roleOf(op.getOperand(0)) == Role::kRng; }
-
   // Whether a state update waits for the flag.
   static bool decides(Value flag) {
     return llvm::any_of(flag.getUsers(), [&](Operation *user) {

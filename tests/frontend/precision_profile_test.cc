@@ -105,6 +105,28 @@ TEST(OverflowDiagnosis, NamesTheFirstValueThatIsNotFinite) {
   EXPECT_EQ(text.find("net/conv"), std::string::npos) << text;
 }
 
+TEST(OverflowDiagnosis, NamesWhatFollowsAnInputOfInfinities) {
+  ValueStatistics mask = Value("mask", false, 0, 7);
+  mask.operation = "input";
+  mask.exponents[255] = 3;
+  ValueStatistics sum = Value("net/attention", false, 2, 7), scaled = Value("net/head", false, 15, 9);
+  sum.exponents[255] = 3;
+  scaled.exponents[255] = 1;
+  for (const DType low : {DType::kF16, DType::kBF16}) {
+    ValueStatistics fitting = Value("net/fc", false, 1, 10);
+    sum.dtype = scaled.dtype = fitting.dtype = low;
+    mask.dtype = DType::kF32;
+    const std::string text = DiagnoseOverflow({mask, sum, fitting, scaled}, 2.0);
+    EXPECT_NE(text.find("first value that is not finite at loss scale 2: input 'mask', 3 of 10 elements"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("input 'mask': 3 of its 10 elements are not finite"), std::string::npos) << text;
+    EXPECT_NE(text.find("computed and not finite: forward pass: matmul in 'net/attention'"), std::string::npos) << text;
+    EXPECT_NE(text.find("computed and not finite: forward pass: matmul in 'net/head'"), std::string::npos) << text;
+    EXPECT_EQ(text.find("does not fit"), std::string::npos) << text;
+  }
+}
+
 TEST(OverflowDiagnosis, SaysThatNothingOfNanWeightsIsFinite) {
   ValueStatistics bias = Value("fc.bias", false, 0, 0);
   bias.operation = "parameter";
@@ -116,8 +138,7 @@ TEST(OverflowDiagnosis, SaysThatNothingOfNanWeightsIsFinite) {
   weight.exponents[255] = 10;
   weight.largest = 0;
   const std::string text = DiagnoseOverflow({bias, weight}, 1.0);
-  EXPECT_NE(text.find("parameter 'fc.weight' does not fit f16: none of its elements is finite"), std::string::npos)
-      << text;
+  EXPECT_NE(text.find("parameter 'fc.weight': none of its elements is finite"), std::string::npos) << text;
   EXPECT_EQ(text.find("largest finite magnitude"), std::string::npos) << text;
 }
 

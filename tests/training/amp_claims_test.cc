@@ -133,6 +133,35 @@ TEST_P(ClaimsAtLevel, AMP_34_AFullyMaskedAttentionRowGivesNoNan) {
   EXPECT_TRUE(std::isfinite(network.scale.Value()->ToFloats()[0]));
 }
 
+/// Attention by hand, with the usual number in place of what a row may not see.
+class HandMaskedAttention : public nn::Cell {
+ public:
+  MPC_CELL(HandMaskedAttention, scale)
+  Tensor Construct(Tensor x, Tensor readable) {
+    const Tensor y = x * scale, scores = batch_matmul(y, y, false, true);
+    const Tensor masked =
+        where(greater(readable, ops::Fill(DType::kF32, {1}, 0.5)), scores, ops::FullLike(scores, -1e9));
+    return batch_matmul(softmax(masked), y);
+  }
+  Parameter scale{{1}, Constant(1.0)};
+};
+
+// AMP-34: nothing turns the number into an infinity at O1 and auto. So the masked row is a mean, as it is in f32.
+TEST_P(ClaimsAtLevel, AMP_34_ANumberBeyondF16KeepsItsOperationF32) {
+  if (GetParam().level == "O2" || GetParam().level == "O3") return;
+  HandMaskedAttention network;
+  SumLoss loss;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 0.125});
+  Model model(network, loss, optimizer, Options(FixedLossScaleManager({.loss_scale = 64})));
+  const Tensor x = Values({1, 3, 4});
+  const Tensor readable = Tensor::From({0.0f, 0.0f, 0.0f, 1.0f, 0.0f, 0.0f, 1.0f, 1.0f, 1.0f}, {1, 3, 3});
+  MPC_ASSERT_OK(
+      model.Train(1, data::GeneratorDataset({{x, readable, Tensor::Full({1}, 0.0)}}, {"x", "mask", "label"})));
+  EXPECT_EQ(model.skipped_steps(), 0);
+  EXPECT_NE(network.scale.Value()->ToFloats()[0], 1.0f);
+  EXPECT_TRUE(std::isfinite(network.scale.Value()->ToFloats()[0]));
+}
+
 INSTANTIATE_TEST_SUITE_P(Levels, ClaimsAtLevel, ::testing::ValuesIn(AllLevels()), LevelName);
 
 /// Two dense layers below a parent, one beside it.

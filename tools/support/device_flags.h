@@ -15,8 +15,8 @@ namespace mpc::tools {
 
 struct DeviceOptions {
   std::string device = "cpu";
-  std::optional<bool> fusion;  ///< left out: the device's default
-  /// `fusion`, or the device's default.
+  std::optional<bool> fusion;  ///< left out: its default
+  /// `fusion`, or its default.
   bool fuses() const;
   std::int64_t memory_budget = 0;   ///< bytes of arena, state and constants; 0: none
   std::int64_t head_chunks = 1;     ///< chunks of rows of a language model's head

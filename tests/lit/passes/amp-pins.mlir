@@ -74,7 +74,7 @@ func.func @step(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>) -> (tensor<f32>, tenso
 // CHECK-LABEL: func @mask
 func.func @mask(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %c = mpc.constant {value = dense<-1.0e9> : tensor<2x4xf32>} : () -> tensor<2x4xf32>
-  // expected-remark @below {{'net': constant -1.0E+9 becomes zero or infinite in 'f16'}}
+  // expected-remark @below {{'net': constant -1e+09 becomes zero or infinite in 'f16'}}
   %y = mpc.add %x, %c in #network : tensor<2x4xf32>
   return %y : tensor<2x4xf32>
 }
