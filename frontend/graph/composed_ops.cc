@@ -1,15 +1,38 @@
 #include "frontend/graph/composed_ops.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/graph/cell_stack.h"
 #include "frontend/graph/emit.h"
 #include "frontend/graph/ops.h"
+#include "frontend/graph/trace.h"
+#include "kernels/dtype.h"
 
 namespace mpc {
 namespace {
 
 using Comparison = Tensor (*)(const Tensor& a, const Tensor& b);
+
+// Whether x is there and is floating; relu says what is wrong where not.
+bool IsFloatingTensor(const Tensor& x) { return x.defined() && x.status().ok() && IsFloating(x.dtype()); }
+
+// While it lives, the operations of a norm are f32 where the Cells around it are low by ToFloat.
+class WideScope {
+ public:
+  WideScope() {
+    auto* trace = internal::Trace::Current();
+    if (trace == nullptr) return;
+    const compiler::Scope scope = trace->cells().scope();
+    if (!scope.pin.has_value() || !IsLowPrecision(*scope.pin)) return;
+    fixed_.emplace(trace->cells(),
+                   compiler::Scope{.path = scope.path, .pin = DType::kF32, .recompute = scope.recompute});
+  }
+
+ private:
+  std::optional<internal::CellStack::FixedScope> fixed_;
+};
 
 // Keeps the elements of the last two axes whose column compares to row + diagonal as `keeps` says.
 Tensor Triangle(const char* name, const Tensor& x, std::int64_t diagonal, Comparison keeps) {
@@ -27,15 +50,18 @@ Tensor Triangle(const char* name, const Tensor& x, std::int64_t diagonal, Compar
 }  // namespace
 
 Tensor elu(const Tensor& x, double alpha) {
-  // x - relu(x) is min(x, 0), whose derivative at 0 is 1.
-  const Tensor positive = relu(x);
-  return positive + (exp(x - positive) + -1.0) * alpha;
+  if (!IsFloatingTensor(x)) return relu(x);
+  // The derivative at 0 is that of the exponential. NaN passes the comparison.
+  const Tensor zero = ops::Fill(x.dtype(), {}, 0);
+  const Tensor positive = greater(x, zero);
+  return where(positive, x, (exp(where(positive, zero, x)) + -1.0) * alpha);
 }
 
 Tensor softplus(const Tensor& x) {
+  if (!IsFloatingTensor(x)) return relu(x);
   // The exponent is -|x|, written so that the derivative at 0 is that of x.
-  const Tensor positive = relu(x);
-  return positive + log1p(exp(x - positive - positive));
+  const Tensor exponent = where(greater(x, ops::Fill(x.dtype(), {}, 0)), neg(x), x);
+  return relu(x) + log1p(exp(exponent));
 }
 
 Tensor mish(const Tensor& x) { return x * tanh(softplus(x)); }
@@ -50,6 +76,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& gamma, double epsilon) {
     return internal::FailWith(error, x.shape());
   }
   // A square of f16 is infinite from 256 on, and a small epsilon is 0 there.
+  const WideScope wide_scope;
   const Tensor wide = x.dtype() == DType::kF64 ? x : cast(x, DType::kF32);
   const Tensor y = wide / sqrt(reduce_mean(square(wide), {-1}, /*keep_dims=*/true) + epsilon) * gamma;
   return IsLowPrecision(x.dtype()) && gamma.dtype() == x.dtype() ? cast(y, x.dtype()) : y;

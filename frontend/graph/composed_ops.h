@@ -10,19 +10,20 @@
 
 namespace mpc {
 
-/// x where x > 0, else alpha * (exp(x) - 1), of x's shape. The derivative at 0 is alpha. An infinite x gives NaN.
-/// Close to 0 the relative accuracy of a negative x is lost. The exponential is Deny. Sums and products are Infer, relu
-/// is Clear.
+/// x where x > 0, else alpha * (exp(x) - 1), of x's shape. The derivative at 0 is alpha. Close to 0 the relative
+/// accuracy of a negative x is lost. The exponential is Deny. Sums and products are Infer, comparisons and choices are
+/// Clear.
 Tensor elu(const Tensor& x, double alpha = 1.0);
-/// log(1 + exp(x)), of x's shape, which no finite x makes overflow. The derivative is sigmoid(x). An infinite x gives
-/// NaN. The exponential and the logarithm are Deny.
+/// log(1 + exp(x)), of x's shape, which no finite x makes overflow. The derivative is sigmoid(x). The exponential and
+/// the logarithm are Deny.
 Tensor softplus(const Tensor& x);
-/// x * tanh(softplus(x)), of x's shape. The product and tanh are Infer, and softplus has its own classes.
+/// x * tanh(softplus(x)), of x's shape; NaN for minus infinity, as in PyTorch. The product and tanh are Infer, and
+/// softplus has its own classes.
 Tensor mish(const Tensor& x);
 /// x / sqrt(mean(x^2) + epsilon) * gamma over the last axis; gamma is [its extent]. It is computed in f32 at every
-/// level, as behind a user's cast. Tensors that are low themselves give a low result. Cell::ToFloat(DType::kF16) puts
-/// the squares into f16, where they are infinite from x = 256 on. MindSpore's ops.rms_norm also returns the reciprocal
-/// root, which this does not. Errors: gamma of another shape; an epsilon below 0 or not finite.
+/// level, as behind a user's cast, and under a low Cell::ToFloat. Squares in f16 would be infinite from x = 256 on.
+/// Tensors that are low themselves give a low result. MindSpore's ops.rms_norm also returns the reciprocal root, which
+/// this does not. Errors: gamma of another shape; an epsilon that f32 does not hold.
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, double epsilon = 1e-6);
 /// Joins tensors of one shape along a new axis. Data movement (Clear). Errors: no tensors, other shapes, an axis
 /// outside [-rank - 1, rank].

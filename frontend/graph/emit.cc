@@ -27,8 +27,10 @@ Tensor FailWith(const std::string& message, const Shape& shape) {
 }
 
 std::string EpsilonError(std::string_view name, double epsilon) {
-  if (epsilon >= 0 && epsilon <= std::numeric_limits<float>::max()) return "";
-  return absl::StrCat(std::string(name), " takes an epsilon that is at least 0 and finite in f32, got ", epsilon);
+  const bool vanishes = epsilon > 0 && static_cast<float>(epsilon) == 0;
+  if (epsilon >= 0 && epsilon <= std::numeric_limits<float>::max() && !vanishes) return "";
+  return absl::StrCat(std::string(name), " takes an epsilon that is at least 0 and finite in f32, got ", epsilon,
+                      vanishes ? ", in whose place f32 holds 0" : "");
 }
 
 }  // namespace mpc::internal

@@ -42,7 +42,7 @@ struct ConvTranspose2dOpOptions {
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias = {},
                         const ConvTranspose2dOpOptions& options = {});
 
-/// Normalises over the trailing axes, those of `gamma` and `beta`. Errors of norms: an epsilon below 0 or not finite.
+/// Normalises over the trailing axes, those of `gamma` and `beta`. Errors of norms: an epsilon that f32 does not hold.
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, double epsilon = 1e-5);
 /// Normalises each sample's groups of C / groups channels of x [N, C, H, W]; gamma and beta [C].
 Tensor group_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, std::int64_t groups, double epsilon = 1e-5);
@@ -52,7 +52,7 @@ Tensor group_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, std:
 std::pair<Tensor, Tensor> lstm_cell(const Tensor& gates, const Tensor& cell_state);
 
 /// Cross-entropy of sigmoid(logits) against labels of the same shape in [0, 1]; reduction none, mean or sum. The loss
-/// is f32.
+/// is f32. An infinite logit gives 0 where it is on the label's side, else infinity; PyTorch mostly gives NaN.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& labels,
                                         const std::string& reduction = "mean");
 

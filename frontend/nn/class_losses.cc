@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/nn/finite_numbers.h"
 #include "frontend/nn/loss.h"
 #include "frontend/nn/loss_inputs.h"
 
@@ -105,8 +106,8 @@ Tensor NLLLoss::Construct(const Tensor& log_probabilities, const Tensor& labels)
 }
 
 Tensor FocalLoss::Construct(const Tensor& logits, const Tensor& labels) {
-  if (!(options_.gamma >= 0)) {
-    return internal::LossError(TypeName(), absl::StrCat("takes gamma >= 0, got ", options_.gamma));
+  if (const absl::Status status = internal::CheckNotNegative("gamma", options_.gamma); !status.ok()) {
+    return internal::LossError(TypeName(), std::string(status.message()));
   }
   // MindSpore's class indices have an axis of extent 1 where logits have the classes.
   Shape column = logits.shape();

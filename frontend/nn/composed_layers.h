@@ -43,7 +43,7 @@ class Mish : public Cell {
 
 /// Divides by the root of the mean square over the last axis, of extent `dim`. gamma [dim] begins at one.
 /// MindSpore has the function ops.rms_norm only. The layer's epsilon is that function's. AMP classes: those of
-/// rms_norm.
+/// rms_norm. ToFloat does not make it low.
 class RMSNorm : public Cell {
  public:
   MPC_CELL(RMSNorm, gamma)

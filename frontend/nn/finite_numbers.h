@@ -1,4 +1,4 @@
-// Options of optimizers and clipping: numbers that updates take in f32.
+// Options of optimizers, clipping and losses: numbers that are taken in f32.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ inline const char* WhyRefused(double value) {
 
 inline bool IsFiniteInF32(double value) { return std::isfinite(static_cast<float>(value)); }
 
-/// Errors: `value` is negative, or f32 does not hold it as a finite number.
+/// Errors: `value` is negative, or f32 does not hold it as a finite number. f32 may hold 0 in the place of a small one.
 inline absl::Status CheckNotNegative(const std::string& field, double value) {
   if (value >= 0 && IsFiniteInF32(value)) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -28,6 +28,21 @@ inline absl::Status CheckPositive(const std::string& field, double value) {
   if (static_cast<float>(value) > 0 && IsFiniteInF32(value)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(field, " must be a finite number > 0, got ", value, WhyRefused(value)));
+}
+
+/// Errors: `value` is neither 0 nor a positive number that f32 holds. It is what keeps a quotient finite.
+inline absl::Status CheckZeroOrPositive(const std::string& field, double value) {
+  return value > 0 ? CheckPositive(field, value) : CheckNotNegative(field, value);
+}
+
+/// Errors: `value` lies outside [0, 1], or is less than 1 and f32 holds 1 in its place.
+inline absl::Status CheckShare(const std::string& field, double value) {
+  if (!(value >= 0 && value <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(field, " must be in [0, 1], got ", value));
+  }
+  if (value == 1 || static_cast<float>(value) != 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " must be in [0, 1], and rounds to 1 in f32: 1 - ", field, " is ", 1 - value));
 }
 
 }  // namespace mpc::nn::internal

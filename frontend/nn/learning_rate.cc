@@ -112,10 +112,8 @@ absl::Status PolynomialDecay::Validate() const {
   if (absl::Status status = CheckRate(name, "end_learning_rate", options_.end_learning_rate); !status.ok()) {
     return status;
   }
-  if (!(options_.power > 0) || std::isinf(options_.power)) {
-    return absl::InvalidArgumentError(absl::StrCat(name, "power must be a finite number > 0, got ", options_.power));
-  }
-  return CheckSteps(name, "decay_steps", options_.decay_steps);
+  return FirstError({internal::CheckPositive(absl::StrCat(name, "power"), options_.power),
+                     CheckSteps(name, "decay_steps", options_.decay_steps)});
 }
 
 Tensor PolynomialDecay::Construct(const Tensor& step) const {
@@ -177,7 +175,10 @@ absl::Status OneCycle::Validate() const {
   if (absl::Status status =
           FirstError({CheckRate(name, "max_lr", options_.max_lr), CheckSteps(name, "total_steps", options_.total_steps),
                       CheckPositive(name, "div_factor", options_.div_factor),
-                      CheckPositive(name, "final_div_factor", options_.final_div_factor)});
+                      CheckPositive(name, "final_div_factor", options_.final_div_factor),
+                      CheckRate(name, "max_lr / div_factor", options_.max_lr / options_.div_factor),
+                      CheckRate(name, "max_lr / div_factor / final_div_factor",
+                                options_.max_lr / options_.div_factor / options_.final_div_factor)});
       !status.ok()) {
     return status;
   }

@@ -133,11 +133,11 @@ class L1Loss : public LossBase {
 
 struct HuberLossOptions {
   std::string reduction = "mean";  ///< none, mean, sum
-  double delta = 1;                ///< > 0
+  double delta = 1;                ///< > 0, in f32 too
 };
 
-/// d^2 / 2 where d = |prediction - target| is below delta, else delta (d - delta / 2). The shapes are equal, where
-/// MindSpore broadcasts. Names and defaults are MindSpore's.
+/// d^2 / 2 where d = |prediction - target| is below delta, else delta (d - delta / 2). The gradient of NaN is NaN. The
+/// shapes are equal, where MindSpore broadcasts. Names and defaults are MindSpore's.
 class HuberLoss : public LossBase {
  public:
   MPC_CELL(HuberLoss)
@@ -149,7 +149,7 @@ class HuberLoss : public LossBase {
 };
 
 struct SmoothL1LossOptions {
-  double beta = 1;                 ///< > 0
+  double beta = 1;                 ///< > 0, in f32 too
   std::string reduction = "none";  ///< none, mean, sum
 };
 
@@ -169,9 +169,9 @@ struct KLDivLossOptions {
   std::string reduction = "mean";  ///< none, mean, batchmean, sum
 };
 
-/// target (log target - x) for log-probabilities x and probabilities of the same shape; 0 where the target is not
-/// greater than 0. "mean" divides by elements, "batchmean" by extent 0. The target has no gradient. Names and defaults
-/// are MindSpore's.
+/// target (log target - x) for log-probabilities x and probabilities of the same shape; 0 where the target is 0 or
+/// less, whatever x is. "mean" divides by elements, "batchmean" by extent 0. The target has no gradient. Names and
+/// defaults are MindSpore's.
 class KLDivLoss : public LossBase {
  public:
   MPC_CELL(KLDivLoss)

@@ -56,9 +56,7 @@ EMA::EMA(std::shared_ptr<Optimizer> inner, const EMAOptions& options)
     : Optimizer(*inner), inner_(std::move(inner)), options_(options) {
   AddSlot("average");
   averaged_ = AddCounter("averaged");
-  if (!(options_.decay >= 0 && options_.decay <= 1)) {
-    Reject(absl::StrCat("decay must be in [0, 1], got ", options_.decay));
-  }
+  RejectIf(internal::CheckShare("decay", options_.decay));
 }
 
 std::string EMA::TypeName() const { return absl::StrCat("EMA of ", inner_->TypeName()); }

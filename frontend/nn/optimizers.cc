@@ -51,7 +51,7 @@ std::vector<Tensor> Momentum::Update(const Operands& operands) {
 Adam::Adam(const ParameterGroups& parameters, const AdamOptions& options)
     : Optimizer(parameters, Common::Of(options), {"moment1", "moment2"}), options_(options) {
   CheckBetas(options.beta1, options.beta2);
-  RejectIf(internal::CheckNotNegative("eps", options.eps));
+  RejectIf(internal::CheckZeroOrPositive("eps", options.eps));
 }
 
 std::vector<Tensor> Adam::Update(const Operands& operands) {
@@ -63,7 +63,7 @@ AdamWeightDecay::AdamWeightDecay(const ParameterGroups& parameters, const AdamWe
                 {"moment1", "moment2"}),
       options_(options) {
   CheckBetas(options.beta1, options.beta2);
-  RejectIf(internal::CheckNotNegative("eps", options.eps));
+  RejectIf(internal::CheckZeroOrPositive("eps", options.eps));
 }
 
 std::vector<Tensor> AdamWeightDecay::Update(const Operands& operands) {
@@ -74,7 +74,7 @@ std::vector<Tensor> AdamWeightDecay::Update(const Operands& operands) {
 AdamW::AdamW(const ParameterGroups& parameters, const AdamWOptions& options)
     : Optimizer(parameters, Common::Of(options), {"moment1", "moment2"}), options_(options) {
   CheckBetas(options.beta1, options.beta2);
-  RejectIf(internal::CheckNotNegative("eps", options.eps));
+  RejectIf(internal::CheckZeroOrPositive("eps", options.eps));
 }
 
 std::vector<Tensor> AdamW::Update(const Operands& operands) {
@@ -84,7 +84,7 @@ std::vector<Tensor> AdamW::Update(const Operands& operands) {
 Lamb::Lamb(const ParameterGroups& parameters, const LambOptions& options)
     : Optimizer(parameters, Common::Of(options), {"moment1", "moment2"}), options_(options) {
   CheckBetas(options.beta1, options.beta2);
-  RejectIf(internal::CheckNotNegative("eps", options.eps));
+  RejectIf(internal::CheckZeroOrPositive("eps", options.eps));
 }
 
 std::vector<Tensor> Lamb::Update(const Operands& operands) {
@@ -94,9 +94,7 @@ std::vector<Tensor> Lamb::Update(const Operands& operands) {
 RMSProp::RMSProp(const ParameterGroups& parameters, const RMSPropOptions& options)
     : Optimizer(parameters, Common::Of(options), {{"mean_square", 1.0}, "moment"}), options_(options) {
   if (options.centered) AddSlot("mean_grad");
-  if (!(options.decay >= 0 && options.decay <= 1)) {
-    Reject(absl::StrCat("decay must be in [0, 1], got ", options.decay));
-  }
+  RejectIf(internal::CheckShare("decay", options.decay));
   RejectIf(internal::CheckNotNegative("momentum", options.momentum));
   RejectIf(internal::CheckPositive("epsilon", options.epsilon));
 }

@@ -1,5 +1,6 @@
 // Losses between tensors of one shape.
 #include "absl/strings/str_cat.h"
+#include "frontend/nn/finite_numbers.h"
 #include "frontend/nn/loss.h"
 #include "frontend/nn/loss_inputs.h"
 
@@ -11,10 +12,21 @@ using internal::LossError;
 using internal::Number;
 using internal::PairError;
 
-/// d^2 / 2 where d is below `delta`, else delta (d - delta / 2), for d = |prediction - target|.
-Tensor Huber(const Tensor& prediction, const Tensor& target, double delta) {
-  const Tensor distance = abs(AsF32(prediction) - AsF32(target));
-  return where(less(distance, Number(delta)), square(distance) * 0.5, (distance - delta / 2) * delta);
+/// Huber's loss of a difference d as a product, c (d - c / 2): c is d limited to [-delta, delta], and the derivative.
+struct HuberFactors {
+  HuberFactors(const Tensor& prediction, const Tensor& target, double delta) {
+    const Tensor difference = AsF32(prediction) - AsF32(target);
+    // NaN passes the comparisons. `where`, unlike clamp, has a second derivative.
+    limited = where(less(difference, Number(-delta)), Number(-delta), difference);
+    limited = where(greater(difference, Number(delta)), Number(delta), limited);
+    rest = difference - limited * 0.5;
+  }
+
+  Tensor limited, rest;
+};
+
+std::string NumberError(const char* field, double value) {
+  return std::string(internal::CheckPositive(field, value).message());
 }
 
 }  // namespace
@@ -26,14 +38,21 @@ Tensor L1Loss::Construct(const Tensor& prediction, const Tensor& target) {
 
 Tensor HuberLoss::Construct(const Tensor& prediction, const Tensor& target) {
   if (const std::string error = PairError(prediction, target); !error.empty()) return LossError(TypeName(), error);
-  if (!(options_.delta > 0)) return LossError(TypeName(), absl::StrCat("takes delta > 0, got ", options_.delta));
-  return internal::Reduce(TypeName(), Huber(prediction, target, options_.delta), options_.reduction);
+  if (const std::string error = NumberError("delta", options_.delta); !error.empty()) {
+    return LossError(TypeName(), error);
+  }
+  const HuberFactors factors(prediction, target, options_.delta);
+  return internal::Reduce(TypeName(), factors.limited * factors.rest, options_.reduction);
 }
 
 Tensor SmoothL1Loss::Construct(const Tensor& prediction, const Tensor& target) {
   if (const std::string error = PairError(prediction, target); !error.empty()) return LossError(TypeName(), error);
-  if (!(options_.beta > 0)) return LossError(TypeName(), absl::StrCat("takes beta > 0, got ", options_.beta));
-  return internal::Reduce(TypeName(), Huber(prediction, target, options_.beta) / options_.beta, options_.reduction);
+  if (const std::string error = NumberError("beta", options_.beta); !error.empty()) {
+    return LossError(TypeName(), error);
+  }
+  const HuberFactors factors(prediction, target, options_.beta);
+  // A quotient, which is exactly 1 or -1 beyond beta. A small beta has no finite reciprocal.
+  return internal::Reduce(TypeName(), factors.limited / Number(options_.beta) * factors.rest, options_.reduction);
 }
 
 Tensor KLDivLoss::Construct(const Tensor& log_probabilities, const Tensor& target) {
@@ -48,16 +67,19 @@ Tensor KLDivLoss::Construct(const Tensor& log_probabilities, const Tensor& targe
   }
   if (!error.empty()) return LossError(TypeName(), error);
   const Tensor expected = stop_gradient(AsF32(target));
-  const Tensor positive = greater(expected, Number(0));
-  const Tensor differences = log(where(positive, expected, Number(1))) - AsF32(log_probabilities);
-  const Tensor losses = where(positive, expected * differences, Number(0));
+  // A target that is NaN is not left out.
+  const Tensor left_out = less_equal(expected, Number(0));
+  const Tensor differences = log(where(left_out, Number(1), expected)) - AsF32(log_probabilities);
+  const Tensor losses = where(left_out, Number(0), expected * differences);
   if (by_batch) return reduce_sum(losses) / static_cast<double>(log_probabilities.dim(0));
   return internal::Reduce(TypeName(), losses, reduction);
 }
 
 Tensor DiceLoss::Construct(const Tensor& probabilities, const Tensor& labels) {
   if (const std::string error = PairError(probabilities, labels); !error.empty()) return LossError(TypeName(), error);
-  if (!(options_.smooth > 0)) return LossError(TypeName(), absl::StrCat("takes smooth > 0, got ", options_.smooth));
+  if (const std::string error = NumberError("smooth", options_.smooth); !error.empty()) {
+    return LossError(TypeName(), error);
+  }
   const Tensor p = AsF32(probabilities);
   const Tensor t = AsF32(labels);
   return 1.0 - reduce_sum(p * t) * 2.0 / (reduce_sum(square(p)) + reduce_sum(square(t)) + options_.smooth);

@@ -104,8 +104,9 @@ void MseGrad(const Attributes& attributes, Inputs inputs, Outputs outputs) {
 void BceWithLogits(const Attributes& attributes, Inputs inputs, Outputs outputs) {
   std::vector<double> losses(inputs[0].values.size());
   for (std::size_t i = 0; i < losses.size(); ++i) {
-    const double x = inputs[0].values[i];
-    losses[i] = std::max(x, 0.0) - x * inputs[1].values[i] + std::log1p(std::exp(-std::abs(x)));
+    const double x = inputs[0].values[i], label = inputs[1].values[i];
+    const double wrong = x > 0 ? 1 - label : label;
+    losses[i] = (wrong != 0 ? std::abs(x) * wrong : 0) + std::log1p(std::exp(-std::abs(x)));
   }
   Reduce(attributes, losses, outputs[0].values);
 }

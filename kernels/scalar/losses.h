@@ -21,9 +21,12 @@ struct SquaredError {
 
 struct BinaryCrossEntropy {
   static constexpr float kFactor = 1.0f;
+  // max(x, 0) - x z is |x| times what the label leaves to the other side. An infinite logit on the label's side adds 0.
   template <typename F>
   MPC_HOST_DEVICE static F Loss(F x, F z) {
-    return Select(x > 0.0f, x, 0.0f) - x * z + Log1pExp(-Abs(x));
+    const F magnitude = Abs(x);
+    const F wrong = Select(x > 0.0f, 1.0f - z, z);
+    return Select(wrong != 0.0f, magnitude * wrong, 0.0f) + Log1pExp(-magnitude);
   }
   template <typename F>
   MPC_HOST_DEVICE static F Slope(F x, F z) {

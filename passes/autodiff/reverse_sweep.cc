@@ -185,10 +185,19 @@ static void attachPath(InFlightDiagnostic &error, ArrayRef<Operation *> path, St
   }
 }
 
+/// The operation that \p derivative is of. Two derivatives serve two operations each, and are named after one of them.
+static StringRef writtenOperation(Operation &derivative) {
+  if (auto extremum = dyn_cast<ReduceMaxGradOp>(derivative); extremum && extremum.getY().getDefiningOp<ReduceMinOp>())
+    return ReduceMinOp::getOperationName().split('.').second;
+  if (auto order = dyn_cast<TopKGradOp>(derivative); order && order.getIndices().getDefiningOp<SortOp>())
+    return SortOp::getOperationName().split('.').second;
+  return derivative.getName().stripDialect().rsplit("_grad").first;
+}
+
 /// What has no rule. A derivative is no operation that a user writes: the message names the operation that it is of.
 static std::string describeWithoutRule(Operation &op) {
   std::string rule = describeWithCell(&op) + " has no derivative rule (VJP)";
-  auto [written, derivative] = op.getName().stripDialect().rsplit("_grad");
+  StringRef written = writtenOperation(op);
   if (!has<Property::GradientOp>(&op) || written.empty())
     return rule;
   return "'" + written.str() + "' has no second derivative, as sums, products, exp, log and where have: " + rule;

@@ -51,6 +51,7 @@ TEST(Norms, RefuseAnEpsilonBelowZeroOrNotFinite) {
     EXPECT_THAT(ErrorOf(nn::RMSNorm(2, epsilon)(x)), takes("rms_norm"));
   }
   EXPECT_THAT(ErrorOf(nn::RMSNorm(2, std::nan(""))(x)), HasSubstr("rms_norm takes an epsilon"));
+  EXPECT_THAT(ErrorOf(nn::LayerNorm({2}, {.epsilon = 1e-50})(x)), HasSubstr("got 1e-50, in whose place f32 holds 0"));
   EXPECT_EQ(ErrorOf(nn::LayerNorm({2}, {.epsilon = 0})(x)), "");
 }
 

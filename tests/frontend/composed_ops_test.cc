@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ using testing::ErrorOf;
 using testing::ExpectGradient;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::IsNan;
 using ::testing::Pointwise;
 using testing::Values;
 
@@ -65,6 +67,18 @@ TEST(ComposedOps, DerivativesAreFiniteAndRightAtZero) {
   EXPECT_THAT(Gradient([](const Tensor& x) { return softplus(x); }),
               Pointwise(FloatNear(1e-6f), {0.0f, e / (1 + e), 0.5f, 1 / (1 + e), 1.0f}));
   EXPECT_NEAR(Gradient([](const Tensor& x) { return mish(x); })[2], 0.6f, 1e-6f) << "tanh(log(2))";
+}
+
+// The values are PyTorch's.
+TEST(ComposedOps, EluAndSoftplusOfInfinityAndNan) {
+  const Tensor x = Tensor::From({testing::kNan, testing::kInfinity, -testing::kInfinity, 3e38f, -3e38f}, {5});
+  const auto gradient = [&](std::function<Tensor(const Tensor&)> function) {
+    return GradientOf(std::move(function))(x).ToFloats();
+  };
+  EXPECT_THAT(elu(x, 2).ToFloats(), ElementsAre(IsNan(), testing::kInfinity, -2, 3e38f, -2));
+  EXPECT_THAT(gradient([](const Tensor& x) { return elu(x, 2); }), ElementsAre(IsNan(), 1, 0, 1, 0));
+  EXPECT_THAT(softplus(x).ToFloats(), ElementsAre(IsNan(), testing::kInfinity, 0, 3e38f, 0));
+  EXPECT_THAT(gradient([](const Tensor& x) { return softplus(x); }), ElementsAre(IsNan(), 1, 0, 1, 0));
 }
 
 TEST(ComposedOps, RmsNormDividesByTheRootOfTheMeanSquare) {
@@ -150,6 +164,32 @@ TEST(ComposedOps, RmsNormOfLowTensorsComputesInF32) {
   EXPECT_EQ(norm(1, 7).dtype(), DType::kF16);
   EXPECT_THAT(cast(norm(1000, 7000), DType::kF32).ToFloats(), Pointwise(FloatNear(1e-3f), {0.2f, 1.4f}));
   EXPECT_THAT(cast(norm(0, 0), DType::kF32).ToFloats(), Pointwise(FloatNear(0), {0.0f, 0.0f}));
+}
+
+/// A norm with ToFloat, or a function in a Cell with ToFloat, and the gradients of its result's sum of squares.
+class LowNorm : public nn::TrainingStep {
+ public:
+  MPC_CELL(LowNorm, w, norm)
+  LowNorm() { norm.ToFloat(DType::kF16); }
+  std::tuple<Tensor, Tensor, Tensor> Construct(Tensor x) {
+    const Tensor y = norm(w + x);
+    const std::vector<Tensor> gradients = ops::Backward(reduce_sum(y * Values({1, 2}, 3)), {w, norm.gamma});
+    return {y, gradients[0], gradients[1]};
+  }
+  Parameter w{{1, 2}, Zeros()};
+  nn::RMSNorm norm{2};
+};
+
+TEST(ComposedOps, RmsNormUnderToFloatComputesInF32) {
+  LowNorm step;
+  const auto [y, dx, dgamma] = step(Tensor::From({1000.0f, 7000.0f}, {1, 2}));
+  MPC_ASSERT_OK(y.status());
+  EXPECT_THAT(y.ToFloats(), Pointwise(FloatNear(1e-6f), {0.2f, 1.4f}));
+  // Of y = x / r, the derivative by x is (dy - y mean(dy y)) / r, and r is 5000.
+  const std::vector<float> dy = Values({1, 2}, 3).ToFloats();
+  const float mean = (dy[0] * 0.2f + dy[1] * 1.4f) / 2;
+  EXPECT_THAT(dx.ToFloats(), Pointwise(FloatNear(1e-9f), {(dy[0] - 0.2f * mean) / 5000, (dy[1] - 1.4f * mean) / 5000}));
+  EXPECT_THAT(dgamma.ToFloats(), Pointwise(FloatNear(1e-6f), {dy[0] * 0.2f, dy[1] * 1.4f}));
 }
 
 /// The compiled function of one tensor, 4 x 8, and the regions of its IR.

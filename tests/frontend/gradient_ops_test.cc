@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "tests/frontend/error_of.h"
 #include "tests/training/several_losses.h"
 
@@ -269,6 +270,26 @@ TEST(Backward, SecondDerivativesPassThroughProducts) {
   EXPECT_THAT(ErrorOf(penalty(/*by_square=*/true)),
               HasSubstr("'square' has no second derivative, as sums, products, exp, log and where have: "
                         "'mpc.square_grad' in 'stepof' has no derivative rule (VJP)"));
+}
+
+TEST(Backward, AMissingSecondDerivativeIsNamedAsItWasWritten) {
+  using Function = std::function<Tensor(const Tensor&)>;
+  const std::pair<const char*, Function> functions[] = {
+      {"reduce_min", [](const Tensor& y) { return reduce_min(y); }},
+      {"reduce_max", [](const Tensor& y) { return reduce_max(y); }},
+      {"reduce_max", [](const Tensor& y) { return reduce_min(reduce_max(y, {0}, /*keep_dims=*/true)); }},
+      {"reduce_min", [](const Tensor& y) { return reduce_max(reduce_min(y, {0}, /*keep_dims=*/true)); }},
+      {"sort", [](const Tensor& y) { return sort(y).first; }},
+      {"top_k", [](const Tensor& y) { return topk(y, 1).first; }},
+  };
+  for (const auto& [name, function] : functions) {
+    const Tensor result = RunStep([&function = function](StepOf& step, const Tensor& x) {
+      const Tensor y = function(step.network(x));
+      const Tensor first = ops::Backward(reduce_sum(y * y), {step.network.weight})[0];
+      return ops::Backward(reduce_sum(first * first), {step.network.weight})[0];
+    });
+    EXPECT_THAT(ErrorOf(result), HasSubstr(absl::StrCat("'", name, "' has no second derivative")));
+  }
 }
 
 TEST(Backward, ByAnInputIsRefusedByName) {

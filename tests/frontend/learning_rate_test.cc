@@ -205,6 +205,9 @@ TEST(LearningRate, RejectsBadArguments) {
   EXPECT_THAT(error(nn::OneCycle({.total_steps = 4, .pct_start = 0.25})), HasSubstr("must be more than 1, got 1"));
   EXPECT_THAT(error(nn::OneCycle({.anneal_strategy = "exp"})), HasSubstr("must be cos or linear, got 'exp'"));
   EXPECT_THAT(error(nn::OneCycle({.div_factor = 0})), HasSubstr("div_factor must be a finite number > 0, got 0"));
+  EXPECT_THAT(error(nn::OneCycle({.div_factor = 1e-50})), HasSubstr("OneCycle: max_lr / div_factor must be a finite"));
+  EXPECT_THAT(error(nn::OneCycle({.final_div_factor = 1e-50})), HasSubstr("div_factor / final_div_factor must be a"));
+  EXPECT_THAT(error(nn::PolynomialDecay({.power = 1e300})), HasSubstr("got 1e+300, which f32 does not hold"));
   EXPECT_THAT(error(nn::WarmUp({.warmup_steps = 0})), HasSubstr("WarmUp: warmup_steps must be at least 1, got 0"));
   EXPECT_THAT(error(nn::WarmUp({.learning_rate = nn::StepDecay({.step_size = 0})})),
               HasSubstr("StepDecay: step_size must be at least 1, got 0"));

@@ -20,6 +20,7 @@ using ::testing::ElementsAre;
 using testing::ErrorOf;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::IsNan;
 using testing::kInfinity;
 using ::testing::Pointwise;
 using testing::Values;
@@ -245,7 +246,8 @@ TEST(CrossEntropyLoss, ErrorsNameTheCellAndSpecs) {
   EXPECT_THAT(ErrorOf(nn::CrossEntropyLoss({.label_smoothing = 1.5})(logits, labels)),
               HasSubstr("takes a label_smoothing in [0, 1], got 1.5"));
   EXPECT_THAT(ErrorOf(nn::NLLLoss()(logits, logits)), HasSubstr("NLLLoss expects integer class labels [2], got"));
-  EXPECT_THAT(ErrorOf(nn::FocalLoss({.gamma = -1})(logits, labels)), HasSubstr("FocalLoss takes gamma >= 0, got -1"));
+  EXPECT_THAT(ErrorOf(nn::FocalLoss({.gamma = -1})(logits, labels)),
+              HasSubstr("FocalLoss gamma must be a finite number >= 0, got -1"));
 }
 
 TEST(NLLLoss, PicksTheLabelsLogProbability) {
@@ -363,6 +365,48 @@ TEST(HuberLoss, IsASquareNearZeroAndALineBeyond) {
   }
 }
 
+// The values are PyTorch's.
+TEST(HuberLoss, DifferencesThatAreNotFiniteAreSeen) {
+  const Tensor x = Tensor::From<float>({testing::kNan, kInfinity, -kInfinity, 3e38f, -3e38f, 0, 0.5f, -2}, {8});
+  const auto run = [&](const Function& loss) {
+    LossAndGradient step(x, loss);
+    const auto [value, gradient] = step(Tensor::Zeros({8}));
+    EXPECT_TRUE(value.status().ok()) << value.status();
+    return std::pair(value.ToFloats(), gradient.ToFloats());
+  };
+  nn::HuberLoss huber({.reduction = "none", .delta = 0.5});
+  const auto [values, slopes] = run([&](const Tensor& a, const Tensor& b) { return huber(a, b); });
+  EXPECT_THAT(values, ElementsAre(IsNan(), kInfinity, kInfinity, 1.5e38f, 1.5e38f, 0, 0.125f, 0.875f));
+  EXPECT_THAT(slopes, ElementsAre(IsNan(), 0.5f, -0.5f, 0.5f, -0.5f, 0, 0.5f, -0.5f));
+  nn::SmoothL1Loss smooth({.beta = 0.5});
+  const auto [losses, gradient] = run([&](const Tensor& a, const Tensor& b) { return smooth(a, b); });
+  EXPECT_THAT(losses, ElementsAre(IsNan(), kInfinity, kInfinity, 3e38f, 3e38f, 0, 0.25f, 1.75f));
+  EXPECT_THAT(gradient, ElementsAre(IsNan(), 1, -1, 1, -1, 0, 1, -1));
+}
+
+TEST(BCEWithLogitsLoss, AnInfiniteLogitIsRightOrInfinitelyWrong) {
+  const Tensor x = Tensor::From<float>({kInfinity, kInfinity, -kInfinity, -kInfinity, testing::kNan}, {5});
+  nn::BCEWithLogitsLoss loss({.reduction = "none"});
+  LossAndGradient step(x, [&](const Tensor& a, const Tensor& b) { return loss(a, b); });
+  const auto [value, gradient] = step(Tensor::From<float>({1, 0, 0, 1, 0}, {5}));
+  EXPECT_THAT(value.ToFloats(), ElementsAre(0, kInfinity, 0, kInfinity, IsNan()));
+  EXPECT_THAT(gradient.ToFloats(), ElementsAre(0, 1, 0, -1, IsNan()));
+}
+
+TEST(SmoothL1Loss, ABetaWithoutAReciprocalIsTheDistance) {
+  const Tensor x = Tensor::From<float>({3, -1e30f}, {2});
+  EXPECT_THAT(nn::SmoothL1Loss({.beta = 1e-39})(x, Tensor::Zeros({2})).ToFloats(), ElementsAre(3, 1e30f));
+}
+
+TEST(KLDivLoss, ATargetThatIsNanIsSeen) {
+  const Tensor x = Tensor::From<float>({-1, -1, -1}, {3});
+  nn::KLDivLoss loss({.reduction = "none"});
+  LossAndGradient step(x, [&](const Tensor& a, const Tensor& b) { return loss(a, b); });
+  const auto [value, gradient] = step(Tensor::From<float>({testing::kNan, 0, 1}, {3}));
+  EXPECT_THAT(value.ToFloats(), ElementsAre(IsNan(), 0, 1));
+  EXPECT_THAT(gradient.ToFloats(), ElementsAre(IsNan(), 0, -1));
+}
+
 TEST(KLDivLoss, IsTheDivergenceOfTheTarget) {
   for (const char* reduction : {"none", "mean", "sum", "batchmean"}) {
     nn::KLDivLoss loss({.reduction = reduction});
@@ -445,9 +489,12 @@ TEST(RegressionLosses, ErrorsNameTheCellAndSpecs) {
   const Tensor x = Tensor::Zeros({2});
   EXPECT_THAT(ErrorOf(nn::L1Loss()(x, Tensor::Zeros({2, 1}))),
               HasSubstr("L1Loss expects two floating tensors of one shape, got tensor<2xf32> and tensor<2x1xf32>"));
-  EXPECT_THAT(ErrorOf(nn::HuberLoss({.delta = 0})(x, x)), HasSubstr("HuberLoss takes delta > 0, got 0"));
-  EXPECT_THAT(ErrorOf(nn::SmoothL1Loss({.beta = -1})(x, x)), HasSubstr("SmoothL1Loss takes beta > 0, got -1"));
-  EXPECT_THAT(ErrorOf(nn::DiceLoss({.smooth = 0})(x, x)), HasSubstr("DiceLoss takes smooth > 0, got 0"));
+  EXPECT_THAT(ErrorOf(nn::HuberLoss({.delta = 0})(x, x)),
+              HasSubstr("HuberLoss delta must be a finite number > 0, got 0"));
+  EXPECT_THAT(ErrorOf(nn::SmoothL1Loss({.beta = -1})(x, x)),
+              HasSubstr("SmoothL1Loss beta must be a finite number > 0, got -1"));
+  EXPECT_THAT(ErrorOf(nn::DiceLoss({.smooth = 0})(x, x)),
+              HasSubstr("DiceLoss smooth must be a finite number > 0, got 0"));
   EXPECT_THAT(ErrorOf(nn::KLDivLoss({.reduction = "total"})(x, x)),
               HasSubstr("KLDivLoss does not know the reduction 'total'; known are none, mean, batchmean, sum"));
 }

@@ -99,6 +99,26 @@ TEST(RefusedNames, OptimizersTakeFiniteConstants) {
               HasSubstr(held));
   EXPECT_THAT(ErrorOf(nn::LARS(nn::SGD(parameters), {.epsilon = 1e-50}).status()), HasSubstr(held));
   EXPECT_TRUE(nn::SGD(parameters, {.momentum = 0.5, .weight_decay = 1e38}).status().ok());
+  // 0 is what f32 holds in the place of this epsilon, and 0 / 0 is NaN.
+  EXPECT_THAT(ErrorOf(nn::Adam(parameters, {.eps = 1e-50}).status()),
+              HasSubstr(absl::StrCat("eps must be a finite number > 0, got 1e-50", held)));
+  EXPECT_THAT(ErrorOf(nn::AdamW(parameters, {.eps = 1e-50}).status()), HasSubstr(held));
+  EXPECT_THAT(ErrorOf(nn::AdamWeightDecay(parameters, {.eps = 1e-50}).status()), HasSubstr(held));
+  EXPECT_THAT(ErrorOf(nn::Lamb(parameters, {.eps = 1e-50}).status()), HasSubstr(held));
+  EXPECT_TRUE(nn::Adam(parameters, {.eps = 0}).status().ok());
+  EXPECT_THAT(ErrorOf(nn::RMSProp(parameters, {.decay = 1 - 1e-9}).status()),
+              HasSubstr("decay must be in [0, 1], and rounds to 1 in f32: 1 - decay is 1e-09"));
+  EXPECT_TRUE(nn::RMSProp(parameters, {.decay = 1}).status().ok());
+}
+
+TEST(RefusedNames, LossesTakeNumbersThatF32Holds) {
+  const Tensor x = Tensor::Zeros({2});
+  const auto refuses = [](const char* field) { return AllOf(HasSubstr(field), HasSubstr("which f32 does not hold")); };
+  EXPECT_THAT(ErrorOf(nn::SmoothL1Loss({.beta = 1e-50})(x, x)), refuses("SmoothL1Loss beta"));
+  EXPECT_THAT(ErrorOf(nn::HuberLoss({.delta = 1e39})(x, x)), refuses("HuberLoss delta"));
+  EXPECT_THAT(ErrorOf(nn::DiceLoss({.smooth = 1e-50})(x, x)), refuses("DiceLoss smooth"));
+  const Tensor labels = Tensor::From<std::int32_t>({1}, {1});
+  EXPECT_THAT(ErrorOf(nn::FocalLoss({.gamma = 1e300})(Tensor::Zeros({1, 2}), labels)), refuses("FocalLoss gamma"));
 }
 
 /// Steps with gradients of a loss that was not scaled.

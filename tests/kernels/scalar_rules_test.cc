@@ -59,6 +59,14 @@ TEST(ScalarRules, BinaryCrossEntropyIsThatOfItsFormula) {
       EXPECT_NEAR(BinaryCrossEntropy::Slope(logit, label), slope, 0x1p-21) << x << " " << z;
     }
   }
+  // An infinite logit is right about one label, and wrong about all others.
+  for (const float z : {0.0f, 0.25f, 1.0f}) {
+    EXPECT_EQ(BinaryCrossEntropy::Loss(kInfinity, z), z == 1 ? 0 : kInfinity) << z;
+    EXPECT_EQ(BinaryCrossEntropy::Loss(-kInfinity, z), z == 0 ? 0 : kInfinity) << z;
+    EXPECT_EQ(BinaryCrossEntropy::Slope(kInfinity, z), 1 - z) << z;
+    EXPECT_EQ(BinaryCrossEntropy::Slope(-kInfinity, z), -z) << z;
+    EXPECT_TRUE(std::isnan(BinaryCrossEntropy::Loss(std::nanf(""), z))) << z;
+  }
   // Where 1 + e is 1 the logarithm is e.
   for (const float x : {-17.5f, -18.0f, -50.0f}) EXPECT_EQ(BinaryCrossEntropy::Log1pExp(x), Exp(x)) << x;
 }
