@@ -72,13 +72,31 @@ def anchor(name):
 
 
 def comment_lines(comment):
-    """The first paragraph of a comment on one line, and the formula that follows where it ends in a colon."""
+    """What a page shows of a comment: its first paragraph on one line, and the rest from a first block of code on.
+
+    Where the first paragraph ends in a colon, a paragraph behind it is a block of code.
+    """
     paragraphs = re.split(r"\n\s*\n", comment)
-    text = " ".join(line.strip() for line in paragraphs[0].splitlines() if not line.startswith("    "))
-    formula = [line.strip() for line in paragraphs[0].splitlines() if line.startswith("    ")]
-    if text.endswith(":") and not formula and len(paragraphs) > 1:
-        formula = [line.strip() for line in paragraphs[1].splitlines()]
-    return [text.replace("<", "\\<").replace("*", "\\*"), *(["", "```", *formula, "```"] if formula else [])]
+    first = paragraphs[0].splitlines()
+    lines = [escaped(" ".join(line.strip() for line in first if not line.startswith("    ")))]
+    formula = [line.strip() for line in first if line.startswith("    ")]
+    rest = paragraphs[1:]
+    if not formula and lines[0].endswith(":") and rest:
+        formula, rest = [line.strip() for line in rest[0].splitlines()], rest[1:]
+    if not formula:
+        return lines
+    lines += ["", "```", *formula, "```"]
+    for paragraph in rest:
+        written = paragraph.splitlines()
+        if all(line.startswith("    ") for line in written):
+            lines += ["", "```", *(line.strip() for line in written), "```"]
+        else:
+            lines += ["", escaped(" ".join(line.strip() for line in written))]
+    return lines
+
+
+def escaped(text):
+    return text.replace("<", "\\<").replace("*", "\\*")
 
 
 class Writer:
