@@ -32,6 +32,11 @@ std::vector<std::string> NamesOf(nn::Cell& cell) {
   return names;
 }
 
+/// As ExpectGradient, of a function that calls `layer`.
+void ExpectLayerGradient(nn::Cell& layer, const testing::TensorFunction& function, const Tensor& x) {
+  ExpectGradient(function, x, 2e-3f, &layer);
+}
+
 Parameter Get(nn::Cell& cell, const std::string& name) { return *cell.GetParameter(name); }
 
 /// Step t of a sequence [T, N, I].
@@ -68,8 +73,10 @@ TEST(GruCell, IsPyTorchsStep) {
 TEST(GruCell, HasTheDerivativesOfDifferences) {
   nn::GRUCell cell(3, 2);
   const Tensor x = Values({2, 3}, 1), h = Values({2, 2}, 2);
-  ExpectGradient([&](const Tensor& x) { return cell.Construct(x, h); }, x);
-  ExpectGradient([&](const Tensor& h) { return cell.Construct(x, h); }, h);
+  ExpectLayerGradient(
+      cell, [&](const Tensor& x) { return cell(x, h); }, x);
+  ExpectLayerGradient(
+      cell, [&](const Tensor& h) { return cell(x, h); }, h);
 }
 
 TEST(Lstm, IsItsCellsOneAfterTheOther) {
@@ -140,9 +147,12 @@ TEST(RecurrentLayers, HaveTheDerivativesOfDifferences) {
   nn::LSTM lstm(2, 2, {.num_layers = 2, .batch_first = true, .bidirectional = true});
   nn::GRU gru(2, 2);
   const Tensor x = Values({2, 3, 2}, 1);
-  ExpectGradient([&](const Tensor& x) { return lstm.Construct({x})[0]; }, x);
-  ExpectGradient([&](const Tensor& x) { return gru.Construct({x})[0]; }, x);
-  ExpectGradient([&](const Tensor& h) { return gru.Construct({x, h})[1]; }, Values({1, 3, 2}, 2));
+  ExpectLayerGradient(
+      lstm, [&](const Tensor& x) { return lstm(x)[0]; }, x);
+  ExpectLayerGradient(
+      gru, [&](const Tensor& x) { return gru(x)[0]; }, x);
+  ExpectLayerGradient(
+      gru, [&](const Tensor& h) { return gru(x, h)[1]; }, Values({1, 3, 2}, 2));
 }
 
 TEST(RecurrentLayers, RefuseWhatDoesNotFit) {
@@ -205,7 +215,8 @@ TEST(GroupNorm, TakesSequences) {
   const Tensor x = Values({3, 4, 5});
   EXPECT_EQ(norm(x).ToFloats(), norm(reshape(x, {3, 4, 1, 5})).ToFloats());
   EXPECT_EQ(norm(x).shape(), x.shape());
-  ExpectGradient([&](const Tensor& x) { return norm.Construct(x); }, Values({1, 4, 2}));
+  ExpectLayerGradient(
+      norm, [&](const Tensor& x) { return norm(x); }, Values({1, 4, 2}));
 }
 
 /// The derivative of BCELoss by w + p.

@@ -11,6 +11,7 @@
 #include "frontend/graph/initializer.h"
 #include "frontend/graph/ops.h"
 #include "frontend/graph/parameter.h"
+#include "frontend/graph/random_ops.h"
 #include "frontend/graph/scalar_ops.h"
 #include "frontend/graph/tap.h"
 #include "frontend/graph/tensor.h"
