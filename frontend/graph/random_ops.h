@@ -8,8 +8,8 @@
 namespace mpc::ops {
 
 /// f32 of `shape` from the normal distribution of mean 0 and deviation 1. No derivative goes through it, and no AMP
-/// level changes it. Errors: outside a step that trains, where dropout does nothing; an extent below 1. `training()`
-/// asks for that.
+/// level changes it. Errors: outside a step that trains, where dropout does nothing, and `training()` is false; an
+/// extent below 1.
 Tensor StandardNormal(const Shape& shape);
 /// f32 of `shape` from the uniform distribution on [0, 1). The rest is as in StandardNormal.
 Tensor UniformReal(const Shape& shape);
