@@ -28,7 +28,8 @@ MOVED = ("What moves elements takes f32, f16, bf16, i32, i64 and i1, as [`where`
 # Pages by file name: title, the kinds or pages of the table, what stands below the title.
 PAGES = {
     "elementwise": ("Element-wise operations", ["elementwise"], IN_MPC + "Operators `+`, `-`, `*` and `/` are `add`, `sub`, `mul` "
-                    "and `div`. Shapes broadcast as NumPy's. " + AMP),
+                    "and `div`. Shapes broadcast as NumPy's. A number beside a tensor becomes a constant of its type with one element. "
+                    + AMP),
     "products": ("Products, pooling, normalisation, attention", ["products"], IN_MPC + AMP),
     "movement": ("Data movement and reductions", ["movement"], IN_MPC + "Negative axes count from the end. " + MOVED + AMP),
     "steps": ("Training steps", ["steps"], "What steps of one's own are written with. "
