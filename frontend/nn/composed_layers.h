@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/graph/adaptive_pool.h"
+#include "frontend/graph/axis_ops.h"
 #include "frontend/graph/cell.h"
 #include "frontend/graph/composed_ops.h"
 #include "frontend/graph/initializer.h"
@@ -39,6 +40,42 @@ class Mish : public Cell {
  public:
   MPC_CELL(Mish)
   Tensor Construct(const Tensor& x) { return mish(x); }
+};
+
+/// x limited to [0, 6]. At a bound the gradient passes, as in clamp. AMP class: Clear, as that of clamp.
+class ReLU6 : public Cell {
+ public:
+  MPC_CELL(ReLU6)
+  Tensor Construct(const Tensor& x) { return clamp(x, 0, 6); }
+};
+
+/// min(max(x + 3, 0), 6) / 6. At a bound the gradient passes, as in clamp. Sum and product are Infer, clamp is Clear.
+class HSigmoid : public Cell {
+ public:
+  MPC_CELL(HSigmoid)
+  Tensor Construct(const Tensor& x) { return clamp(x + 3.0, 0, 6) * (1.0 / 6); }
+};
+
+/// The logarithm of softmax(x) along `axis`. AMP class: Deny, as that of log_softmax.
+class LogSoftmax : public Cell {
+ public:
+  MPC_CELL(LogSoftmax)
+  explicit LogSoftmax(std::int64_t axis = -1) : axis_(axis) {}
+  Tensor Construct(const Tensor& x) { return log_softmax(x, axis_); }
+
+ private:
+  std::int64_t axis_;
+};
+
+/// [N, C r^2, H, W] -> [N, C, H r, W r] for r = upscale_factor. AMP classes and errors: those of pixel_shuffle.
+class PixelShuffle : public Cell {
+ public:
+  MPC_CELL(PixelShuffle)
+  explicit PixelShuffle(std::int64_t upscale_factor) : upscale_factor_(upscale_factor) {}
+  Tensor Construct(const Tensor& x) { return pixel_shuffle(x, upscale_factor_); }
+
+ private:
+  std::int64_t upscale_factor_;
 };
 
 /// Divides by the root of the mean square over the last axis, of extent `dim`. gamma [dim] begins at one.

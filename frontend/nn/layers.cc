@@ -108,12 +108,20 @@ Tensor BatchNorm::Construct(const Tensor& x) {
     return Reject(absl::StrCat(TypeName(), " takes a momentum in [0, 1], got ", momentum_), x);
   }
   if (const std::string error = mpc::internal::EpsilonError(TypeName(), eps_); !error.empty()) return Reject(error, x);
+  const bool is_line = rank_ == 2 && x.rank() == 3;
   const bool has_rank = rank_ == 0 ? x.rank() == 2 || x.rank() == 4 : x.rank() == rank_;
-  if (!has_rank || x.dim(1) != num_features_) {
-    return Reject(absl::StrCat(TypeName(), " expects a rank-", rank_ == 0 ? "2 or rank-4" : absl::StrCat(rank_),
-                               " tensor with ", num_features_, " channels on axis 1, got ", x.spec().ToString()),
+  if (!(has_rank || is_line) || x.dim(1) != num_features_) {
+    const char* ranks = rank_ == 0 ? "2 or rank-4" : rank_ == 2 ? "2 or rank-3" : "4";
+    return Reject(absl::StrCat(TypeName(), " expects a rank-", ranks, " tensor with ", num_features_,
+                               " channels on axis 1, got ", x.spec().ToString()),
                   x);
   }
+  if (!is_line) return Normalised(x);
+  const Tensor y = Normalised(reshape(x, {x.dim(0), x.dim(1), 1, x.dim(2)}));
+  return reshape(y, x.shape());
+}
+
+Tensor BatchNorm::Normalised(const Tensor& x) {
   auto* trace = mpc::internal::Trace::Current();
   if (!training()) {
     return trace->Emit("batch_norm_infer", {x, gamma, beta, moving_mean, moving_variance}, {{"epsilon", eps_}})[0];

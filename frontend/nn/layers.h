@@ -87,7 +87,7 @@ struct BatchNormOptions {
 class BatchNorm : public Cell {
  public:
   MPC_CELL(BatchNorm, gamma, beta, moving_mean, moving_variance)
-  /// `rank` is that of the input, 2 or 4; 0 takes both.
+  /// `rank` is that of the input, 2 or 4; 0 takes both. With 2 it may be 3 too, as [N, C, L].
   BatchNorm(std::int64_t num_features, int rank, const BatchNormOptions& options);
   Tensor Construct(const Tensor& x);
   /// From now on batch statistics are those of the rows of all processes, as SyncBatchNorm has them.
@@ -100,6 +100,8 @@ class BatchNorm : public Cell {
   Parameter moving_variance;
 
  private:
+  /// The result for [N, C] or [N, C, H, W] of the right channels.
+  Tensor Normalised(const Tensor& x);
   /// y, mean and unbiased variance by the rows of `processes` processes, of which there are several.
   std::vector<Tensor> NormaliseByAll(const Tensor& x, std::int64_t processes);
 
@@ -110,7 +112,7 @@ class BatchNorm : public Cell {
   bool synchronized_ = false;
 };
 
-/// Batch normalisation of [N, C].
+/// Batch normalisation of [N, C] or [N, C, L].
 class BatchNorm1d : public BatchNorm {
  public:
   MPC_CELL(BatchNorm1d)

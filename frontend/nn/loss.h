@@ -182,6 +182,25 @@ class KLDivLoss : public LossBase {
   KLDivLossOptions options_;
 };
 
+struct BCELossOptions {
+  Tensor weight = {};              ///< factors of the elements, concrete and floating, which broadcast; undefined: 1
+  std::string reduction = "mean";  ///< none, mean, sum
+};
+
+/// -(t log p + (1 - t) log(1 - p)) for probabilities p in [0, 1] and labels t of the same shape. Logarithms are at
+/// least -100, and the derivative is (p - t) / max(p (1 - p), 1e-12), as in PyTorch. The labels have no gradient. A p
+/// outside [0, 1] gives NaN. BCEWithLogitsLoss, which takes logits, is more exact. Names and defaults are MindSpore's.
+/// Errors: other shapes or types; weights that do not broadcast.
+class BCELoss : public LossBase {
+ public:
+  MPC_CELL(BCELoss)
+  explicit BCELoss(const BCELossOptions& options = {}) : options_(options) {}
+  Tensor Construct(const Tensor& probabilities, const Tensor& labels);
+
+ private:
+  BCELossOptions options_;
+};
+
 struct DiceLossOptions {
   double smooth = 1e-5;  ///< > 0; added to the divisor
 };

@@ -75,6 +75,29 @@ Tensor KLDivLoss::Construct(const Tensor& log_probabilities, const Tensor& targe
   return internal::Reduce(TypeName(), losses, reduction);
 }
 
+Tensor BCELoss::Construct(const Tensor& probabilities, const Tensor& labels) {
+  if (const std::string error = PairError(probabilities, labels); !error.empty()) return LossError(TypeName(), error);
+  const Tensor& weight = options_.weight;
+  if (weight.defined() && !(weight.status().ok() && weight.concrete() && IsFloating(weight.dtype()))) {
+    return LossError(TypeName(), "takes a concrete floating weight");
+  }
+  const Tensor p = AsF32(probabilities), t = stop_gradient(AsF32(labels));
+  const Tensor fixed = stop_gradient(p), rest = 1.0 - fixed;
+  const auto logarithm = [](const Tensor& x) { return maximum(log(x), Number(-100)); };
+  const Tensor losses = neg(t * logarithm(fixed) + (1.0 - t) * logarithm(rest));
+  // The derivative is not that of the logarithms, which is infinite at 0. A term that is 0 carries it.
+  const Tensor slope = (fixed - t) / maximum(fixed * rest, Number(1e-12));
+  Tensor weighed = losses + slope * (p - fixed);
+  if (weight.defined()) {
+    weighed = weighed * weight.To(DType::kF32);
+    if (weighed.shape() != p.shape()) {
+      return LossError(TypeName(), absl::StrCat("takes a weight that broadcasts to ", p.spec().ToString(), ", got ",
+                                                weight.spec().ToString()));
+    }
+  }
+  return internal::Reduce(TypeName(), weighed, options_.reduction);
+}
+
 Tensor DiceLoss::Construct(const Tensor& probabilities, const Tensor& labels) {
   if (const std::string error = PairError(probabilities, labels); !error.empty()) return LossError(TypeName(), error);
   if (const std::string error = NumberError("smooth", options_.smooth); !error.empty()) {

@@ -63,10 +63,14 @@ GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const G
       eps_(options.eps) {}
 
 Tensor GroupNorm::Construct(const Tensor& x) {
-  if (x.rank() != 4 || x.dim(1) != num_channels_) {
-    return FailWith(absl::StrCat("GroupNorm expects a rank-4 tensor with ", num_channels_, " channels on axis 1, got ",
-                                 x.spec().ToString()),
+  if ((x.rank() != 3 && x.rank() != 4) || x.dim(1) != num_channels_) {
+    return FailWith(absl::StrCat("GroupNorm expects a rank-3 or rank-4 tensor with ", num_channels_,
+                                 " channels on axis 1, got ", x.spec().ToString()),
                     x.shape());
+  }
+  if (x.rank() == 3) {
+    const Tensor image = reshape(x, {x.dim(0), x.dim(1), 1, x.dim(2)});
+    return reshape(group_norm(image, gamma, beta, num_groups_, eps_), x.shape());
   }
   return group_norm(x, gamma, beta, num_groups_, eps_);
 }

@@ -42,7 +42,8 @@ struct GroupNormOptions {
   Initializer beta_init = Zeros();
 };
 
-/// Normalises groups of num_channels / num_groups channels of each sample of [N, C, H, W]. gamma and beta are [C].
+/// Normalises groups of num_channels / num_groups channels of each sample of [N, C, H, W] or [N, C, L]. gamma and beta
+/// are [C].
 class GroupNorm : public Cell {
  public:
   MPC_CELL(GroupNorm, gamma, beta)

@@ -100,6 +100,15 @@ class Reference(unittest.TestCase):
         self.assertIn("x where x > 0, else alpha \\* x.", operations)
         self.assertIn("[`nn::Leaky`](layers.md#nnleaky)", self.page("README"))
 
+    def test_text_behind_a_block_of_code_is_shown(self):
+        comment = ("/// A layer, with a * b:\n///\n///     y = a;\n///\n/// and else\n///\n///     y = b;\n///\n"
+                   "/// It starts\n/// from x < 1.\n")
+        first = "/// A layer of leaky. A second sentence\n/// on a second line.\n///\n/// A second paragraph.\n"
+        self.write("frontend/nn/layers.h", LAYERS.replace(first, comment))
+        self.assertEqual(self.run_program(), "")
+        self.assertIn("A layer, with a \\* b:\n\n```\ny = a;\n```\n\nand else\n\n```\ny = b;\n```\n\n"
+                      "It starts from x \\< 1. ([layers.h](../../frontend/nn/layers.h))", self.page("layers"))
+
     def test_fresh_pages_pass(self):
         self.assertEqual(self.run_program("--check"), "")
 

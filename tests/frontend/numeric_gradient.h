@@ -13,11 +13,15 @@ namespace mpc::testing {
 
 using TensorFunction = std::function<Tensor(const Tensor&)>;
 
-/// The sum of a function's elements, each with a weight of its own.
+/// The sum of a function's elements, each with a weight of its own. `layer` is a Cell that the function calls.
 class WeightedSum : public nn::Cell {
  public:
   MPC_CELL(WeightedSum)
-  explicit WeightedSum(TensorFunction function) : function_(std::move(function)) {}
+  explicit WeightedSum(TensorFunction function, nn::Cell* layer = nullptr)
+      : function_(std::move(function)), layer_(layer) {}
+  void VisitMembers(nn::internal::MemberVisitor& visitor) override {
+    if (layer_ != nullptr) visitor.Visit("layer", *layer_);
+  }
   Tensor Construct(Tensor x) {
     const Tensor y = function_(x);
     return reduce_sum(y * Values(y.shape(), 9));
@@ -25,13 +29,15 @@ class WeightedSum : public nn::Cell {
 
  private:
   TensorFunction function_;
+  nn::Cell* layer_;
 };
 
 /// The derivative of that sum at w + x, where w is zero.
 class GradientOfSum : public nn::TrainingStep {
  public:
   MPC_CELL(GradientOfSum, w, sum)
-  GradientOfSum(TensorFunction function, const Shape& shape) : w(shape, Zeros()), sum(std::move(function)) {}
+  GradientOfSum(TensorFunction function, const Shape& shape, nn::Cell* layer = nullptr)
+      : w(shape, Zeros()), sum(std::move(function), layer) {}
   Tensor Construct(Tensor x) { return ops::Backward(sum(w + x), {w})[0]; }
   Parameter w;
   WeightedSum sum;
@@ -39,13 +45,14 @@ class GradientOfSum : public nn::TrainingStep {
 
 /// Compares the derivative of `function` at x to central differences. Those of a sum near 1 in f32 are exact to 2^-23
 /// over twice the step of 2^-6, and to the third derivative times 2^-12 / 6.
-inline void ExpectGradient(const TensorFunction& function, const Tensor& x, float tolerance = 2e-3f) {
+inline void ExpectGradient(const TensorFunction& function, const Tensor& x, float tolerance = 2e-3f,
+                           nn::Cell* layer = nullptr) {
   constexpr float kStep = 0x1p-6f;
-  GradientOfSum step(function, x.shape());
+  GradientOfSum step(function, x.shape(), layer);
   const Tensor gradient = step(x);
   MPC_ASSERT_OK(gradient.status());
   ASSERT_EQ(gradient.shape(), x.shape());
-  WeightedSum sum(function);
+  WeightedSum sum(function, layer);
   const std::vector<float> derivative = gradient.ToFloats(), at = x.ToFloats();
   for (std::size_t i = 0; i < at.size(); ++i) {
     std::vector<float> above = at, below = at;

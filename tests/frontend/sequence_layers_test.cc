@@ -69,7 +69,8 @@ TEST(GroupNorm, OneGroupAChannelIsInstanceNorm) {
   nn::GroupNorm norm(2, 2);
   EXPECT_THAT(norm(Tensor::From({1.0f, 3.0f, 10.0f, 30.0f}, {1, 2, 1, 2})).ToFloats(),
               Pointwise(FloatNear(1e-4f), {-1.0f, 1.0f, -1.0f, 1.0f}));
-  EXPECT_THAT(ErrorOf(norm(Values({1, 3, 2, 2}))), HasSubstr("GroupNorm expects a rank-4 tensor with 2 channels"));
+  EXPECT_THAT(ErrorOf(norm(Values({1, 3, 2, 2}))),
+              HasSubstr("GroupNorm expects a rank-3 or rank-4 tensor with 2 channels"));
   EXPECT_THAT(ErrorOf(nn::GroupNorm(4, 6)(Values({1, 6, 2, 2}))), HasSubstr("groups = 4 must divide the 6 channels"));
 }
 

@@ -28,7 +28,8 @@ MOVED = ("What moves elements takes f32, f16, bf16, i32, i64 and i1, as [`where`
 # Pages by file name: title, the kinds or pages of the table, what stands below the title.
 PAGES = {
     "elementwise": ("Element-wise operations", ["elementwise"], IN_MPC + "Operators `+`, `-`, `*` and `/` are `add`, `sub`, `mul` "
-                    "and `div`. Shapes broadcast as NumPy's. " + AMP),
+                    "and `div`. Shapes broadcast as NumPy's. A number beside a tensor becomes a constant of its type with one element. "
+                    + AMP),
     "products": ("Products, pooling, normalisation, attention", ["products"], IN_MPC + AMP),
     "movement": ("Data movement and reductions", ["movement"], IN_MPC + "Negative axes count from the end. " + MOVED + AMP),
     "steps": ("Training steps", ["steps"], "What steps of one's own are written with. "
@@ -72,13 +73,31 @@ def anchor(name):
 
 
 def comment_lines(comment):
-    """The first paragraph of a comment on one line, and the formula that follows where it ends in a colon."""
+    """What a page shows of a comment: its first paragraph on one line, and the rest from a first block of code on.
+
+    Where the first paragraph ends in a colon, a paragraph behind it is a block of code.
+    """
     paragraphs = re.split(r"\n\s*\n", comment)
-    text = " ".join(line.strip() for line in paragraphs[0].splitlines() if not line.startswith("    "))
-    formula = [line.strip() for line in paragraphs[0].splitlines() if line.startswith("    ")]
-    if text.endswith(":") and not formula and len(paragraphs) > 1:
-        formula = [line.strip() for line in paragraphs[1].splitlines()]
-    return [text.replace("<", "\\<").replace("*", "\\*"), *(["", "```", *formula, "```"] if formula else [])]
+    first = paragraphs[0].splitlines()
+    lines = [escaped(" ".join(line.strip() for line in first if not line.startswith("    ")))]
+    formula = [line.strip() for line in first if line.startswith("    ")]
+    rest = paragraphs[1:]
+    if not formula and lines[0].endswith(":") and rest:
+        formula, rest = [line.strip() for line in rest[0].splitlines()], rest[1:]
+    if not formula:
+        return lines
+    lines += ["", "```", *formula, "```"]
+    for paragraph in rest:
+        written = paragraph.splitlines()
+        if all(line.startswith("    ") for line in written):
+            lines += ["", "```", *(line.strip() for line in written), "```"]
+        else:
+            lines += ["", escaped(" ".join(line.strip() for line in written))]
+    return lines
+
+
+def escaped(text):
+    return text.replace("<", "\\<").replace("*", "\\*")
 
 
 class Writer:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "frontend/graph/adaptive_pool.h"
+#include "frontend/graph/axis_ops.h"
 #include "frontend/graph/cell.h"
 #include "frontend/graph/collective_ops.h"
 #include "frontend/graph/composed_ops.h"
@@ -10,6 +11,8 @@
 #include "frontend/graph/initializer.h"
 #include "frontend/graph/ops.h"
 #include "frontend/graph/parameter.h"
+#include "frontend/graph/random_ops.h"
+#include "frontend/graph/scalar_ops.h"
 #include "frontend/graph/tap.h"
 #include "frontend/graph/tensor.h"
 #include "frontend/nn/activations.h"
@@ -22,6 +25,7 @@
 #include "frontend/nn/loss.h"
 #include "frontend/nn/optimizer_wrappers.h"
 #include "frontend/nn/optimizers.h"
+#include "frontend/nn/recurrent_layers.h"
 #include "frontend/nn/sequence_layers.h"
 #include "frontend/nn/sync_batch_norm.h"
 #include "frontend/nn/train_step.h"

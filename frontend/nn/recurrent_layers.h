@@ -1,0 +1,120 @@
+// Recurrent layers that are made of products and cells: a step of GRU, and LSTM and GRU over sequences. Names and
+// defaults are MindSpore's, names of Parameters PyTorch's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "frontend/graph/cell.h"
+#include "frontend/graph/initializer.h"
+#include "frontend/graph/ops.h"
+
+namespace mpc::nn {
+
+struct GRUCellOptions {
+  bool has_bias = true;
+};
+
+/// One step of a gated recurrent unit (Cho et al. 2014): x [N, input_size], h [N, hidden_size] -> h'. Parameters are
+/// weight_ih [3 H, I], weight_hh [3 H, H], bias_ih [3 H] and bias_hh [3 H]. Their gates stand in the order reset,
+/// update, new. All are drawn from U(-1/sqrt(H), 1/sqrt(H)). With i = weight_ih x + bias_ih and
+/// j = weight_hh h + bias_hh:
+///
+///     r = sigmoid(i_r + j_r)
+///     z = sigmoid(i_z + j_z)
+///     n = tanh(i_n + r * j_n)
+///     h' = n + z * (h - n)
+///
+/// Products are Allow, splits Clear. The rest is Infer.
+class GRUCell : public Cell {
+ public:
+  MPC_CELL(GRUCell, weight_ih, weight_hh, bias_ih, bias_hh)
+  GRUCell(std::int64_t input_size, std::int64_t hidden_size, const GRUCellOptions& options = {});
+  Tensor Construct(const Tensor& x, const Tensor& h);
+  Parameter weight_ih;
+  Parameter weight_hh;
+  Parameter bias_ih;
+  Parameter bias_hh;
+
+ private:
+  std::int64_t input_size_;
+  std::int64_t hidden_size_;
+};
+
+struct RecurrentOptions {
+  std::int64_t num_layers = 1;
+  bool has_bias = true;
+  bool batch_first = false;    ///< x and output are [N, T, ...] instead of [T, N, ...]; states are as before
+  double dropout = 0;          ///< probability that an output of a layer is zero while training; not of the last layer
+  bool bidirectional = false;  ///< each layer also reads from the end, and its two outputs are joined
+};
+
+/// Base of recurrent layers: it has the Parameters, all drawn from U(-1/sqrt(H), 1/sqrt(H)), and unrolls sequences.
+class RecurrentLayer : public Cell {
+ public:
+  void VisitMembers(internal::MemberVisitor& visitor) override;
+
+ protected:
+  RecurrentLayer(std::int64_t gates, std::int64_t input_size, std::int64_t hidden_size,
+                 const RecurrentOptions& options);
+  /// Output and last states of x, or of x and the first states. `states` is their number.
+  std::vector<Tensor> Unroll(const std::vector<Tensor>& inputs, std::size_t states);
+  /// The states after one step. `projected` is weight_ih x + bias_ih.
+  virtual std::vector<Tensor> Step(const Tensor& projected, const std::vector<Tensor>& states, const Tensor& weight_hh,
+                                   const Tensor& bias_hh) = 0;
+
+ private:
+  /// The Parameters of one layer in one direction.
+  struct Weights {
+    std::string suffix;
+    Parameter weight_ih;
+    Parameter weight_hh;
+    Parameter bias_ih;
+    Parameter bias_hh;
+  };
+
+  /// Hidden states [T N, H] of steps [T N, I] in their order, and at the end of `states` those after the last step.
+  Tensor Pass(const Weights& weights, const Tensor& steps, std::int64_t length, bool reverse,
+              std::vector<Tensor>& states);
+  /// Empty, or why `inputs` do not fit.
+  std::string InputError(const std::vector<Tensor>& inputs, std::size_t states) const;
+
+  std::int64_t input_size_;
+  std::int64_t hidden_size_;
+  RecurrentOptions options_;
+  std::vector<Weights> weights_;
+};
+
+/// Long short-term memory over sequences: x [T, N, input_size] -> output [T, N, D H], h and c [num_layers D, N, H]
+/// after the last step. H is hidden_size, and D is 2 where it is bidirectional, else 1. It takes x, or x, h and c:
+/// states of the shapes that it returns, which else are zero. Gates are those of LSTMCell. Parameters of layer 0 are
+/// weight_ih_l0 [4 H, input_size], weight_hh_l0 [4 H, H], bias_ih_l0 and bias_hh_l0 [4 H]. Further layers have their
+/// number in place of 0, and those of the way back end in _reverse. The steps of a sequence are unrolled: the graph and
+/// the time to compile it grow with its length. Products with x are one product for all steps. Products and cells are
+/// Allow, sums Infer and movement Clear; c is f32. Errors: another number of tensors or other shapes.
+class LSTM : public RecurrentLayer {
+ public:
+  MPC_CELL(LSTM)
+  LSTM(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {});
+  std::vector<Tensor> Construct(const std::vector<Tensor>& inputs);
+
+ protected:
+  std::vector<Tensor> Step(const Tensor& projected, const std::vector<Tensor>& states, const Tensor& weight_hh,
+                           const Tensor& bias_hh) override;
+};
+
+/// Gated recurrent units over sequences: x [T, N, input_size] -> output [T, N, D H] and h [num_layers D, N, H] after
+/// the last step. It takes x, or x and h. Gates are those of GRUCell. The rest is as in LSTM.
+class GRU : public RecurrentLayer {
+ public:
+  MPC_CELL(GRU)
+  GRU(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {});
+  std::vector<Tensor> Construct(const std::vector<Tensor>& inputs);
+
+ protected:
+  std::vector<Tensor> Step(const Tensor& projected, const std::vector<Tensor>& states, const Tensor& weight_hh,
+                           const Tensor& bias_hh) override;
+};
+
+}  // namespace mpc::nn
