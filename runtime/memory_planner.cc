@@ -91,25 +91,33 @@ struct Forbidden {
 /// Which gap a block takes.
 enum class Fit { kSmallest, kLowest };
 
-/// Finds the smallest or the lowest gap that holds a block, and returns its beginning. Among equal gaps it takes the
-/// lowest. Where no gap holds the block, the result lies behind everything `forbidden`, which is sorted by `above`.
-std::size_t FindGap(const std::vector<Forbidden>& forbidden, Fit fit) {
-  assert(std::is_sorted(forbidden.begin(), forbidden.end(),
-                        [](const Forbidden& a, const Forbidden& b) { return a.above < b.above; }));
-  std::ptrdiff_t cursor = 0;
-  std::ptrdiff_t best = 0;
-  std::ptrdiff_t best_room = -1;
-  for (const Forbidden& range : forbidden) {
-    const std::ptrdiff_t room = range.above - cursor;
-    if (room >= 0 && (best_room < 0 || (fit == Fit::kSmallest && room < best_room))) {
-      best_room = room;
-      best = cursor;
-      if (fit == Fit::kLowest) break;
+/// Finds the smallest or the lowest gap that holds a block. Among equal gaps it takes the lowest.
+class GapSearch {
+ public:
+  explicit GapSearch(Fit fit) : fit_(fit) {}
+
+  /// Takes the next range where the block cannot begin, in the order of `above`. Returns whether no further range can
+  /// lead to a better gap.
+  bool Pass(const Forbidden& range) {
+    const std::ptrdiff_t room = range.above - cursor_;
+    if (room >= 0 && (best_room_ < 0 || room < best_room_)) {
+      best_room_ = room;
+      best_ = cursor_;
+      if (fit_ == Fit::kLowest || room == 0) return true;
     }
-    cursor = std::max(cursor, range.below);
+    cursor_ = std::max(cursor_, range.below);
+    return false;
   }
-  return static_cast<std::size_t>(best_room < 0 ? cursor : best);
-}
+
+  /// The gap's beginning. Where no gap holds the block, it lies behind all ranges.
+  std::size_t Begin() const { return static_cast<std::size_t>(best_room_ < 0 ? cursor_ : best_); }
+
+ private:
+  Fit fit_;
+  std::ptrdiff_t cursor_ = 0;
+  std::ptrdiff_t best_ = 0;
+  std::ptrdiff_t best_room_ = -1;
+};
 
 /// The intervals that have a place already, in the order of addresses.
 class Placed {
@@ -121,6 +129,18 @@ class Placed {
                     entry);
   }
 
+  /// Where a block of one part begins. Nothing is collected, and the search ends where no better gap can come.
+  std::size_t FindGap(const LiveInterval& part, Fit fit) const {
+    const auto bytes = static_cast<std::ptrdiff_t>(PaddedBytes(part));
+    GapSearch search(fit);
+    for (const Entry& other : entries_) {
+      if (!AreLiveTogether(part, other)) continue;
+      if (search.Pass({static_cast<std::ptrdiff_t>(other.begin) - bytes, static_cast<std::ptrdiff_t>(other.end)}))
+        break;
+    }
+    return search.Begin();
+  }
+
   /// Adds the ranges where a block cannot begin. `part` is the part of the block that lies `distance` bytes behind its
   /// beginning. The added ranges are sorted, and overlapping ones are merged. Ranges that only touch stay apart, since
   /// a block may begin between them.
@@ -129,7 +149,7 @@ class Placed {
     const auto end = begin + static_cast<std::ptrdiff_t>(PaddedBytes(part));
     const std::size_t own = forbidden.size();
     for (const Entry& other : entries_) {
-      if (part.last < other.first || other.last < part.first) continue;
+      if (!AreLiveTogether(part, other)) continue;
       const auto other_end = static_cast<std::ptrdiff_t>(other.end);
       if (other_end <= begin) continue;
       const Forbidden range{static_cast<std::ptrdiff_t>(other.begin) - end, other_end - begin};
@@ -146,8 +166,30 @@ class Placed {
     std::size_t begin, end;   ///< addresses
     std::size_t first, last;  ///< instructions
   };
+
+  static bool AreLiveTogether(const LiveInterval& part, const Entry& other) {
+    return other.first <= part.last && part.first <= other.last;
+  }
+
   std::vector<Entry> entries_;
 };
+
+/// Where the first byte of a rigid set lies.
+std::size_t FindGapOfSet(const std::vector<LiveInterval>& intervals, const RigidIntervals& parts, const Placed& placed,
+                         Fit fit) {
+  std::vector<Forbidden> forbidden;
+  for (std::size_t i = 0; i < parts.intervals.size(); ++i) {
+    const LiveInterval& part = intervals[parts.intervals[i]];
+    if (part.bytes > 0) placed.AddForbidden(part, parts.distances[i], forbidden);
+  }
+  std::sort(forbidden.begin(), forbidden.end(),
+            [](const Forbidden& a, const Forbidden& b) { return a.above < b.above; });
+  GapSearch search(fit);
+  for (const Forbidden& range : forbidden) {
+    if (search.Pass(range)) break;
+  }
+  return search.Begin();
+}
 
 /// Places blocks one after the other. A block avoids the intervals placed before it that its parts overlap in time.
 /// Gives up, without offsets, where the arena takes more than `most` bytes.
@@ -157,20 +199,11 @@ MemoryPlan PlaceInOrder(const std::vector<LiveInterval>& intervals, const std::v
   MemoryPlan plan;
   plan.offsets.resize(intervals.size(), 0);
   Placed placed;
-  std::vector<Forbidden> forbidden;
   for (std::size_t index : order) {
     const RigidIntervals& parts = blocks[index].parts;
-    forbidden.clear();
-    for (std::size_t i = 0; i < parts.intervals.size(); ++i) {
-      const LiveInterval& part = intervals[parts.intervals[i]];
-      if (part.bytes > 0) placed.AddForbidden(part, parts.distances[i], forbidden);
-    }
-    // The ranges of one part are sorted.
-    if (parts.intervals.size() > 1) {
-      std::sort(forbidden.begin(), forbidden.end(),
-                [](const Forbidden& a, const Forbidden& b) { return a.above < b.above; });
-    }
-    const std::size_t offset = FindGap(forbidden, fit);
+    const bool is_alone = parts.intervals.size() == 1 && parts.distances.front() == 0;
+    const std::size_t offset = is_alone ? placed.FindGap(intervals[parts.intervals.front()], fit)
+                                        : FindGapOfSet(intervals, parts, placed, fit);
     for (std::size_t i = 0; i < parts.intervals.size(); ++i) {
       const std::size_t interval = parts.intervals[i];
       const std::size_t bytes = PaddedBytes(intervals[interval]);

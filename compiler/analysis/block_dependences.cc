@@ -132,15 +132,23 @@ std::optional<unsigned> BlockDependences::numberOf(Operation *op) const {
 ViewMover::ViewMover(Block &body) : terminator(body.getTerminator()) {
   for (Operation &op : body)
     if (isFreeView(&op))
-      left.insert(&op);
+      views.push_back(&op);
+  left.insert_range(views);
+}
+
+SmallVector<Operation *> ViewMover::getLeft() const {
+  SmallVector<Operation *> unread;
+  llvm::copy_if(views, std::back_inserter(unread), [&](Operation *view) { return left.contains(view); });
+  return unread;
 }
 
 void ViewMover::moveFor(Value v) {
-  auto view = v.getDefiningOp<ViewLikeOpInterface>();
-  if (!view || !left.remove(view))
-    return;
-  moveFor(view.getViewSource());
-  view->moveBefore(terminator);
+  SmallVector<Operation *> chain;
+  for (auto view = v.getDefiningOp<ViewLikeOpInterface>(); view && left.erase(view);
+       view = view.getViewSource().getDefiningOp<ViewLikeOpInterface>())
+    chain.push_back(view);
+  for (Operation *view : llvm::reverse(chain))
+    view->moveBefore(terminator);
 }
 
 void ViewMover::moveFor(Operation *op) {

@@ -4,6 +4,7 @@
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <optional>
@@ -76,11 +77,12 @@ public:
   /// The same for all that \p op reads, also in regions that it holds.
   void moveFor(mlir::Operation *op);
   /// Views that nothing has asked for, in program order.
-  llvm::ArrayRef<mlir::Operation *> getLeft() const { return left.getArrayRef(); }
+  llvm::SmallVector<mlir::Operation *> getLeft() const;
 
 private:
   mlir::Operation *terminator;
-  llvm::SetVector<mlir::Operation *> left;
+  llvm::SmallVector<mlir::Operation *> views; ///< in program order
+  llvm::DenseSet<mlir::Operation *> left;     ///< those that have not moved
 };
 
 } // namespace mpc

@@ -10,6 +10,8 @@ BlockGroups::BlockGroups(Block &body) : body(body), dependences(body) {
   for (auto [number, op] : llvm::enumerate(dependences.getOperations())) {
     groupNumbers.push_back(number);
     groupMembers.push_back({op});
+    places.push_back(number);
+    groupAt.push_back(number);
   }
 }
 
@@ -18,38 +20,77 @@ std::optional<unsigned> BlockGroups::groupOf(Operation *op) const {
   return number ? std::optional<unsigned>(groupNumbers[*number]) : std::nullopt;
 }
 
+bool BlockGroups::anyAfter(unsigned group, llvm::function_ref<bool(unsigned)> visit) const {
+  assert(group < size());
+  ++visits;
+  for (Operation *op : groupMembers[group])
+    for (unsigned next : dependences.after(numberOf(op)))
+      if (visit(groupNumbers[next]))
+        return true;
+  return false;
+}
+
+// The way leads through places between the two groups'.
 Operation *BlockGroups::onTheWay(unsigned from, unsigned to) const {
   assert(from < size() && to < size() && "the groups have numbers below the bound");
-  llvm::SmallVector<char> seen(groupMembers.size());
+  assert(places[from] < places[to] && "no way leads back");
+  llvm::SmallVector<char> seen(places[to] - places[from]);
   SmallVector<unsigned> stack;
-  auto visit = [&](unsigned group) {
-    for (Operation *op : groupMembers[group])
-      for (unsigned next : dependences.after(numberOf(op))) {
-        unsigned other = groupNumbers[next];
-        if (other == to && group != from)
-          return true;
-        if (other != to && other != from && !std::exchange(seen[other], 1))
-          stack.push_back(other);
-      }
-    return false;
+  auto search = [&](unsigned group) {
+    return anyAfter(group, [&](unsigned other) {
+      if (other == to)
+        return group != from;
+      if (other != from && places[other] < places[to] && !std::exchange(seen[places[other] - places[from]], 1))
+        stack.push_back(other);
+      return false;
+    });
   };
-  visit(from);
+  search(from);
   while (!stack.empty()) {
     unsigned group = stack.pop_back_val();
-    if (visit(group))
+    if (search(group))
       return groupMembers[group].front();
   }
   return nullptr;
 }
 
 Operation *BlockGroups::between(unsigned a, unsigned b) const {
-  Operation *forth = onTheWay(a, b);
-  return forth ? forth : onTheWay(b, a);
+  return places[a] < places[b] ? onTheWay(a, b) : onTheWay(b, a);
+}
+
+// What comes after the earlier of the two groups goes behind the merged one, the rest in front of it.
+void BlockGroups::placeTogether(unsigned a, unsigned b) {
+  unsigned first = std::min(places[a], places[b]), last = std::max(places[a], places[b]), free = first;
+  auto put = [&](unsigned group) {
+    places[group] = free;
+    groupAt[free++] = group;
+  };
+  SmallVector<char> follows(last - first);
+  SmallVector<unsigned> behind;
+  for (unsigned place = first; place < last; ++place) {
+    unsigned group = groupAt[place];
+    ++visits;
+    if (place != first && !follows[place - first]) {
+      put(group);
+      continue;
+    }
+    anyAfter(group, [&](unsigned other) {
+      if (places[other] > place && places[other] < last)
+        follows[places[other] - first] = 1;
+      return false;
+    });
+    if (place != first)
+      behind.push_back(group);
+  }
+  put(a);
+  llvm::for_each(behind, put);
+  put(b);
 }
 
 void BlockGroups::merge(unsigned a, unsigned b) {
   assert(a < size() && b < size() && "the groups have numbers below the bound");
   assert(a != b && "a group is not merged into itself");
+  placeTogether(a, b);
   for (Operation *op : groupMembers[b])
     groupNumbers[numberOf(op)] = a;
   llvm::append_range(groupMembers[a], groupMembers[b]);

@@ -12,7 +12,7 @@ bool isSequence(Operation *op) {
   return isa<func::FuncOp>(op) && op->hasAttr(MpcDialect::SequenceAttrHelper::getNameStr());
 }
 
-SmallVector<func::FuncOp> withCalled(func::FuncOp function) {
+SmallVector<func::FuncOp> calleesFirst(ArrayRef<func::FuncOp> functions) {
   // A function whose callees are being looked at, without recursion: IR that is not verified may call as deep as it is
   // long.
   struct Visit {
@@ -20,25 +20,35 @@ SmallVector<func::FuncOp> withCalled(func::FuncOp function) {
     SmallVector<func::FuncOp> left;
   };
   llvm::DenseSet<func::FuncOp> seen;
-  SmallVector<func::FuncOp> calleesFirst;
+  SmallVector<func::FuncOp> done;
+  SymbolTableCollection symbols;
   SmallVector<Visit> open;
   auto begin = [&](func::FuncOp called) {
     if (!called || !seen.insert(called).second)
       return;
     Visit next{called, {}};
-    called.walk([&](RepeatOp call) { next.left.push_back(call.getFunction()); });
+    called.walk([&](RepeatOp call) {
+      next.left.push_back(symbols.lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr()));
+    });
     std::reverse(next.left.begin(), next.left.end());
     open.push_back(std::move(next));
   };
-  begin(function);
-  while (!open.empty()) {
-    if (open.back().left.empty())
-      calleesFirst.push_back(open.pop_back_val().function);
-    else
-      begin(open.back().left.pop_back_val());
+  for (func::FuncOp function : functions) {
+    begin(function);
+    while (!open.empty()) {
+      if (open.back().left.empty())
+        done.push_back(open.pop_back_val().function);
+      else
+        begin(open.back().left.pop_back_val());
+    }
   }
-  std::reverse(calleesFirst.begin(), calleesFirst.end());
-  return calleesFirst;
+  return done;
+}
+
+SmallVector<func::FuncOp> withCalled(func::FuncOp function) {
+  SmallVector<func::FuncOp> called = calleesFirst(function);
+  std::reverse(called.begin(), called.end());
+  return called;
 }
 
 StepSignature::StepSignature(FunctionOpInterface function)

@@ -21,6 +21,10 @@ bool isSequence(mlir::Operation *op);
 /// \p function, and the functions that `mpc.repeat` calls in it, and in those: each once, callers first.
 llvm::SmallVector<mlir::func::FuncOp> withCalled(mlir::func::FuncOp function);
 
+/// The same of several functions, each once, callees first. Takes time linear in what it returns and in the module's
+/// functions.
+llvm::SmallVector<mlir::func::FuncOp> calleesFirst(llvm::ArrayRef<mlir::func::FuncOp> functions);
+
 /// What the arguments and results of a verified function are. A result with a role of state is the new value of the
 /// argument of its name. In a sequence each result is the new value of the argument at its position. A StepSignature
 /// holds indices, as the function was when it was made.

@@ -61,11 +61,11 @@ StorageAssignment::Range StorageAssignment::runsWith(size_t index) const {
   return known == buckets.end() ? Range(index, index) : known->second;
 }
 
-int64_t StorageAssignment::readsAtOnce(Value storage, size_t index) const {
-  auto [first, last] = runsWith(index);
-  int64_t reads = 0;
-  for (Operation *op : ArrayRef(instructions).slice(first, last - first + 1))
-    reads += llvm::count_if(op->getOperands(), [&](Value v) { return root(v) == storage; });
+llvm::DenseMap<Value, int64_t> StorageAssignment::readsAtOnce(Range range) const {
+  llvm::DenseMap<Value, int64_t> reads;
+  for (Operation *op : ArrayRef(instructions).slice(range.first, range.second - range.first + 1))
+    for (Value operand : op->getOperands())
+      ++reads[root(operand)];
   return reads;
 }
 
@@ -174,8 +174,18 @@ void StorageAssignment::placeStateInPlace(func::FuncOp function) {
 }
 
 void StorageAssignment::reuseDyingOperands() {
+  // Operands that run at once are no results of each other, so that what is counted holds for the whole range.
+  std::optional<Range> counted;
+  llvm::DenseMap<Value, int64_t> reads;
+  auto readsOnce = [&](Value storage, Range range) {
+    if (counted != range)
+      reads = readsAtOnce(range);
+    counted = range;
+    return reads.lookup(storage) == 1;
+  };
   for (auto [index, op] : llvm::enumerate(instructions)) {
-    auto [first, last] = runsWith(index);
+    Range range = runsWith(index);
+    auto [first, last] = range;
     for (OpResult result : op->getResults()) {
       if (root(result) != result || result.use_empty())
         continue;
@@ -184,9 +194,8 @@ void StorageAssignment::reuseDyingOperands() {
         auto life = lives.find(candidate);
         bool temporary = !isa<BlockArgument>(candidate) && !candidate.getDefiningOp<ConstantOp>();
         bool dies = life != lives.end() && life->second.second == last && life->second.first < first;
-        bool once = readsAtOnce(candidate, index) == 1;
         bool sameSpec = operand.get().getType() == result.getType() && candidate.getType() == result.getType();
-        if (!temporary || !dies || !once || !sameSpec ||
+        if (!temporary || !dies || !sameSpec || !readsOnce(candidate, range) ||
             !mayAlias(op, result.getResultNumber(), operand.getOperandNumber(), target))
           continue;
         assert(lives.contains(result) && "every result has a life");

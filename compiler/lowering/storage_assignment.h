@@ -7,6 +7,7 @@
 #include "runtime/executable.h"
 #include "llvm/ADT/DenseMap.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,8 +53,8 @@ private:
   Range runsWith(size_t index) const;
   void placeStateInPlace(mlir::func::FuncOp function);
   void reuseDyingOperands();
-  /// How many operands of the instructions that run at once with \p index have the root \p storage.
-  int64_t readsAtOnce(mlir::Value storage, size_t index) const;
+  /// How many operands of the instructions in \p range have each root.
+  llvm::DenseMap<mlir::Value, int64_t> readsAtOnce(Range range) const;
   /// Empty if result `index` of `update` may overwrite state argument `old`, else the reason why not.
   std::string inPlaceObstacle(mlir::OpResult update, mlir::Value old) const;
   /// The same of how \p update's operation itself reads \p old.

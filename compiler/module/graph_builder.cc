@@ -62,9 +62,16 @@ struct GraphBuilder::State {
   Module result;
   MLIRContext *context = nullptr;
   ModuleOp root;
-  llvm::SmallVector<func::FuncOp> open;
+  /// A function without its end. It gets its signature there: a new one takes as long as the arguments are many.
+  struct Open {
+    func::FuncOp function;
+    SmallVector<StateAttr> arguments;
 
-  OpBuilder builder() { return OpBuilder::atBlockEnd(&open.back().getBody().front()); }
+    Block &body() { return function.getBody().front(); }
+  };
+  llvm::SmallVector<Open> open;
+
+  OpBuilder builder() { return OpBuilder::atBlockEnd(&open.back().body()); }
 
   // Messages name the Cell; the attribute carries the meaning, because locations are lost when IR is printed.
   Location location(const Scope &where) {
@@ -112,22 +119,26 @@ std::string GraphBuilder::BeginFunction(std::string_view name, bool isPrivate) {
   else
     markStep(function);
   function.addEntryBlock();
-  state_->open.push_back(function);
+  state_->open.push_back({function, {}});
   return unique;
 }
 
 ValueHandle GraphBuilder::AddArgument(const TensorSpec &spec, const NamedArgument &given, std::size_t depth) {
-  func::FuncOp function = state_->open[depth - 1];
-  StateAttr state = makeState(state_->context, given.role, given.name, given.of,
-                              given.storage ? toType(state_->context, *given.storage) : Type());
-  unsigned index = function.getNumArguments();
-  if (failed(function.insertArgument(index, toTensorType(state_->context, spec), describedBy(state),
-                                     UnknownLoc::get(state_->context))))
-    return nullptr;
-  return function.getArgument(index).getAsOpaquePointer();
+  State::Open &into = state_->open[depth - 1];
+  into.arguments.push_back(makeState(state_->context, given.role, given.name, given.of,
+                                     given.storage ? toType(state_->context, *given.storage) : Type()));
+  BlockArgument added = into.body().addArgument(toTensorType(state_->context, spec), UnknownLoc::get(state_->context));
+  return added.getAsOpaquePointer();
 }
 
-std::string GraphBuilder::ArgumentName(ValueHandle handle) const { return nameOf(toMlir(handle)).str(); }
+std::string GraphBuilder::ArgumentName(ValueHandle handle) const {
+  Value v = toMlir(handle);
+  if (auto argument = dyn_cast<BlockArgument>(v))
+    for (State::Open &each : state_->open)
+      if (&each.body() == argument.getOwner())
+        return each.arguments[argument.getArgNumber()].getName().str();
+  return nameOf(v).str();
+}
 
 std::size_t GraphBuilder::depth() const { return state_->open.size(); }
 
@@ -210,18 +221,22 @@ TypedValue GraphBuilder::Constant(const TensorSpec &spec, absl::Span<const std::
 }
 
 void GraphBuilder::EndFunction(absl::Span<const NamedResult> results) {
-  func::FuncOp function = state_->open.back();
   OpBuilder b = state_->builder();
+  auto [function, arguments] = state_->open.pop_back_val();
   SmallVector<Value> values;
-  for (const NamedResult &result : results)
+  SmallVector<DictionaryAttr> described;
+  for (const NamedResult &result : results) {
     values.push_back(toMlir(result.value));
+    bool hasState = !result.name.empty() || result.role;
+    described.push_back(hasState
+                            ? describedBy(makeState(state_->context, result.role.value_or(Role::kOutput), result.name))
+                            : DictionaryAttr());
+  }
   func::ReturnOp::create(b, UnknownLoc::get(state_->context), values);
   function.setFunctionType(
-      FunctionType::get(state_->context, function.getArgumentTypes(), ValueRange(values).getTypes()));
-  for (auto [index, result] : llvm::enumerate(results))
-    if (!result.name.empty() || result.role)
-      setResultState(function, index, makeState(state_->context, result.role.value_or(Role::kOutput), result.name));
-  state_->open.pop_back();
+      FunctionType::get(state_->context, function.getBody().getArgumentTypes(), ValueRange(values).getTypes()));
+  function.setAllArgAttrs(llvm::map_to_vector(arguments, describedBy));
+  function.setAllResultAttrs(described);
 }
 
 absl::StatusOr<std::vector<TypedValue>> GraphBuilder::ValueAndGrad(std::string_view callee,

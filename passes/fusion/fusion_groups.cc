@@ -1,5 +1,6 @@
 #include "passes/fusion/fusion_groups.h"
 
+#include "compiler/analysis/phases.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/tensor_values.h"
@@ -111,9 +112,13 @@ static void collectReaders(Value v, OperationSet &readers) {
 }
 
 // Whether nothing that the operation reads or writes is larger: sharing a load of it pays.
-static bool isWhole(Value v, Operation *op) {
-  auto isLarger = [&](Value other) { return elementCount(other) > elementCount(v); };
-  return llvm::none_of(op->getOperands(), isLarger) && llvm::none_of(op->getResults(), isLarger);
+bool FusionGroups::isWhole(Value v, Operation *op) {
+  auto [known, isNew] = largest.try_emplace(op, 0);
+  if (isNew)
+    for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+      for (Value other : values)
+        known->second = std::max(known->second, elementCount(other));
+  return known->second <= elementCount(v);
 }
 
 // Operations that hand values to a group or take values from it.
@@ -192,8 +197,13 @@ void FusionGroups::propose(unsigned group) {
     Pair key = std::minmax(group, other);
     if (proposals.contains(key))
       continue;
-    ++trials;
-    proposals[key] = judge(key.first, key.second);
+    Merge merge = judge(key.first, key.second);
+    merge.trial = trials++;
+    if (merge.saved > 0)
+      candidates.push({merge.saved, merge.trial, key});
+    proposals[key] = std::move(merge);
+    partners[group].push_back(other);
+    partners[other].push_back(group);
   }
 }
 
@@ -217,14 +227,22 @@ static std::string place(Operation *op) {
   return path.empty() ? name(op) : name(op) + " in " + path.str();
 }
 
-FusionGroups::Merge FusionGroups::judge(unsigned a, unsigned b) const {
+bool FusionGroups::isReadBackward(Value v) {
+  auto [known, isNew] = readBackward.try_emplace(v, false);
+  if (isNew)
+    known->second = mpc::isReadBackward(v);
+  return known->second;
+}
+
+FusionGroups::Merge FusionGroups::judge(unsigned a, unsigned b) {
   SmallVector<Operation *> operations(groups.members(a));
   llvm::append_range(operations, groups.members(b));
   if (operations.size() > costs.maxOperations)
     return {0, llvm::formatv("the region would have more than {0} operations", costs.maxOperations)};
   if (llvm::any_of(operations, [](Operation *op) { return dialectOf(op).getChainAttrHelper().isAttrPresent(op); }))
     return {0, "it adds to what earlier chunks have left, as soon as their successor is there"};
-  if (int64_t kept = bytesKeptMore(groups.members(a), groups.members(b)); kept > 0)
+  auto readBackward = [&](Value v) { return isReadBackward(v); };
+  if (int64_t kept = bytesKeptMore(groups.members(a), groups.members(b), readBackward); kept > 0)
     return {0, llvm::formatv("{0} bytes more would be kept for the backward pass", kept)};
   llvm::sort(operations, isEarlier);
   FusionBody body = fusionBody(operations);
@@ -244,25 +262,33 @@ FusionGroups::Merge FusionGroups::judge(unsigned a, unsigned b) const {
   return {saved, ""};
 }
 
+void FusionGroups::forgetProposals(unsigned group) {
+  auto known = partners.find(group);
+  if (known == partners.end())
+    return;
+  for (unsigned other : known->second)
+    choices += proposals.erase(std::minmax(group, other));
+  partners.erase(known);
+}
+
 void FusionGroups::mergeBest() {
-  while (true) {
-    auto better = [](const auto &l, const auto &r) { return l.second.saved < r.second.saved; };
-    auto best = std::max_element(proposals.begin(), proposals.end(), better);
-    if (best == proposals.end() || best->second.saved <= 0)
-      return;
-    auto [a, b] = best->first;
+  for (; !candidates.empty(); ++choices) {
+    Candidate best = candidates.top();
+    candidates.pop();
+    auto proposal = proposals.find(best.groups);
+    if (proposal == proposals.end() || proposal->second.trial != best.trial)
+      continue;
+    auto [a, b] = best.groups;
     if (Operation *between = groups.between(a, b)) {
-      best->second = {0, "a way leads out of the region and back through " + place(between)};
+      proposal->second = {0, "a way leads out of the region and back through " + place(between)};
       continue;
     }
     groups.merge(a, b);
     FusionBody body = fusionBody(groups.members(a));
     groupCosts[a] = costOf(body, llvm::cantFail(planOf(body)));
     bytesAlone[a] += bytesAlone[b];
-    proposals.remove_if([a = a, b = b](const auto &entry) {
-      return llvm::is_contained({entry.first.first, entry.first.second}, a) ||
-             llvm::is_contained({entry.first.first, entry.first.second}, b);
-    });
+    forgetProposals(a);
+    forgetProposals(b);
     propose(a);
   }
 }

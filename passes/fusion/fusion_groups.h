@@ -5,9 +5,10 @@
 #include "compiler/dialect/target_model.h"
 #include "passes/fusion/fusion_body.h"
 #include "passes/fusion/fusion_traffic.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <queue>
 #include <string>
 
 namespace mpc {
@@ -47,6 +48,8 @@ public:
   const BlockGroups &getGroups() const { return groups; }
   /// How many pairs of groups were judged, as a measure of the pass's work.
   unsigned numTrials() const { return trials; }
+  /// How many proposals were taken up or put away, as a measure of the choice among them.
+  unsigned numChoices() const { return choices; }
 
 private:
   using Pair = std::pair<unsigned, unsigned>;
@@ -54,6 +57,15 @@ private:
   struct Merge {
     int64_t saved = 0;
     std::string obstacle;
+    unsigned trial = 0; ///< how many pairs were judged before
+  };
+  struct Candidate {
+    int64_t saved;
+    unsigned trial;
+    Pair groups;
+    bool operator<(const Candidate &other) const {
+      return saved != other.saved ? saved < other.saved : trial > other.trial;
+    }
   };
 
   llvm::Expected<codegen::FusionPlan> planOf(const FusionBody &body) const;
@@ -64,7 +76,10 @@ private:
   OperationSet siblings(llvm::ArrayRef<mlir::Operation *> members);
   llvm::SmallVector<unsigned> neighbours(unsigned group);
   void propose(unsigned group);
-  Merge judge(unsigned a, unsigned b) const;
+  bool isWhole(mlir::Value v, mlir::Operation *op);
+  void forgetProposals(unsigned group);
+  Merge judge(unsigned a, unsigned b);
+  bool isReadBackward(mlir::Value v);
   void mergeBest();
   std::string whyNot(unsigned group, mlir::Operation *other) const;
   void describe(unsigned group);
@@ -75,11 +90,16 @@ private:
   llvm::DenseMap<mlir::Operation *, std::string> obstacles;
   /// The operations in groups that read a whole tensor; of more than maxSiblings in program order.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Operation *>> wholeReaders;
-  llvm::SmallVector<FusionTraffic> groupCosts; ///< cost of each group as a region
-  llvm::SmallVector<int64_t> bytesAlone;       ///< bytes that a group's operations move alone, by group
-  llvm::MapVector<Pair, Merge> proposals;
+  llvm::SmallVector<FusionTraffic> groupCosts;        ///< cost of each group as a region
+  llvm::SmallVector<int64_t> bytesAlone;              ///< bytes that a group's operations move alone, by group
+  llvm::DenseMap<mlir::Operation *, int64_t> largest; ///< elements of the largest operand or result, where asked for
+  llvm::DenseMap<mlir::Value, bool> readBackward;     ///< by value, where asked for: a value may have many readers
+  llvm::DenseMap<Pair, Merge> proposals;
+  llvm::DenseMap<unsigned, llvm::SmallVector<unsigned>> partners; ///< groups that a group has had a proposal with
+  /// What saves time, the most first, of equals the oldest. Entries whose proposal is gone are passed over.
+  std::priority_queue<Candidate> candidates;
   llvm::SmallVector<FusionGroup> regions;
-  unsigned trials = 0;
+  unsigned trials = 0, choices = 0;
 };
 
 } // namespace mpc

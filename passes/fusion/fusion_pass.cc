@@ -88,8 +88,9 @@ public:
         write(choice.getGroups().members(group).front());
     }
     views.moveFor(terminator);
-    for (Operation *unread : llvm::reverse(views.getLeft()))
-      unread->erase();
+    SmallVector<Operation *> unread = views.getLeft();
+    for (Operation *view : llvm::reverse(unread))
+      view->erase();
   }
 
 private:

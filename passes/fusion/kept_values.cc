@@ -9,7 +9,8 @@ using namespace mlir;
 
 namespace mpc {
 
-int64_t bytesKeptMore(ArrayRef<Operation *> a, ArrayRef<Operation *> b) {
+int64_t bytesKeptMore(ArrayRef<Operation *> a, ArrayRef<Operation *> b,
+                      llvm::function_ref<bool(Value)> isReadBackward) {
   bool isForwardA = llvm::none_of(a, isBackwardOp), isForwardB = llvm::none_of(b, isBackwardOp);
   if (isForwardA == isForwardB)
     return 0;

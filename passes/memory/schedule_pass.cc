@@ -14,7 +14,6 @@
 #include "compiler/dialect/target_model.h"
 #include "passes/memory/memory_schedule.h"
 #include "passes/passes.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -30,25 +29,26 @@ public:
   using SchedulePassBase::SchedulePassBase;
 
   void runOnOperation() override {
-    llvm::SetVector<func::FuncOp> calleesFirst;
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
-      SmallVector<func::FuncOp> callersFirst = withCalled(function);
-      calleesFirst.insert(callersFirst.rbegin(), callersFirst.rend());
-    }
-    for (func::FuncOp function : calleesFirst)
-      if (!function.isExternal() && failed(schedule(function)))
+    // One for all functions: it knows what the sequences take that were ordered before their callers.
+    std::unique_ptr<TargetModel> target;
+    for (func::FuncOp function : calleesFirst(llvm::to_vector(getOperation().getOps<func::FuncOp>())))
+      if (!function.isExternal() && failed(schedule(function, target)))
         signalPassFailure();
   }
 
 private:
-  static LogicalResult schedule(func::FuncOp function) {
+  /// Finds \p target where it is null.
+  static LogicalResult schedule(func::FuncOp function, std::unique_ptr<TargetModel> &target) {
     if (!function.getBody().hasOneBlock())
       return function.emitError() << "mpc-schedule orders one block of operations, got "
                                   << function.getBody().getBlocks().size();
-    FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(function);
-    if (failed(target))
-      return failure();
-    lowerPeak(function, **target);
+    if (!target) {
+      FailureOr<std::unique_ptr<TargetModel>> found = targetModelOf(function);
+      if (failed(found))
+        return failure();
+      target = std::move(*found);
+    }
+    lowerPeak(function, *target);
     return success();
   }
 

@@ -12,10 +12,12 @@
 //     return %w2, %v2, %shadow2 : ...
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/state_attributes.h"
+#include "compiler/dialect/step_signature.h"
 #include "compiler/dialect/tensor_values.h"
 #include "passes/function_body.h"
 #include "passes/passes.h"
 #include "passes/precision/parameter_versions.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -31,9 +33,17 @@ class LowCopyState {
 public:
   LowCopyState(func::FuncOp function, LowCopies &copies)
       : function(function), terminator(function.getBody().front().getTerminator()), builder(function.getContext()),
-        copies(copies) {}
+        copies(copies) {
+    for (BlockArgument argument : function.getArguments())
+      if (StateAttr state = stateOf(argument))
+        arguments.try_emplace(state.getName(), argument, state);
+    function.getAllArgAttrs(argumentAttributes);
+    function.getAllResultAttrs(resultAttributes);
+  }
 
   LogicalResult add(ParameterVersions &parameter);
+  /// Writes the signature once, since each new one takes as long as it is.
+  void writeSignature();
 
 private:
   static SmallVector<Type> lowTypes(const ParameterVersions &parameter);
@@ -46,6 +56,8 @@ private:
   Operation *terminator;
   OpBuilder builder;
   LowCopies &copies;
+  llvm::StringMap<std::pair<BlockArgument, StateAttr>> arguments; ///< those of state by name, the first of each
+  SmallVector<DictionaryAttr> argumentAttributes, resultAttributes;
 };
 
 /// Drives LowCopyState over the functions.
@@ -64,26 +76,36 @@ public:
     storeLowParameters(function, parameters, copies);
     LowCopyState added(function, copies);
     for (ParameterVersions &parameter : parameters)
-      if (failed(added.add(parameter)))
-        return signalPassFailure();
+      if (failed(added.add(parameter))) {
+        signalPassFailure();
+        break;
+      }
+    added.writeSignature();
   }
 
 private:
   void storeLowParameters(func::FuncOp function, SmallVectorImpl<ParameterVersions> &parameters, LowCopies &copies) {
     bool changed = false;
+    StepSignature signature(function);
+    SmallVector<DictionaryAttr> attributes;
+    function.getAllArgAttrs(attributes);
     for (ParameterVersions &parameter : parameters) {
       Type stored = stateOf(parameter.argument).getForm();
       Type low = stored ? stored : masterWeights ? Type() : onlyLowType(parameter);
       if (!low)
         continue;
-      storeLow(function, parameter, low, copies);
-      setArgumentState(function, parameter.argument.getArgNumber(),
-                       makeState(&getContext(), Role::kParameter, parameter.name));
+      unsigned number = parameter.argument.getArgNumber();
+      storeLow(function, parameter, signature.resultOf(number), low, copies);
+      NamedAttrList described(attributes[number]);
+      described.set(stateAttrName, makeState(&getContext(), Role::kParameter, parameter.name));
+      attributes[number] = described.getDictionary(&getContext());
       changed = true;
     }
-    if (changed)
-      function.setType(FunctionType::get(&getContext(), function.getBody().front().getArgumentTypes(),
-                                         function.getBody().front().getTerminator()->getOperandTypes()));
+    if (!changed)
+      return;
+    function.setType(FunctionType::get(&getContext(), function.getBody().front().getArgumentTypes(),
+                                       function.getBody().front().getTerminator()->getOperandTypes()));
+    function.setAllArgAttrs(attributes);
   }
 };
 
@@ -145,18 +167,17 @@ FailureOr<Value> LowCopyState::argument(const ParameterVersions &parameter, Type
   std::string name = lowCopyName(parameter, low);
   StateAttr lowCopy = makeState(function.getContext(), Role::kDerived, name, /*of=*/parameter.name);
   Type wanted = cast<RankedTensorType>(parameter.argument.getType()).clone(low);
-  for (BlockArgument argument : function.getArguments()) {
-    if (nameOf(argument) != name)
-      continue;
-    if (stateOf(argument) == lowCopy && argument.getType() == wanted)
+  if (auto known = arguments.find(name); known != arguments.end()) {
+    auto [argument, state] = known->second;
+    if (state == lowCopy && argument.getType() == wanted)
       return Value(argument);
     return function.emitError() << "the low copy of parameter '" << parameter.name << "' needs the name '" << name
-                                << "', which another " << roleName(*roleOf(argument)) << " has";
+                                << "', which another " << roleName(state.getRole()) << " has";
   }
-  if (failed(function.insertArgument(function.getNumArguments(), wanted, describedBy(lowCopy),
-                                     parameter.argument.getLoc())))
-    return failure();
-  return Value(function.getArguments().back());
+  BlockArgument added = function.getBody().addArgument(wanted, parameter.argument.getLoc());
+  arguments.try_emplace(name, added, lowCopy);
+  argumentAttributes.push_back(describedBy(lowCopy));
+  return Value(added);
 }
 
 // The low copy that the optimizer of this version writes; null if it writes one of another type already.
@@ -179,9 +200,15 @@ Value LowCopyState::writtenBy(ParameterVersions &parameter, unsigned version, Ty
 }
 
 void LowCopyState::appendResult(Value lowCopy, StringRef name) {
-  (void)function.insertResult(function.getNumResults(), lowCopy.getType(),
-                              describedBy(makeState(function.getContext(), Role::kDerived, name)));
+  resultAttributes.push_back(describedBy(makeState(function.getContext(), Role::kDerived, name)));
   terminator->insertOperands(terminator->getNumOperands(), lowCopy);
+}
+
+void LowCopyState::writeSignature() {
+  function.setType(
+      builder.getFunctionType(function.getBody().getArgumentTypes(), TypeRange(terminator->getOperandTypes())));
+  function.setAllArgAttrs(argumentAttributes);
+  function.setAllResultAttrs(resultAttributes);
 }
 
 } // namespace mpc

@@ -59,8 +59,10 @@ private:
 mlir::Type lowTypeOf(const LowUse &use);
 
 /// Stores \p parameter in \p low. The argument, what optimizers make of it and the result become low. Other uses in f32
-/// read it through a cast. The caller gives the function its new type.
-void storeLow(mlir::func::FuncOp function, ParameterVersions &parameter, mlir::Type low, LowCopies &copies);
+/// read it through a cast. \p result is the function's result that has the parameter after the step, whatever computes
+/// it. The caller gives the function its new type.
+void storeLow(mlir::func::FuncOp function, ParameterVersions &parameter, std::optional<unsigned> result, mlir::Type low,
+              LowCopies &copies);
 
 /// The type that \p parameter can be stored in without changing what its readers see, once it is rounded. Every use is
 /// a cast to that type, or updates the parameter. Null: none.

@@ -1,6 +1,5 @@
 // Parameters without an f32 master: the state itself is low.
 #include "compiler/dialect/dialect.h"
-#include "compiler/dialect/step_signature.h"
 #include "passes/precision/parameter_versions.h"
 
 using namespace mlir;
@@ -48,10 +47,9 @@ static Value widen(Value version, RankedTensorType wide, llvm::function_ref<bool
   return widened.getY();
 }
 
-void storeLow(func::FuncOp function, ParameterVersions &parameter, Type low, LowCopies &copies) {
+void storeLow(func::FuncOp function, ParameterVersions &parameter, std::optional<unsigned> result, Type low,
+              LowCopies &copies) {
   Operation *terminator = function.getBody().front().getTerminator();
-  // The parameter after the step, whatever computes it.
-  std::optional<unsigned> result = StepSignature(function).resultOf(parameter.argument.getArgNumber());
   for (auto [index, version] : llvm::enumerate(parameter.values)) {
     auto wide = cast<RankedTensorType>(version.getType());
     SmallVector<LowUse> uses = findLowUses(version, /*parts=*/true);

@@ -222,5 +222,28 @@ TEST_F(BlockDependencesTest, ViewsMoveInFrontOfTheirFirstReader) {
   EXPECT_EQ(behindViews((*body.getOps<ExpOp>().begin()).getX()), body.getArgument(0));
 }
 
+// Recursion over the chain would overflow the stack.
+TEST_F(BlockDependencesTest, AChainOfViewsOfAnyLengthMoves) {
+  constexpr int kViews = 200'000;
+  mlir::Block& body = Parse(R"(
+    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+      return %x : tensor<4xf32>
+    })");
+  mlir::Operation* terminator = body.getTerminator();
+  mlir::OpBuilder builder(terminator);
+  mlir::Value last = body.getArgument(0);
+  for (int i = 0; i < kViews; ++i) {
+    last = ReshapeOp::create(builder, terminator->getLoc(), last.getType(), last, llvm::ArrayRef<std::int64_t>{4});
+  }
+  auto other = ReluOp::create(builder, terminator->getLoc(), last.getType(), body.getArgument(0));
+  terminator->setOperand(0, last);
+  ViewMover views(body);
+  other->moveBefore(terminator);
+  views.moveFor(terminator);
+  EXPECT_TRUE(views.getLeft().empty());
+  EXPECT_EQ(&body.front(), other.getOperation());
+  EXPECT_EQ(terminator->getPrevNode(), last.getDefiningOp());
+}
+
 }  // namespace
 }  // namespace mpc

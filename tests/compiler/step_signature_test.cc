@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "compiler/dialect/dialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -70,6 +73,47 @@ TEST(Roles, EachHasOneNameThatIsReadBack) {
   EXPECT_FALSE(IsState(Role::kRecord));
   EXPECT_TRUE(IsState(Role::kParameter));
   EXPECT_TRUE(IsState(Role::kAccumulator));
+}
+
+/// A step that calls the first of `count` sequences, each of which calls the next one. The last one calls what
+/// `last_calls` names, if anything.
+std::string NestedSequences(int count, const std::string& last_calls) {
+  std::string text;
+  const auto add = [&text](const std::string& head, const std::string& callee) {
+    absl::StrAppend(&text, "func.func ", head, "(%x: tensor<2xf32>) -> tensor<2xf32>",
+                    head == "@step" ? "" : " attributes {mpc.sequence}", " {\n");
+    absl::StrAppend(&text, callee.empty() ? "%y = mpc.relu %x" : "%y = mpc.repeat @" + callee + "(%x) {count = 1}",
+                    callee.empty() ? " : tensor<2xf32>" : " : (tensor<2xf32>) -> tensor<2xf32>",
+                    "\nreturn %y : tensor<2xf32>\n}\n");
+  };
+  add("@step", "s0");
+  for (int i = 0; i < count; ++i) {
+    add(absl::StrCat("private @s", i), i + 1 < count ? absl::StrCat("s", i + 1) : last_calls);
+  }
+  return text;
+}
+
+// Taking each call's callees anew, this would take more than an hour.
+TEST_F(StepSignatureTest, SequencesInEachOtherAreVerifiedInTimeLinearInTheirNumber) {
+  constexpr int kCount = 8000;
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(NestedSequences(kCount, ""), mlir::ParserConfig(&context_));
+  ASSERT_TRUE(module);
+  auto called = withCalled(module->lookupSymbol<mlir::func::FuncOp>("step"));
+  ASSERT_EQ(called.size(), kCount + 1u);
+  EXPECT_EQ(called[1].getSymName(), "s0") << "callers first";
+  EXPECT_EQ(called.back().getSymName(), "s7999");
+  auto all = calleesFirst(llvm::to_vector(module->getOps<mlir::func::FuncOp>()));
+  EXPECT_TRUE(llvm::equal(llvm::reverse(all), called));
+}
+
+TEST_F(StepSignatureTest, ASequenceThatCallsItselfThroughManyIsRefused) {
+  std::string errors;
+  const mlir::ScopedDiagnosticHandler handler(&context_, [&errors](mlir::Diagnostic& diagnostic) {
+    absl::StrAppend(&errors, diagnostic.str());
+    return mlir::success();
+  });
+  EXPECT_FALSE(mlir::parseSourceString<mlir::ModuleOp>(NestedSequences(1000, "s5"), mlir::ParserConfig(&context_)));
+  EXPECT_EQ(errors, "'mpc.repeat' op calls 's5', which calls 's999' again");
 }
 
 }  // namespace

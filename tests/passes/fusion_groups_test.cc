@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/analysis/phases.h"
 #include "gtest/gtest.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -86,7 +87,9 @@ TEST_F(FusionGroupsTest, OnlyForwardValuesThatNeitherGroupMakesAreKeptMore) {
   std::vector<mlir::Operation*> op;
   for (mlir::Operation& each : body) op.push_back(&each);
   using Group = std::vector<mlir::Operation*>;
-  const auto kept = [](const Group& a, const Group& b) { return bytesKeptMore(a, b); };
+  const auto kept = [](const Group& a, const Group& b) {
+    return bytesKeptMore(a, b, [](mlir::Value v) { return isReadBackward(v); });
+  };
   // What tanh reads instead of what it makes; what the mixed group makes itself is not kept.
   EXPECT_EQ(kept({op[1]}, {op[2]}), 0);
   EXPECT_EQ(kept({op[1]}, {op[0], op[2]}), -kMatrix);

@@ -84,8 +84,15 @@ INSTANTIATE_TEST_SUITE_P(Models, CompileCounts,
                            return name;
                          });
 
-/// A sum of sigmoids of one tensor times constants, as in a mixture: what fusion judges of it.
-unsigned TrialsOfTerms(int terms) {
+/// What choosing regions takes.
+struct FusionWork {
+  unsigned trials;       ///< pairs of groups judged
+  unsigned choices;      ///< proposals taken up or put away
+  std::uint64_t visits;  ///< groups looked at for ways out of a region and back
+};
+
+/// Of a sum of sigmoids of one tensor times constants, as in a mixture.
+FusionWork WorkOfTerms(int terms) {
   std::string text = "func.func @f(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {\n";
   std::string sum = "%x";
   for (int i = 0; i < terms; ++i) {
@@ -99,18 +106,22 @@ unsigned TrialsOfTerms(int terms) {
   context.loadDialect<MpcDialect, mlir::func::FuncDialect>();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
   EXPECT_TRUE(module);
-  if (!module) return 0;
+  if (!module) return {};
   const FusionGroups groups(module->lookupSymbol<mlir::func::FuncOp>("f").getBody().front(),
                             {.bytesPerLaunch = 7'500'000});
-  return groups.numTrials();
+  return {groups.numTrials(), groups.numChoices(), groups.getGroups().numVisits()};
 }
 
 // Where many operations read one tensor, each is judged with a few of the others.
 TEST(FusionGroups, JudgesMergesInNumbersLinearInReadersOfATensor) {
-  const unsigned few = TrialsOfTerms(100);
-  const unsigned many = TrialsOfTerms(400);
-  EXPECT_GT(few, 0u);
-  EXPECT_LE(many, 5 * few);
+  const FusionWork few = WorkOfTerms(100);
+  const FusionWork many = WorkOfTerms(400);
+  EXPECT_GT(few.trials, 0u);
+  EXPECT_LE(many.trials, 5 * few.trials);
+  EXPECT_GT(few.choices, 0u);
+  EXPECT_LE(many.choices, 5 * few.choices);
+  EXPECT_GT(few.visits, 0u);
+  EXPECT_LE(many.visits, 5 * few.visits);
 }
 
 // Of the state and 90 % of the arena on the CPU, whose workspaces depend on the processor.

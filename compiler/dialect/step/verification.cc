@@ -92,6 +92,76 @@ func::FuncOp RepeatOp::getFunction() {
   return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(getOperation(), getCalleeAttr());
 }
 
+//===-- Sequences that call sequences
+//------------------------------------------------------------------------------===//
+
+static SmallVector<RepeatOp> callsOf(func::FuncOp function) {
+  SmallVector<RepeatOp> calls;
+  function.walk([&](RepeatOp call) { calls.push_back(call); });
+  return calls;
+}
+
+static bool hasCall(func::FuncOp function) {
+  return function.walk([](RepeatOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+// Whether this call looks at all calls among sequences: at least one does, the first one of the last sequence that
+// calls. Each operation is looked at once until one is found.
+static bool looksAtAllCalls(RepeatOp call, func::FuncOp caller) {
+  for (Operation *before = call->getPrevNode(); before; before = before->getPrevNode())
+    if (isa<RepeatOp>(before))
+      return false;
+  for (Operation *behind = caller->getNextNode(); behind; behind = behind->getNextNode())
+    if (isSequence(behind) && hasCall(cast<func::FuncOp>(behind)))
+      return false;
+  return true;
+}
+
+// Whether a sequence calls itself, directly or through others.
+static bool hasCycle(Block &functions, SymbolTableCollection &symbols) {
+  struct Visit {
+    func::FuncOp function;
+    SmallVector<RepeatOp> left;
+  };
+  llvm::DenseMap<func::FuncOp, bool> isOpen;
+  SmallVector<Visit> open;
+  for (auto function : functions.getOps<func::FuncOp>()) {
+    if (!isSequence(function) || !isOpen.try_emplace(function, true).second)
+      continue;
+    open.push_back({function, callsOf(function)});
+    while (!open.empty()) {
+      if (open.back().left.empty()) {
+        isOpen[open.pop_back_val().function] = false;
+        continue;
+      }
+      RepeatOp call = open.back().left.pop_back_val();
+      auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+      if (!callee)
+        continue;
+      auto [known, isNew] = isOpen.try_emplace(callee, true);
+      if (isNew)
+        open.push_back({callee, callsOf(callee)});
+      else if (known->second)
+        return true;
+    }
+  }
+  return false;
+}
+
+// All that a cycle calls are sequences. So a call in another function is in none.
+static LogicalResult verifyCalls(RepeatOp call, SymbolTableCollection &symbols) {
+  auto caller = call->getParentOfType<func::FuncOp>();
+  if (!caller || !isSequence(caller) || !looksAtAllCalls(call, caller) || !hasCycle(*caller->getBlock(), symbols))
+    return success();
+  for (Operation &op : llvm::reverse(*caller->getBlock()))
+    if (auto function = dyn_cast<func::FuncOp>(op))
+      for (RepeatOp each : callsOf(function))
+        if (func::FuncOp callee = each.getFunction(); callee && llvm::is_contained(withCalled(callee), function))
+          return each.emitOpError() << "calls '" << each.getCallee() << "', which calls '" << function.getSymName()
+                                    << "' again";
+  llvm_unreachable("a call is part of the cycle");
+}
+
 LogicalResult RepeatOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto callee = findCallee(*this, symbols);
   if (!callee)
@@ -101,10 +171,7 @@ LogicalResult RepeatOp::verifySymbolUses(SymbolTableCollection &symbols) {
                          << (callee.isExternal() ? "body" : MpcDialect::SequenceAttrHelper::getNameStr());
   if (failed(verifySignature(*this, callee)))
     return failure();
-  auto caller = (*this)->getParentOfType<func::FuncOp>();
-  if (caller && llvm::is_contained(withCalled(callee), caller))
-    return emitOpError() << "calls '" << getCallee() << "', which calls '" << caller.getSymName() << "' again";
-  return success();
+  return verifyCalls(*this, symbols);
 }
 
 LogicalResult RepeatOp::verify() {
