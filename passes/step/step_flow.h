@@ -45,7 +45,7 @@ public:
   /// counter do, and a counter of role "step" belongs to all of them. For running statistics they are the requests
   /// whose forward pass their batch feeds. Empty: no request in particular.
   RequestSet deciding(mlir::Operation *op) const;
-  /// Whether gradients reach \p op, or the optimizer it belongs to.
+  /// Whether gradients reach \p op, or the optimizer it belongs to, or \p op counts the steps of an optimizer.
   bool isOptimizer(mlir::Operation *op) const;
   /// The requests behind a state value that no update computes, and whether gradients or updates are among what it is
   /// computed from. What has the scope path of an optimizer is decided as its updates are.
