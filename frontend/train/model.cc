@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/step_limits.h"
 #include "frontend/graph/amp_session.h"
 #include "frontend/train/model_impl.h"
 
@@ -13,8 +14,6 @@ namespace {
 using internal::CompiledStep;
 using internal::InferenceMode;
 using internal::StepOptions;
-
-constexpr std::int64_t kMostAccumulationSteps = std::int64_t{1} << 20;
 
 std::vector<Parameter> WithoutNames(const std::vector<std::pair<std::string, Parameter>>& named) {
   std::vector<Parameter> parameters;
@@ -103,6 +102,7 @@ void Model::BuildStep() {
   impl_->own_step = std::make_unique<nn::TrainOneStepCell>(*impl_->with_loss, *impl_->optimizer);
   impl_->own_step->set_gradient_clip(clip);
   impl_->step = nn::CellFunction(*impl_->own_step);
+  if (impl_->status.ok()) impl_->status = impl_->CheckAccumulation();
 }
 
 void Model::UseStep(nn::CellFunction step, nn::TrainingStep& cell) {
@@ -134,6 +134,7 @@ void Model::UseStep(nn::CellFunction step, nn::TrainingStep& cell) {
         "clip_global_norm and clip_value act in the Model's own step; clip in this step with ops::ClipByGlobalNorm or "
         "ops::ClipByValue"));
   }
+  if (impl_->status.ok()) impl_->status = impl_->CheckAccumulation();
 }
 
 const absl::Status& Model::status() const { return impl_->status; }
