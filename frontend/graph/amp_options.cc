@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "compiler/dialect/step_limits.h"
 #include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/distributed/distributed.h"
 #include "frontend/graph/context.h"
@@ -15,9 +16,6 @@
 
 namespace mpc::amp {
 namespace {
-
-// The bound of mpc-loss-scale, too. Every loss has a scaler of its own.
-constexpr std::int64_t kMostLosses = 1024;
 
 constexpr std::string_view kDerivedScale = "derived";
 constexpr std::array<std::string_view, 5> kLevels = {"O0", "O1", "O2", "O3", "auto"};

@@ -80,8 +80,24 @@ using mpc::internal::CompiledStep;
 struct EagerPrograms {
   mpc::internal::RngState rng = mpc::internal::MakeRngState(GetSeed());
   std::shared_ptr<mpc::internal::PassState> pass_state = std::make_shared<mpc::internal::PassState>();
-  std::map<std::string, std::unique_ptr<CompiledStep>> steps;
-  std::weak_ptr<Communicator> group;  ///< that `steps` were compiled for
+  using Steps = std::map<std::string, std::unique_ptr<CompiledStep>>;
+
+  /// The step of a key, or of the key that tracing made of it: Construct may set a mode. Its end where there is none.
+  Steps::iterator Find(const std::string& asked) {
+    auto step = steps.find(asked);
+    if (step != steps.end()) return step->second->facts().PartsAreThere() ? step : steps.end();
+    const auto traced = keys_after_tracing.find(asked);
+    if (traced != keys_after_tracing.end()) step = steps.find(traced->second);
+    return step != steps.end() && step->second->is_current() ? step : steps.end();
+  }
+  void ForgetReplaced() {
+    std::erase_if(steps, [](const auto& known) { return !known.second->is_current(); });
+    std::erase_if(keys_after_tracing, [this](const auto& keys) { return !steps.contains(keys.second); });
+  }
+
+  Steps steps;
+  std::map<std::string, std::string> keys_after_tracing;  ///< by the key that a step was asked for with
+  std::weak_ptr<Communicator> group;                      ///< that `steps` were compiled for
 };
 
 /// Leaves the Programs of an earlier group, and so that group.
@@ -109,15 +125,16 @@ std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& 
     ForgetOtherGroups(options.load.communicator, programs);
     cell.ConfigureStep(options);
     status = amp::internal::ApplySession(cell, options);
-    auto step = programs.steps.find(mpc::internal::StepKey(&cell, inputs, options));
-    if (step != programs.steps.end() && !step->second->facts().PartsAreThere()) step = programs.steps.end();
+    const std::string asked = mpc::internal::StepKey(&cell, inputs, options);
+    auto step = programs.Find(asked);
     if (status.ok() && step == programs.steps.end()) {
-      std::erase_if(programs.steps, [](const auto& known) { return !known.second->is_current(); });
+      programs.ForgetReplaced();
       auto compiled = mpc::internal::CompileStep(&cell, function, mpc::internal::SpecsOf(inputs), options);
       status = compiled.status();
       // Parameters that are stored low from now on are part of the key.
       const std::string key = mpc::internal::StepKey(&cell, inputs, options);
       if (compiled.ok()) step = programs.steps.insert_or_assign(key, *std::move(compiled)).first;
+      if (compiled.ok() && key != asked) programs.keys_after_tracing[asked] = key;
     }
     if (status.ok()) status = step->second->Run(inputs);
     if (status.ok()) return mpc::internal::OutputsOf(*step->second);

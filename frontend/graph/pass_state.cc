@@ -34,6 +34,11 @@ scalar::AccumulateOp AccumulateAt(std::int64_t level, std::int64_t count) {
 
 }  // namespace
 
+std::string_view KeptBeforeUpdate(std::string_view name) {
+  constexpr std::string_view kPrefix = "accumulator.old.";
+  return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : std::string_view();
+}
+
 std::string GatheredBy(const std::string& name, const std::set<std::string>& parameters) {
   constexpr std::string_view kPrefix = "accumulator.", kLoss = ".loss";
   if (!name.starts_with(kPrefix)) return "";
@@ -59,6 +64,9 @@ absl::Status PassState::AddZeros(absl::Span<const runtime::StateBinding> binding
   const bool all_bound = std::all_of(accumulators_.begin(), accumulators_.end(),
                                      [&](const Parameter& accumulator) { return bound.count(accumulator.name()) > 0; });
   if (all_bound) return absl::OkStatus();
+  if (micro_step == 0) {
+    if (absl::Status begun = BeginUpdateWithout(bound); !begun.ok()) return begun;
+  }
   const std::vector<std::string> names = parameters();
   const std::set<std::string> known(names.begin(), names.end());
   for (const Parameter& accumulator : accumulators_) {
@@ -130,6 +138,38 @@ absl::StatusOr<Parameter> PassState::Accumulator(std::string_view name, const Te
   return accumulator;
 }
 
+void PassState::NoteKept(const std::string& name, absl::Span<const Parameter> known) {
+  const std::string_view kept = KeptBeforeUpdate(name);
+  // The gradient of a Parameter "old.w" has the name of what keeps "w".
+  const std::string gathers = absl::StrCat("old.", std::string(kept));
+  const auto find = [&](std::string_view wanted) {
+    return std::find_if(known.begin(), known.end(), [&](const Parameter& each) { return each.name() == wanted; });
+  };
+  const auto state = find(kept);
+  if (!kept.empty() && state != known.end() && find(gathers) == known.end()) kept_.insert_or_assign(name, *state);
+}
+
+absl::Status PassState::KeepPresent(Parameter accumulator) const {
+  const auto state = kept_.find(accumulator.name());
+  if (state == kept_.end()) return absl::OkStatus();
+  const absl::StatusOr<Tensor> present = state->second.Value();
+  if (!present.ok()) return present.status();
+  return accumulator.SetData(present->To(accumulator.entry()->spec().dtype));
+}
+
+absl::Status PassState::BeginUpdateWithout(const std::set<std::string_view>& bound) {
+  // No Program has bound it: it is from a file, and of another update.
+  std::erase_if(accumulators_, [&](const Parameter& accumulator) {
+    const std::string& name = accumulator.name();
+    return bound.count(name) == 0 && kept_.count(name) == 0 && !KeptBeforeUpdate(name).empty();
+  });
+  for (const Parameter& accumulator : accumulators_) {
+    if (bound.count(accumulator.name()) > 0) continue;
+    if (absl::Status kept = KeepPresent(accumulator); !kept.ok()) return kept;
+  }
+  return absl::OkStatus();
+}
+
 void PassState::BeginUpdateOfOthers(absl::Span<const Parameter> known) {
   bool replaced = false;
   for (const Parameter& parameter : known) {
@@ -143,6 +183,7 @@ void PassState::BeginUpdateOfOthers(absl::Span<const Parameter> known) {
   if (!replaced) return;
   accumulators_.clear();
   zeros_.clear();
+  kept_.clear();
 }
 
 absl::StatusOr<PassState::Bound> PassState::Bind(absl::Span<const runtime::StateBinding> bindings,
@@ -161,8 +202,11 @@ absl::StatusOr<PassState::Bound> PassState::Bind(absl::Span<const runtime::State
       if (!entry.ok()) return entry.status();
       bound.derived.push_back(*std::move(entry));
     } else if (binding.role == Role::kAccumulator) {
+      const bool is_new = FindAccumulator(binding.name) == nullptr;
       absl::StatusOr<Parameter> accumulator = Accumulator(binding.name, binding.spec);
       if (!accumulator.ok()) return accumulator.status();
+      NoteKept(binding.name, known);
+      if (absl::Status kept = is_new ? KeepPresent(*accumulator) : absl::OkStatus(); !kept.ok()) return kept;
       bound.accumulators.push_back(*std::move(accumulator));
     }
   }

@@ -72,8 +72,15 @@ class Fitter {
     }
     return std::any_of(state.begin(), state.end(), [&](const Parameter& entry) {
       return entry.entry()->role() == Role::kAccumulator && !file_.contains(entry.name()) &&
-             !GathersGradient(entry.name(), parameters);
+             !GathersGradient(entry.name(), parameters) && KeptInFile(entry) == nullptr;
     });
+  }
+
+  /// The value in the file that `accumulator` keeps from before an update, if it keeps one. A file that lacks the
+  /// accumulator is of a run that has not moved the value in its update.
+  const Tensor* KeptInFile(const Parameter& accumulator) const {
+    const auto value = file_.find(std::string(KeptBeforeUpdate(accumulator.name())));
+    return value != file_.end() && value->second->spec() == accumulator.entry()->spec() ? value->second : nullptr;
   }
 
   void SetToZero(const Parameter& entry) {
@@ -82,13 +89,17 @@ class Fitter {
     fit_.assignments.emplace_back(entry, Tensor::FromBytes(spec, zeros.data(), zeros.size()));
   }
 
-  /// Sets to zero what `entry` has gathered in the run that ends here, unless the file has something of use in its
-  /// place.
-  bool BeginsWithZero(const Parameter& entry) {
+  /// Lets `entry`, which has gathered in the run that ends here, begin anew, unless the file has something of use in
+  /// its place.
+  bool BeginsAnew(const Parameter& entry) {
     const bool is_in_file = file_.contains(entry.name());
     if (is_in_file && !drops_) return false;
     dropped_ = dropped_ || is_in_file;
-    SetToZero(entry);
+    if (const Tensor* kept = KeptInFile(entry); kept != nullptr) {
+      fit_.assignments.emplace_back(entry, *kept);
+    } else {
+      SetToZero(entry);
+    }
     return true;
   }
 
@@ -100,7 +111,7 @@ class Fitter {
       own_scaler_ = true;
       return;
     }
-    if (role == Role::kAccumulator && BeginsWithZero(entry)) return;
+    if (role == Role::kAccumulator && BeginsAnew(entry)) return;
     const auto found = file_.find(name);
     if (found == file_.end()) {
       fit_.problems.push_back(absl::StrCat("'", name, "' (", std::string(RoleName(role)), ") is missing"));

@@ -36,8 +36,8 @@ struct CheckpointFit {
 ///
 /// A file may lack accumulators of the Model: from before the first step it has none, and Programs of frozen Parameters
 /// have none for these. They become zero. In a file from between two updates they hold nothing of use. Inside an update
-/// the gradient of a frozen Parameter is zero. What else an update needs cannot be told from there: without it all that
-/// was gathered is dropped, and an update begins.
+/// the gradient of a frozen Parameter is zero, and a statistic that the run has not moved is what it was before. What
+/// else an update needs cannot be told from there: without it all that was gathered is dropped, and an update begins.
 CheckpointFit FitCheckpoint(absl::Span<const Parameter> state, const Safetensors& content, const RoleMap& roles,
                             const CheckpointSetting& setting);
 

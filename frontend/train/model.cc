@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/step_limits.h"
 #include "frontend/graph/amp_session.h"
 #include "frontend/train/model_impl.h"
 
@@ -13,8 +14,6 @@ namespace {
 using internal::CompiledStep;
 using internal::InferenceMode;
 using internal::StepOptions;
-
-constexpr std::int64_t kMostAccumulationSteps = std::int64_t{1} << 20;
 
 std::vector<Parameter> WithoutNames(const std::vector<std::pair<std::string, Parameter>>& named) {
   std::vector<Parameter> parameters;
@@ -103,6 +102,7 @@ void Model::BuildStep() {
   impl_->own_step = std::make_unique<nn::TrainOneStepCell>(*impl_->with_loss, *impl_->optimizer);
   impl_->own_step->set_gradient_clip(clip);
   impl_->step = nn::CellFunction(*impl_->own_step);
+  if (impl_->status.ok()) impl_->status = impl_->CheckAccumulation();
 }
 
 void Model::UseStep(nn::CellFunction step, nn::TrainingStep& cell) {
@@ -134,6 +134,7 @@ void Model::UseStep(nn::CellFunction step, nn::TrainingStep& cell) {
         "clip_global_norm and clip_value act in the Model's own step; clip in this step with ops::ClipByGlobalNorm or "
         "ops::ClipByValue"));
   }
+  if (impl_->status.ok()) impl_->status = impl_->CheckAccumulation();
 }
 
 const absl::Status& Model::status() const { return impl_->status; }
@@ -175,9 +176,14 @@ double Model::loss_scale() const {
 
 const LossScaleConfig& Model::loss_scale_config() const { return impl_->scale_config; }
 const amp::Precision& Model::precision() const { return impl_->precision; }
-std::vector<const compiler::CompileResult*> Model::compiled() const { return impl_->compiled; }
+
+std::vector<const compiler::CompileResult*> Model::compiled() const {
+  const std::scoped_lock lock(impl_->mutex);
+  return impl_->compiled;
+}
 
 std::size_t Model::peak_bytes() const {
+  const std::scoped_lock lock(impl_->mutex);
   std::size_t peak = 0;
   for (const compiler::CompileResult* result : impl_->compiled) {
     peak = std::max(peak, result->program.planned_bytes());
@@ -186,6 +192,7 @@ std::size_t Model::peak_bytes() const {
 }
 
 std::vector<Parameter> Model::AllState() const {
+  const std::scoped_lock lock(impl_->mutex);
   std::vector<Parameter> state;
   // What a Program binds that is no longer used has the names of what has taken its place.
   const bool traced_is_current = internal::IsCurrent(impl_->traced_facts, impl_->traced_state, impl_->step.cell());
@@ -212,6 +219,7 @@ std::vector<Parameter> Model::AllState() const {
 }
 
 std::vector<std::shared_ptr<const runtime::StateEntry>> Model::DerivedState() const {
+  const std::scoped_lock lock(impl_->mutex);
   return {impl_->pass_state->derived().begin(), impl_->pass_state->derived().end()};
 }
 
@@ -223,6 +231,7 @@ Parameter Model::State(std::string_view name) const {
 }
 
 absl::StatusOr<compiler::Module> Model::TraceTrainStep(const std::vector<TensorSpec>& columns) const {
+  const std::scoped_lock lock(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
   if (!impl_->step.defined()) return absl::FailedPreconditionError("this Model has no training step");
   impl_->step.cell()->SetTrain(true);
@@ -232,6 +241,7 @@ absl::StatusOr<compiler::Module> Model::TraceTrainStep(const std::vector<TensorS
 }
 
 absl::StatusOr<compiler::Module> Model::TracePredict(const std::vector<TensorSpec>& inputs) const {
+  const std::scoped_lock lock(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
   if (absl::Status predicts = impl_->CheckPredicts(); !predicts.ok()) return predicts;
   const InferenceMode inference(*impl_->network.cell());
@@ -248,6 +258,7 @@ compiler::CompileOptions Model::compile_options(bool training) const {
 
 absl::StatusOr<runtime::Executable*> Model::LoadTrainStep(const std::vector<Tensor>& columns) {
   Impl& self = *impl_;
+  const std::scoped_lock lock(self.mutex);
   if (!self.status.ok()) return self.status;
   if (!self.step.defined()) return absl::FailedPreconditionError("this Model has no training step");
   if (absl::Status status = self.CheckOneProgram("LoadTrainStep"); !status.ok()) return status;

@@ -89,10 +89,10 @@ struct ResumeReport {
 /// Programs are compiled on first use for each batch shape. All share one state, so that the last partial batch, Eval
 /// and Predict see what training left.
 ///
-/// Threads: one at a time runs a Model. Train, Fit, Eval, Predict and LoadCheckpoint of one Model wait for each other.
-/// A callback may call Eval and Predict in its own thread. It may not wait for another thread that calls them. Cells
-/// that share sub-cells or Parameters, as copies of an nn::SequentialCell do, belong to one thread, and so do their
-/// Models. Separate networks may be used in separate threads.
+/// Threads: one at a time runs a Model. Calls of one Model wait for each other: all but its numbers, its options and
+/// class_names, which are for the thread that trains. A callback may make calls in its own thread. It may not wait for
+/// another thread that makes them. Cells that share sub-cells or Parameters, as copies of an nn::SequentialCell do,
+/// belong to one thread, and so do their Models. Separate networks may be used in separate threads.
 class Model {
  public:
   /// Training and evaluation. The data set's last column is the label, the others are the network's inputs. The loss

@@ -49,10 +49,21 @@ TextMap DescribeScaling(const std::vector<const LossScaler*>& scalers) {
   return map;
 }
 
-/// Whether a step with this scaling, of DescribeScaling, has a scaler.
-bool HasScaler(const TextMap& scaling) {
-  return std::any_of(scaling.begin(), scaling.end(),
-                     [](const auto& setting) { return setting.first.ends_with("mode") && setting.second != "none"; });
+/// Whether a step with this scaling, of DescribeScaling, has a scaler; `skips`: one that skips.
+bool HasScaler(const TextMap& scaling, bool skips = false) {
+  return std::any_of(scaling.begin(), scaling.end(), [&](const auto& setting) {
+    constexpr std::string_view kMode = "mode";
+    if (!setting.first.ends_with(kMode) || setting.second == "none") return false;
+    if (!skips) return true;
+    const auto skip = scaling.find(setting.first.substr(0, setting.first.size() - kMode.size()) + "skip");
+    return skip != scaling.end() && skip->second == "true";
+  });
+}
+
+/// Whether a step with the scaling `own` can go on inside an update that one with the scaling `file` has begun. Only a
+/// step with a scaler keeps what it found, and only one that skips keeps what statistics were before the update.
+bool ContinuesUpdates(const TextMap& file, const TextMap& own) {
+  return HasScaler(file) == HasScaler(own) && (HasScaler(file, /*skips=*/true) || !HasScaler(own, /*skips=*/true));
 }
 
 /// `micro_batches`: batches that make one update, in all processes.
@@ -179,6 +190,7 @@ absl::Status Model::Impl::BeginRun(std::int64_t epochs, const data::Dataset& dat
 }
 
 absl::Status Model::SaveCheckpoint(const std::string& path) const {
+  const std::scoped_lock lock(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
   const internal::UpdateBatches& updates = impl_->updates;
   if (updates.are_whole() && !updates.CompleteBehind(impl_->position.step_in_epoch)) {
@@ -261,9 +273,8 @@ absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, cons
   const std::vector<Parameter> state = self.KeptState(*this);
   const CheckpointMetadata own = self.Describe(state);
   const bool same_level = metadata->amp == own.amp;
-  // Only a step with a scaler keeps what an update needs that it may skip. Without it, gathered gradients have no use.
   const bool same_accumulation = metadata->step["accumulation_steps"] == own.step.at("accumulation_steps") &&
-                                 HasScaler(metadata->loss_scale) == HasScaler(own.loss_scale);
+                                 ContinuesUpdates(metadata->loss_scale, own.loss_scale);
   CheckpointFit fit = internal::FitCheckpoint(state, *content, metadata->roles,
                                               {.same_level = same_level,
                                                .same_scaler = metadata->loss_scale == own.loss_scale,

@@ -52,6 +52,19 @@ absl::Status Model::Impl::CheckTrainable() const {
   return optimizer->CheckLossScale(scale_config);
 }
 
+absl::Status Model::Impl::CheckAccumulation() const {
+  if (options.accumulation_steps == 1) return absl::OkStatus();
+  const compiler::CompileOptions compile = TrainOptions({}).compile;
+  if (compile.loss_scale == "none" || compile.unscale) return absl::OkStatus();
+  const bool is_of_step = dynamic_cast<const nn::TrainOneStepWithLossScaleCell*>(user_step) != nullptr;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Model: accumulation_steps = ", options.accumulation_steps, " and a loss_scale_manager",
+      is_of_step ? absl::StrCat(" of ", user_step->TypeName()) : "",
+      " with drop_overflow_update = false contradict each other: gradients are accumulated without the loss scale, "
+      "and the optimizer would divide by it; take accumulation_steps = 1, or drop_overflow_update = true and an "
+      "optimizer without loss_scale"));
+}
+
 absl::Status Model::Impl::CheckNames() const {
   std::set<std::string> names;
   for (const auto& [name, parameter] : evaluated()->ParametersAndNames()) {

@@ -31,6 +31,7 @@ absl::StatusOr<std::vector<data::Row>> FirstBatches(const data::Dataset& dataset
 
 absl::StatusOr<PrecisionFrontier> Model::FindPrecisionFrontier(const data::Dataset& dataset,
                                                                const PrecisionFrontierOptions& options) {
+  const std::scoped_lock lock(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
   if (!impl_->step.defined()) return absl::FailedPreconditionError("this Model has no training step");
   if (impl_->precision.level != "auto") {
@@ -66,6 +67,7 @@ absl::StatusOr<PrecisionFrontier> Model::FindPrecisionFrontier(const data::Datas
 
 absl::StatusOr<MeasuredErrors> Model::MeasurePrecisionErrors(const compiler::ChosenPrecision& chosen,
                                                              const data::Dataset& dataset, std::int64_t count) {
+  const std::scoped_lock lock(impl_->mutex);
   if (absl::Status status = impl_->CheckChosen(*this, chosen, dataset); !status.ok()) return status;
   if (count < 1) return absl::InvalidArgumentError(absl::StrCat("batches is at least 1, not ", count));
   absl::StatusOr<std::vector<data::Row>> batches = FirstBatches(dataset, count);
@@ -79,6 +81,7 @@ absl::StatusOr<MeasuredErrors> Model::MeasurePrecisionErrors(const compiler::Cho
 }
 
 absl::Status Model::UsePrecision(const compiler::ChosenPrecision& chosen, const data::Dataset& dataset) {
+  const std::scoped_lock lock(impl_->mutex);
   if (absl::Status status = impl_->CheckChosen(*this, chosen, dataset); !status.ok()) return status;
   impl_->KeepAssignment(chosen.slots, /*training=*/true);
   return absl::OkStatus();

@@ -140,7 +140,7 @@ struct Model::Impl {
   bool may_resume = false;             ///< OnTrainBegin runs: a callback may choose where the run begins
   bool in_train = false;               ///< Train or Fit has not returned
   bool resumes = false;                ///< a callback loads a checkpoint by TrainedModel::Resume
-  std::recursive_mutex mutex;          ///< one thread at a time; callbacks of Train may call Eval and Predict
+  std::recursive_mutex mutex;          ///< one thread at a time; callbacks of Train make calls in theirs
   /// What the last checkpoint says; compiling compares its choices.
   internal::CheckpointMetadata resumed;
   std::vector<std::string> class_names;  ///< Model::class_names
@@ -260,6 +260,8 @@ struct Model::Impl {
   absl::Status CheckNoRun(const char* what) const;
   /// Errors: a parameter without an optimizer, an optimizer that does not fit the loss scale.
   absl::Status CheckTrainable() const;
+  /// Errors (INVALID_ARGUMENT): gradients that are accumulated keep a loss scale which the optimizer is to divide by.
+  absl::Status CheckAccumulation() const;
   absl::Status CheckColumns(const data::Dataset& dataset, int arity, const char* what) const;
   /// The steps of this process in an epoch of `dataset`; notes its batches and says what is left out. Errors: an epoch
   /// without a complete update.

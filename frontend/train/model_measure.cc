@@ -43,6 +43,7 @@ using internal::StepOptions;
 
 absl::StatusOr<std::vector<ValueStatistics>> Model::Measure(const std::vector<Tensor>& columns,
                                                             const MeasureOptions& options) {
+  const std::scoped_lock lock(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
   if (!impl_->step.defined()) return absl::FailedPreconditionError("Measure needs a Model that trains");
   return impl_->Measure(columns, options);

@@ -88,6 +88,7 @@ void Merge(const std::vector<Parameter>& more, std::vector<Parameter>& all) {
 
 absl::StatusOr<runtime::Package> Model::MakePackage(const std::vector<std::pair<std::string, TensorSpec>>& columns) {
   Impl& self = *impl_;
+  const std::scoped_lock lock(self.mutex);
   if (!self.status.ok()) return self.status;
   if (!self.step.defined()) return absl::FailedPreconditionError("a package needs a Model that trains");
   if (absl::Status status = self.CheckOneProgram("MakePackage"); !status.ok()) return status;

@@ -64,6 +64,7 @@ absl::StatusOr<compiler::PrecisionLock> Model::Impl::LockOn(const Model& model, 
 }
 
 absl::StatusOr<std::string> Model::PrecisionLock() const {
+  const std::scoped_lock turn(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
   for (const char* name : {"train_step", "predict"}) {
     for (const compiler::CompileResult* result : impl_->compiled) {
@@ -80,17 +81,20 @@ absl::StatusOr<std::string> Model::PrecisionLock() const {
 }
 
 absl::StatusOr<std::string> Model::PrecisionLock(const data::Dataset& dataset) const {
+  const std::scoped_lock turn(impl_->mutex);
   absl::StatusOr<compiler::PrecisionLock> lock = impl_->LockOn(*this, dataset);
   if (!lock.ok()) return lock.status();
   return compiler::PrintPrecisionLock(*lock);
 }
 
 absl::Status Model::CheckPrecision(const std::string& path, const data::Dataset& dataset) const {
+  const std::scoped_lock turn(impl_->mutex);
   absl::StatusOr<compiler::PrecisionLock> lock = impl_->LockOn(*this, dataset);
   return lock.ok() ? compiler::CheckPrecisionLock(path, *lock) : lock.status();
 }
 
 absl::Status Model::LockPrecision(const std::string& path, const data::Dataset& dataset, bool update) const {
+  const std::scoped_lock turn(impl_->mutex);
   absl::StatusOr<compiler::PrecisionLock> lock = impl_->LockOn(*this, dataset);
   return lock.ok() ? compiler::WritePrecisionLock(path, *lock, update).status() : lock.status();
 }

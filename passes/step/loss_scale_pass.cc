@@ -13,6 +13,7 @@
 //   %scale2, %good2, ... = mpc.update_loss_scale %first_bad, %scale, %good, ...
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/operation_attributes.h"
+#include "compiler/dialect/step_limits.h"
 #include "kernels/known_attributes.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/passes.h"
@@ -28,10 +29,6 @@ namespace mpc {
 #include "passes/passes.h.inc"
 
 namespace {
-
-// What no network and no cluster comes near. Products of these options stay far from the largest integer.
-constexpr int64_t mostLosses = 1024;
-constexpr int64_t mostProcesses = int64_t{1} << 20;
 
 // Whether an earlier run of the pass made micro-steps of it. A scaler that an earlier run added is as good as one that
 // was traced by hand: its updates are guarded.
@@ -61,15 +58,16 @@ private:
   LogicalResult checkOptions() {
     if (mode != "none" && mode != "static" && mode != "dynamic")
       return getOperation().emitError() << "unknown loss-scale mode '" << mode << "'; choose none, static or dynamic";
-    if (numLosses < 1 || numLosses > mostLosses)
-      return getOperation().emitError() << "num-losses must be at least 1 and at most " << mostLosses << ", got "
+    if (numLosses < 1 || numLosses > kMostLosses)
+      return getOperation().emitError() << "num-losses must be at least 1 and at most " << kMostLosses << ", got "
                                         << int64_t(numLosses);
-    if (accumulationSteps < 1)
-      return getOperation().emitError() << "accumulation-steps must be at least 1, got " << int64_t(accumulationSteps);
+    if (accumulationSteps < 1 || accumulationSteps > kMostAccumulationSteps)
+      return getOperation().emitError() << "accumulation-steps must be at least 1 and at most "
+                                        << kMostAccumulationSteps << ", got " << int64_t(accumulationSteps);
     if (processes < 1 || !llvm::isPowerOf2_64(uint64_t(processes)))
       return getOperation().emitError() << "processes must be a power of two, got " << int64_t(processes);
-    if (processes > mostProcesses)
-      return getOperation().emitError() << "processes must be at most " << mostProcesses << ", got "
+    if (processes > kMostProcesses)
+      return getOperation().emitError() << "processes must be at most " << kMostProcesses << ", got "
                                         << int64_t(processes);
     if (communicationDtype != "f32" && communicationDtype != "f16" && communicationDtype != "bf16")
       return getOperation().emitError() << "unknown communication-dtype '" << communicationDtype
@@ -80,11 +78,15 @@ private:
     if (processes > 1 && !llvm::isPowerOf2_64(uint64_t(accumulationSteps)))
       return getOperation().emitError() << "accumulation-steps must be a power of two where processes is "
                                         << int64_t(processes) << ", got " << int64_t(accumulationSteps);
-    if (!lastMicroStep && (processes == 1 || accumulationSteps == 1))
-      return getOperation().emitError()
-             << "last-micro-step=false is for several processes that accumulate; processes is " << int64_t(processes)
-             << ", and accumulation-steps is " << int64_t(accumulationSteps);
-    return success();
+    return checkLastMicroStep();
+  }
+
+  LogicalResult checkLastMicroStep() {
+    if (lastMicroStep || (processes > 1 && accumulationSteps > 1))
+      return success();
+    return getOperation().emitError() << "last-micro-step=false is for several processes that accumulate; processes is "
+                                      << int64_t(processes) << ", and accumulation-steps is "
+                                      << int64_t(accumulationSteps);
   }
 
   // How many micro-batches a process runs would change what the network exchanges. Wraps of an earlier run are marked.

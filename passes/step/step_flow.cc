@@ -169,7 +169,13 @@ RequestSet StepFlow::deciding(Operation *op) const {
   return gradientsReadBy(op);
 }
 
-bool StepFlow::isOptimizer(Operation *op) const { return !isa<BatchNormRunningUpdateOp>(op) && deciding(op).any(); }
+bool StepFlow::isOptimizer(Operation *op) const {
+  if (isa<BatchNormRunningUpdateOp>(op))
+    return false;
+  // No gradient reaches an optimizer whose parameters are all frozen. It still counts steps.
+  bool countsSteps = isa<IncrementOp>(op) && roleOf(op->getOperand(0)) == Role::kStep;
+  return countsSteps || deciding(op).any();
+}
 
 bool StepFlow::isGenerator(Operation *op) const {
   auto counter = dyn_cast<IncrementOp>(op);

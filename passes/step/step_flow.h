@@ -48,7 +48,7 @@ public:
   /// counter do, and a counter of role "step" belongs to all of them. For running statistics they are the requests
   /// whose forward pass their batch feeds. Empty: no request in particular.
   RequestSet deciding(mlir::Operation *op) const;
-  /// Whether gradients reach \p op, or the optimizer it belongs to.
+  /// Whether gradients reach \p op, or the optimizer it belongs to, or \p op counts the steps of an optimizer.
   bool isOptimizer(mlir::Operation *op) const;
   /// Whether \p op moves the counter of a random generator.
   bool isGenerator(mlir::Operation *op) const;

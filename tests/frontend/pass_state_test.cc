@@ -82,6 +82,30 @@ TEST(PassState, AMicroStepThatTakesNoGradientAddsZero) {
   EXPECT_EQ(of_loss.entry()->version(), version);
 }
 
+// Inside an update, nothing has moved what a Program is the first to move.
+TEST(PassState, WhatIsKeptFromBeforeAnUpdateStartsFromThePresentValue) {
+  Parameter mean(Tensor::Full({2, 3}, 7.0), {.requires_grad = false, .role = Role::kStatistic});
+  mean.set_name("norm.mean");
+  const std::vector<runtime::StateBinding> bindings = {{"norm.mean", Role::kStatistic, kSum, true},
+                                                       {"accumulator.old.norm.mean", Role::kAccumulator, kSum, true},
+                                                       {"accumulator.norm.mean", Role::kAccumulator, kSum, true}};
+  PassState state;
+  const auto bound = state.Bind(bindings, {mean});
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ(bound->accumulators[0].Value()->ToFloats(), std::vector<float>(6, 7));
+  EXPECT_EQ(bound->accumulators[1].Value()->ToFloats(), std::vector<float>(6, 0));
+  ASSERT_TRUE(mean.SetData(Tensor::Full({2, 3}, 8.0)).ok());
+  ASSERT_TRUE(state.Bind(bindings, {mean}).ok());
+  EXPECT_EQ(bound->accumulators[0].Value()->ToFloats(), std::vector<float>(6, 7)) << "it is known";
+  const auto no_names = [] { return std::vector<std::string>(); };
+  ASSERT_TRUE(state.AddZeros({}, no_names, 1, 2).ok());
+  EXPECT_EQ(bound->accumulators[0].Value()->ToFloats(), std::vector<float>(6, 7)) << "the update is under way";
+  ASSERT_TRUE(state.AddZeros({}, no_names, 0, 2).ok());
+  EXPECT_EQ(bound->accumulators[0].Value()->ToFloats(), std::vector<float>(6, 8)) << "an update begins";
+  EXPECT_EQ(KeptBeforeUpdate("accumulator.old.norm.mean"), "norm.mean");
+  EXPECT_EQ(KeptBeforeUpdate("accumulator.norm.mean"), "");
+}
+
 TEST(PassState, LeavesToTheTraceWhatItKnows) {
   Parameter known(Tensor::Zeros({2, 3}), {.role = Role::kAccumulator});
   known.set_name("w.sum");

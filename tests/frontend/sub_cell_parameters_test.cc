@@ -170,6 +170,20 @@ TEST(FrozenTeacher, StaysInInferenceWhereConstructSetsItsMode) {
   }
 }
 
+TEST(FrozenTeacher, DirectCallsKnowWhatTracingDoesToTheMode) {
+  testing::ConvNorm student, teacher;
+  MPC_ASSERT_OK(teacher.SetRequiresGrad("", false));
+  nn::SGD optimizer(student.TrainableParams(), {.learning_rate = 0.1});
+  Distillation step(student, teacher, optimizer, /*sets_mode=*/true);
+  const std::vector<float> before = teacher.norm.moving_mean.Value()->ToFloats();
+  for (int call = 0; call < 3; ++call) {
+    step.SetTrain();
+    EXPECT_EQ(ErrorOf(step(Values({4, 2, 6, 6}))), "");
+  }
+  EXPECT_EQ(step.traces, 1);
+  EXPECT_EQ(teacher.norm.moving_mean.Value()->ToFloats(), before);
+}
+
 /// Puts a part of the teacher back into training mode after each step.
 class SetsAMode : public Callback {
  public:

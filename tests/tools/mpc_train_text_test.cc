@@ -87,6 +87,21 @@ TEST(MpcTrainText, LearnsToReadContextFromAFile) {
   EXPECT_LT(ReadJson(folder.File("summary.json"))["test_loss"], EntropyOfValidation(path));
 }
 
+// Five batches are two steps and a batch, which belongs to the first step of the next epoch.
+TEST(MpcTrainText, ValidationCountsStepsOfSeveralBatches) {
+  const ToolResult result = Train({"--steps=5", "--epochs=2", "--accumulation=2", "--validate-every=1",
+                                   "--batch-size=4", "--sample=0", "--warmup-steps=0"});
+  ASSERT_EQ(result.exit_code, 0) << result.error;
+  EXPECT_THAT(result.output, ContainsRegex("step 1/2: loss .*\nstep 2/2: loss .*\nepoch 1/2: .*\n"
+                                           "step 1/3: loss .*\nstep 2/3: loss .*\nepoch 2/2: "));
+  const TemporaryFolder folder;
+  ASSERT_EQ(Train({"--steps=20", "--accumulation=4", "--batch-size=4", "--sample=0", "--quiet",
+                   "--summary=" + folder.File("summary.json")})
+                .exit_code,
+            0);
+  EXPECT_EQ(ReadJson(folder.File("summary.json"))["validations"].size(), 5u) << "a fifth of an epoch";
+}
+
 // A path is bytes, and the summary is UTF-8.
 TEST(MpcTrainText, AnyPathStandsInTheSummary) {
   const TemporaryFolder folder;

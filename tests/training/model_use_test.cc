@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <thread>
 
@@ -165,6 +167,76 @@ TEST(ModelThreads, PredictOfOneModelTakesTurns) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+/// A call of a Model that another thread makes while it trains.
+struct Call {
+  const char* name;
+  std::function<absl::Status(Model&)> make;
+  absl::StatusCode code = absl::StatusCode::kOk;
+};
+
+// A callback may not wait for the other thread. It looks whether that thread has returned too early.
+TEST(ModelThreads, CallsWaitForTrain) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "checkpoint", lock = folder / "lock";
+  const std::vector<Tensor> batch = {Tensor::From({1.0f}, {1}), Tensor::From({0.0f}, {1})};
+  const std::vector<TensorSpec> specs = {batch[0].spec(), batch[1].spec()};
+  const std::vector<std::pair<std::string, TensorSpec>> columns = {{"data", specs[0]}, {"label", specs[1]}};
+  // The level is not auto, and this step is another one on two samples.
+  constexpr auto kNeedsAuto = absl::StatusCode::kInvalidArgument, kNoLock = absl::StatusCode::kFailedPrecondition;
+  const std::vector<Call> calls = {
+      {"SaveCheckpoint", [&](Model& model) { return model.SaveCheckpoint(path); }},
+      {"Measure", [&](Model& model) { return model.Measure(batch).status(); }},
+      {"FindPrecisionFrontier", [](Model& model) { return model.FindPrecisionFrontier(Rows(1)).status(); }, kNeedsAuto},
+      {"MeasurePrecisionErrors", [](Model& model) { return model.MeasurePrecisionErrors({}, Rows(1)).status(); },
+       kNeedsAuto},
+      {"UsePrecision", [](Model& model) { return model.UsePrecision({}, Rows(1)); }, kNeedsAuto},
+      {"PrecisionLock", [](Model& model) { return model.PrecisionLock().status(); }, kNoLock},
+      {"PrecisionLock of data", [](Model& model) { return model.PrecisionLock(Rows(1)).status(); }, kNoLock},
+      {"LockPrecision", [&](Model& model) { return model.LockPrecision(lock, Rows(1)); }, kNoLock},
+      {"CheckPrecision", [&](Model& model) { return model.CheckPrecision(lock, Rows(1)); }, kNoLock},
+      {"TraceTrainStep", [&](Model& model) { return model.TraceTrainStep(specs).status(); }},
+      {"TracePredict", [&](Model& model) { return model.TracePredict({specs[0]}).status(); }},
+      {"LoadTrainStep", [&](Model& model) { return model.LoadTrainStep(batch).status(); }},
+      {"MakePackage", [&](Model& model) { return model.MakePackage(columns).status(); }},
+      {"AllState", [](Model& model) { return model.AllState().front().Value().status(); }},
+      {"State", [](Model& model) { return model.State("weight").Value().status(); }},
+      {"DerivedState", [](Model& model) { return model.DerivedState(), absl::OkStatus(); }},
+      {"compiled", [](Model& model) { return model.compiled(), absl::OkStatus(); }},
+      {"peak_bytes", [](Model& model) { return model.peak_bytes(), absl::OkStatus(); }}};
+  ProbeTraining training({"O0", {}}, nullptr);
+  std::vector<std::thread> threads;
+  std::vector<absl::Status> results(calls.size());
+  std::vector<std::atomic<bool>> has_returned(calls.size());
+  std::vector<std::string> early;
+  LambdaCallback starter({.on_train_step_end = [&](RunContext& context) {
+    if (context.step_in_epoch == 1) {
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        threads.emplace_back([&, i] {
+          results[i] = calls[i].make(training.model);
+          has_returned[i] = true;
+        });
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    MPC_EXPECT_OK(training.model.SaveCheckpoint(folder / "of_callback"));
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (has_returned[i]) early.emplace_back(calls[i].name);
+    }
+  }});
+  const absl::Status trained = training.model.Train(1, Rows(2), {starter});
+  for (std::thread& thread : threads) thread.join();
+  MPC_EXPECT_OK(trained);
+  EXPECT_EQ(early, std::vector<std::string>{});
+  EXPECT_EQ(training.Weight(), std::vector<float>{-2}) << "nothing of the training changes";
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    EXPECT_EQ(results[i].code(), calls[i].code) << calls[i].name << ": " << results[i];
+  }
+  ProbeTraining resumed({"O0", {}}, nullptr);
+  const absl::StatusOr<ResumeReport> report = resumed.model.LoadCheckpoint(path);
+  MPC_ASSERT_OK(report.status());
+  EXPECT_EQ(report->global_step, 2) << "the file is of the whole run";
 }
 
 }  // namespace

@@ -136,10 +136,32 @@ TEST(ScaleOfGradients, ALossScaleThatNothingScalesIsFoundBehindClippingAndAccumu
     EXPECT_THAT(ModelError({.amp_level = level, .loss_scale_manager = divided, .clip_value = 1.0}),
                 HasSubstr("a gradient is clipped while it is scaled by 'scaler.scale'"))
         << level;
-    EXPECT_THAT(ModelError({.amp_level = level, .loss_scale_manager = divided, .accumulation_steps = 2}),
-                HasSubstr("a gradient is accumulated while it is scaled by 'scaler.scale'"))
-        << level;
   }
+}
+
+// The compiler would refuse it, too: tests/lit/passes/verify-loss-scale-errors.mlir.
+TEST(ScaleOfGradients, ALossScaleThatTheOptimizerDividesByIsNotAccumulated) {
+  const FixedLossScaleManager divided({.loss_scale = 1024, .drop_overflow_update = false});
+  const auto message = [](const std::string& of_step) {
+    return "Model: accumulation_steps = 2 and a loss_scale_manager" + of_step +
+           " with drop_overflow_update = false contradict each other: gradients are accumulated without the loss "
+           "scale, and the optimizer would divide by it; take accumulation_steps = 1, or drop_overflow_update = true "
+           "and an optimizer without loss_scale";
+  };
+  for (const char* level : {"O0", "O2"}) {
+    EXPECT_EQ(ModelError({.amp_level = level, .loss_scale_manager = divided, .accumulation_steps = 2}), message(""));
+  }
+  Probe network;
+  SumLoss loss;
+  nn::SGD optimizer(network.TrainableParams(), {.loss_scale = 1024});
+  nn::WithLossCell with_loss(network, loss);
+  nn::TrainOneStepWithLossScaleCell scaled(with_loss, optimizer, divided);
+  EXPECT_EQ(Model(scaled, {.accumulation_steps = 2}).status().message(), message(" of TrainOneStepWithLossScaleCell"));
+  EXPECT_TRUE(Model(scaled).status().ok());
+  nn::TrainOneStepCell plain(with_loss, optimizer);
+  EXPECT_EQ(Model(plain, {.loss_scale_manager = divided, .accumulation_steps = 2}).status().message(), message(""));
+  EXPECT_TRUE(Model(with_loss, {.loss_scale_manager = divided, .accumulation_steps = 2}).status().ok())
+      << "it trains nothing";
 }
 
 }  // namespace

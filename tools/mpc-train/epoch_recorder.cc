@@ -55,8 +55,13 @@ void Training::EpochRecorder::OnStepEnd(RunContext& context) {
   const double train_loss = loss_since_validation_.value();
   const absl::StatusOr<TestResult> test = Test(context);
   if (!test.ok() || progress_ == nullptr) return;
-  *progress_ << absl::StrFormat("step %d/%d: loss %s, validation loss %s", context.step_in_epoch,
-                                context.steps_per_epoch, FormatLoss(train_loss), FormatLoss(test->loss))
+  // Batches that an earlier epoch has left over belong to the first step of this one.
+  const std::int64_t of_step = training_.options_.accumulation;
+  const std::int64_t step = (context.step_in_epoch + of_step - 1) / of_step;
+  const std::int64_t left_over = step * of_step - context.step_in_epoch;
+  *progress_ << absl::StrFormat("step %d/%d: loss %s, validation loss %s", step,
+                                (left_over + context.steps_per_epoch) / of_step, FormatLoss(train_loss),
+                                FormatLoss(test->loss))
              << std::endl;
 }
 

@@ -435,7 +435,9 @@ std::int64_t TotalSteps(const TrainOptions& options) {
 
 absl::Status SetRanks(std::int64_t ranks, TrainOptions& options) {
   options.ranks = ranks;
-  return options.data == kText ? ResolveWarmup(options) : absl::OkStatus();
+  if (options.data != kText) return absl::OkStatus();
+  ResolveValidation(options);
+  return ResolveWarmup(options);
 }
 
 models::WorkloadSizes SizesOf(const TrainOptions& options) {

@@ -65,7 +65,8 @@ struct TrainOptions : DeviceOptions {
   std::int64_t warmup_steps = 0;    ///< steps before the schedule, over which the rate rises
   bool default_warmup = false;      ///< `warmup_steps` was not given, and is a tenth of all steps
   std::string text_path;            ///< empty: the text that comes with mpc
-  std::int64_t validate_every = 0;  ///< steps, on text; 0: after epochs only
+  std::int64_t validate_every = 0;  ///< steps whose optimizer acts, on text; 0: after epochs only
+  bool default_validation = false;  ///< `validate_every` was not given, and is a fifth of an epoch
   std::int64_t sample_bytes = 0;    ///< bytes of the sample written at the end, on text
   double temperature = 1;           ///< for the sample; 0 takes the likeliest byte
   std::string prompt = "\n";        ///< for the sample, which goes on from it

@@ -42,6 +42,11 @@ absl::Status ResolveWarmup(TrainOptions& options) {
                                                  all_steps, " steps; give fewer of them"));
 }
 
+void ResolveValidation(TrainOptions& options) {
+  const std::int64_t steps_of_epoch = options.steps / (options.ranks * options.accumulation);
+  if (options.default_validation) options.validate_every = std::max<std::int64_t>(steps_of_epoch / 5, 1);
+}
+
 absl::Status ResolveText(const GivenText& given, TrainOptions& options) {
   const models::Gpt2Config sizes = options.model == "gpt2" ? kSmall : models::Gpt2Config::Tiny();
   options.layers = given.layers.value_or(sizes.layers);
@@ -53,7 +58,9 @@ absl::Status ResolveText(const GivenText& given, TrainOptions& options) {
   options.default_warmup = rises && !given.warmup_steps.has_value();
   options.warmup_steps = given.warmup_steps.value_or(0);
   if (absl::Status status = ResolveWarmup(options); !status.ok()) return status;
-  options.validate_every = given.validate_every.value_or(std::max<std::int64_t>(options.steps / 5, 1));
+  options.default_validation = !given.validate_every.has_value();
+  options.validate_every = given.validate_every.value_or(0);
+  ResolveValidation(options);
   options.sample_bytes = given.sample_bytes.value_or(256);
   if (options.sample_bytes == 0 && (given.temperature.has_value() || !given.prompt.empty())) {
     return absl::InvalidArgumentError(absl::StrCat(given.prompt.empty() ? "--temperature" : "--prompt",

@@ -29,4 +29,7 @@ absl::Status ResolveText(const GivenText& given, TrainOptions& options);
 /// Sets the default of a warm-up for the number of steps that `options` ask for. Errors: it leaves no step after it.
 absl::Status ResolveWarmup(TrainOptions& options);
 
+/// Sets the default of TrainOptions::validate_every for the steps of an epoch that `options` ask for.
+void ResolveValidation(TrainOptions& options);
+
 }  // namespace mpc::tools

@@ -2,6 +2,7 @@
 // RUN: not mpc-opt %s --mpc-loss-scale="mode=always" --split-input-file 2>&1 | FileCheck %s
 // RUN: not mpc-opt %s --mpc-loss-scale="mode=dynamic num-losses=0" --split-input-file 2>&1 | FileCheck %s --check-prefix=LOSSES
 // RUN: not mpc-opt %s --mpc-loss-scale="accumulation-steps=0" --split-input-file 2>&1 | FileCheck %s --check-prefix=STEPS
+// RUN: not mpc-opt %s --mpc-loss-scale="accumulation-steps=1048577" --split-input-file 2>&1 | FileCheck %s --check-prefix=MOST
 // RUN: not mpc-opt %S/Inputs/three_losses.mlir --mpc-loss-scale="mode=dynamic num-losses=2" 2>&1 | FileCheck %s --check-prefix=PLACE
 // RUN: not mpc-opt %S/Inputs/traced_scaler.mlir --mpc-loss-scale="accumulation-steps=2" 2>&1 | FileCheck %s --check-prefix=TRACED
 // RUN: not mpc-opt %s --mpc-loss-scale="processes=3" --split-input-file 2>&1 | FileCheck %s --check-prefix=PROCESSES
@@ -21,7 +22,8 @@
 // CHECKS: error: '{{.*}}' has no loss scale: an f16 sum of its gradients may overflow, and no check would see it; communication-dtype may be bf16 or f32
 // ROWS: error: 'seen' would move by the rows of one of 2 processes alone; state that the update does not compute may not depend on rows
 // LOSSES: error: num-losses must be at least 1 and at most 1024, got 0
-// STEPS: error: accumulation-steps must be at least 1, got 0
+// STEPS: error: accumulation-steps must be at least 1 and at most 1048576, got 0
+// MOST: error: accumulation-steps must be at least 1 and at most 1048576, got 1048577
 // PLACE: error: the loss at place 2 has no scaler: num_losses is 2
 // TRACED: error: 'train_step' has a scaler of its own: it cannot be run in accumulated micro-steps
 // CHECK: error: unknown loss-scale mode 'always'; choose none, static or dynamic
