@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "tests/frontend/error_of.h"
+#include "tests/frontend/loss_and_gradient.h"
 #include "tests/training/probe.h"
 
 namespace mpc {
@@ -20,33 +21,15 @@ using ::testing::ElementsAre;
 using testing::ErrorOf;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
-using ::testing::IsNan;
 using testing::kInfinity;
+using testing::LossAndGradient;
 using ::testing::Pointwise;
 using testing::Values;
 
 using Numbers = std::vector<double>;
 /// A loss in f64, as a function of the network's output.
 using Formula = std::function<Numbers(const Numbers&)>;
-using Function = std::function<Tensor(const Tensor& x, const Tensor& labels)>;
-
-/// A step that returns the loss of its Parameter and the gradient of the sum of the loss.
-class LossAndGradient : public nn::TrainingStep {
- public:
-  MPC_CELL(LossAndGradient, x)
-  LossAndGradient(const Tensor& start, Function loss) : x(start.shape(), Constant(0)), loss_(std::move(loss)) {
-    EXPECT_TRUE(x.SetData(start).ok());
-  }
-  std::pair<Tensor, Tensor> Construct(const Tensor& labels) {
-    const Tensor loss = loss_(x, labels);
-    return {loss, ops::Backward(reduce_sum(loss), {x})[0]};
-  }
-
-  Parameter x;
-
- private:
-  Function loss_;
-};
+using Function = testing::LossFunction;
 
 Numbers ToNumbers(const Tensor& tensor) {
   const std::vector<float> values = tensor.ToFloats();
@@ -363,48 +346,6 @@ TEST(HuberLoss, IsASquareNearZeroAndALineBeyond) {
                         return d < 0.75 ? d * d / 1.5 : d - 0.375;
                       });
   }
-}
-
-// The values are PyTorch's.
-TEST(HuberLoss, DifferencesThatAreNotFiniteAreSeen) {
-  const Tensor x = Tensor::From<float>({testing::kNan, kInfinity, -kInfinity, 3e38f, -3e38f, 0, 0.5f, -2}, {8});
-  const auto run = [&](const Function& loss) {
-    LossAndGradient step(x, loss);
-    const auto [value, gradient] = step(Tensor::Zeros({8}));
-    EXPECT_TRUE(value.status().ok()) << value.status();
-    return std::pair(value.ToFloats(), gradient.ToFloats());
-  };
-  nn::HuberLoss huber({.reduction = "none", .delta = 0.5});
-  const auto [values, slopes] = run([&](const Tensor& a, const Tensor& b) { return huber(a, b); });
-  EXPECT_THAT(values, ElementsAre(IsNan(), kInfinity, kInfinity, 1.5e38f, 1.5e38f, 0, 0.125f, 0.875f));
-  EXPECT_THAT(slopes, ElementsAre(IsNan(), 0.5f, -0.5f, 0.5f, -0.5f, 0, 0.5f, -0.5f));
-  nn::SmoothL1Loss smooth({.beta = 0.5});
-  const auto [losses, gradient] = run([&](const Tensor& a, const Tensor& b) { return smooth(a, b); });
-  EXPECT_THAT(losses, ElementsAre(IsNan(), kInfinity, kInfinity, 3e38f, 3e38f, 0, 0.25f, 1.75f));
-  EXPECT_THAT(gradient, ElementsAre(IsNan(), 1, -1, 1, -1, 0, 1, -1));
-}
-
-TEST(BCEWithLogitsLoss, AnInfiniteLogitIsRightOrInfinitelyWrong) {
-  const Tensor x = Tensor::From<float>({kInfinity, kInfinity, -kInfinity, -kInfinity, testing::kNan}, {5});
-  nn::BCEWithLogitsLoss loss({.reduction = "none"});
-  LossAndGradient step(x, [&](const Tensor& a, const Tensor& b) { return loss(a, b); });
-  const auto [value, gradient] = step(Tensor::From<float>({1, 0, 0, 1, 0}, {5}));
-  EXPECT_THAT(value.ToFloats(), ElementsAre(0, kInfinity, 0, kInfinity, IsNan()));
-  EXPECT_THAT(gradient.ToFloats(), ElementsAre(0, 1, 0, -1, IsNan()));
-}
-
-TEST(SmoothL1Loss, ABetaWithoutAReciprocalIsTheDistance) {
-  const Tensor x = Tensor::From<float>({3, -1e30f}, {2});
-  EXPECT_THAT(nn::SmoothL1Loss({.beta = 1e-39})(x, Tensor::Zeros({2})).ToFloats(), ElementsAre(3, 1e30f));
-}
-
-TEST(KLDivLoss, ATargetThatIsNanIsSeen) {
-  const Tensor x = Tensor::From<float>({-1, -1, -1}, {3});
-  nn::KLDivLoss loss({.reduction = "none"});
-  LossAndGradient step(x, [&](const Tensor& a, const Tensor& b) { return loss(a, b); });
-  const auto [value, gradient] = step(Tensor::From<float>({testing::kNan, 0, 1}, {3}));
-  EXPECT_THAT(value.ToFloats(), ElementsAre(IsNan(), 0, 1));
-  EXPECT_THAT(gradient.ToFloats(), ElementsAre(IsNan(), 0, -1));
 }
 
 TEST(KLDivLoss, IsTheDivergenceOfTheTarget) {
