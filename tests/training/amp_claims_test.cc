@@ -138,7 +138,7 @@ class HandMaskedAttention : public nn::Cell {
  public:
   MPC_CELL(HandMaskedAttention, scale)
   Tensor Construct(Tensor x, Tensor readable) {
-    const Tensor y = x * scale, scores = batch_matmul(y, y, false, true);
+    const Tensor y = x * scale, scores = batch_matmul(y, y, {.transpose_b = true});
     const Tensor masked =
         where(greater(readable, ops::Fill(DType::kF32, {1}, 0.5)), scores, ops::FullLike(scores, -1e9));
     return batch_matmul(softmax(masked), y);
