@@ -7,7 +7,7 @@
 
 // AMP-34: an operation with a number that f16 cannot hold is f32, where the cut would have it low. bf16 holds it.
 // CHECK-LABEL: func @masked_scores
-// CHECK: %[[S:.*]] = mpc.matmul {{.*}} -> tensor<4x4xf16>
+// CHECK: %[[S:.*]] = mpc.matmul {{.*}} : tensor<4x4xf16>
 // CHECK: %[[F:.*]] = mpc.cast %[[S]] : (tensor<4x4xf16>) -> tensor<4x4xf32>
 // CHECK: mpc.where %{{.*}}, %[[F]], %{{.*}} as <f32, class "clear, constant -1e+09 is beyond f16">{{.*}} -> tensor<4x4xf32>
 // CHECK: mpc.relu %{{.*}} as <f16, cut>
