@@ -158,7 +158,7 @@ absl::Status SetLossScale(const Options& options, Front front, Precision& precis
     precision.loss_scale = *scale;
   }
   LossScaleConfig& config = precision.loss_scale;
-  // Checked at every level and mode; a static scale has no use for them.
+  // Checked at every level and mode. At a level's own static scale they have no use.
   if (options.min_loss_scale.given()) {
     absl::StatusOr<double> bound = ScaleBound(options.min_loss_scale, "min_loss_scale");
     if (!bound.ok()) return bound.status();
@@ -168,6 +168,11 @@ absl::Status SetLossScale(const Options& options, Front front, Precision& precis
     absl::StatusOr<double> bound = ScaleBound(options.max_loss_scale, "max_loss_scale");
     if (!bound.ok()) return bound.status();
     config.maximum = *bound;
+  }
+  const bool is_fixed = options.loss_scale.given() && config.mode != LossScaleConfig::Mode::kDynamic;
+  if (front == Front::kModel && is_fixed && (options.min_loss_scale.given() || options.max_loss_scale.given())) {
+    return Error(LimitText(options), " with loss_scale = ", options.loss_scale.text(),
+                 ": only a dynamic loss scale has limits; leave one of them out");
   }
   if (!(config.minimum <= config.maximum)) {
     return Error(
@@ -217,6 +222,11 @@ std::string ScaleText(const LossScaleConfig& config) {
 }
 
 }  // namespace
+
+std::string LimitText(const Options& options) {
+  return options.min_loss_scale.given() ? absl::StrCat("min_loss_scale = ", options.min_loss_scale.text())
+                                        : absl::StrCat("max_loss_scale = ", options.max_loss_scale.text());
+}
 
 Precision LevelDefaults(std::string_view level, DType dtype, Front front) {
   Precision precision;

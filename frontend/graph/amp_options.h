@@ -27,7 +27,7 @@ struct Options {
   OptionValue patch_torch_functions;  ///< apex's; if given: true at O1, false at O0, O2 and O3, an error at auto
   std::int64_t num_losses = 1;        ///< number of loss scalers, one a loss
   bool enabled = true;                ///< false: exactly the O0 program without a scaler
-  int verbosity = 1;                  ///< 1: prints the level's defaults and what is in effect, once; 0: nothing
+  int verbosity = 1;                  ///< 1: prints the level's defaults and what is in effect, once; 0: does not
   // These lists change the classes of operations. Entries are names of operations ("softmax") or Cell paths
   // ("bnnet/conv1").
   std::vector<std::string> allow_add;  ///< may run low at O1 and auto
@@ -81,7 +81,7 @@ void VisitOptions(Given& given, Visitor&& visit) {
         given.clear_add);
   visit(OptionInfo{"num_losses", "num-losses", "N", "Scalers, one a loss (1)."}, given.num_losses);
   visit(OptionInfo{"patch_torch_functions", "patch-torch-functions", "true|false",
-                   "apex's name for level O1; refused at other levels."},
+                   "apex's name for level O1: true there, false elsewhere."},
         given.patch_torch_functions);
   visit(OptionInfo{"enabled", "amp-enabled", "true|false", "false: exactly the O0 program, without a scaler."},
         given.enabled);
@@ -129,6 +129,9 @@ Precision LevelDefaults(std::string_view level, DType dtype, Front front);
 /// gives O0. A number as loss scale skips at an overflow for a Model (MindSpore's Fixed) and does not for Initialize
 /// (apex). Errors (INVALID_ARGUMENT): the option, what was given, what is accepted and why.
 absl::StatusOr<Precision> ResolveOptions(const Options& options, Front front);
+
+/// The first limit of a loss scale that is given: "min_loss_scale = 8". One of the two is given.
+std::string LimitText(const Options& options);
 
 /// Parses `text` as ResolveOptions parses `loss_scale` of a Model: "dynamic", "derived", "none" or a number >= 1.
 absl::StatusOr<LossScaleConfig> ParseLossScale(std::string_view text);

@@ -170,7 +170,8 @@ LossScaleConfig FixedLossScaleManager::config() const {
   config.mode = LossScaleConfig::Mode::kStatic;
   config.init = options_.loss_scale;
   config.skip = options_.drop_overflow_update;
-  config.unscale = options_.drop_overflow_update;
+  // Any optimizer divides by 1.
+  config.unscale = options_.drop_overflow_update || options_.loss_scale == 1;
   return config;
 }
 

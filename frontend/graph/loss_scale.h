@@ -80,7 +80,9 @@ class LossScaleManager {
 
 struct FixedLossScaleOptions {
   double loss_scale = 128.0;
-  bool drop_overflow_update = true;  ///< false: update anyway, and the optimizer's `loss_scale` must divide
+  /// False: updates anyway, and the optimizer's `loss_scale` must be the same number, by which it divides. At 1 any
+  /// optimizer without another number does.
+  bool drop_overflow_update = true;
 };
 
 class FixedLossScaleManager : public LossScaleManager {

@@ -111,6 +111,7 @@ class Fitter {
       own_scaler_ = true;
       return;
     }
+    if (role == Role::kScaler && setting_.optimizer_divides && KeepsScale(entry)) return;
     if (role == Role::kAccumulator && BeginsAnew(entry)) return;
     const auto found = file_.find(name);
     if (found == file_.end()) {
@@ -135,9 +136,32 @@ class Fitter {
       fit_.differences.push_back(absl::StrCat("'", name, "' is converted from ", std::string(DTypeName(value.dtype())),
                                               " to ", std::string(DTypeName(spec.dtype))));
     }
-    if (role == Role::kScaler && IsComparedSetting(name)) CompareSetting(entry, value);
+    if (role == Role::kScaler && (IsComparedSetting(name) || IsFixedScale(name))) CompareSetting(entry, value);
     fit_.assignments.emplace_back(entry, std::move(taken));
     fit_.loaded.push_back(name);
+  }
+
+  /// Whether `entry` is the scale of a scaler that does not move it in the file: a number of the user's.
+  bool IsFixedScale(const std::string& entry) const {
+    if (ScalerFieldOf(entry) != ScalerField::kScale) return false;
+    const auto dynamic = file_.find(ScalerEntryName(entry.substr(0, entry.rfind('.')), ScalerField::kDynamic));
+    if (dynamic == file_.end()) return false;
+    const absl::StatusOr<std::int64_t> moves = dynamic->second->TryItem<std::int64_t>();
+    return moves.ok() && *moves == 0;
+  }
+
+  /// Whether `entry` is a scale that keeps the Model's number. Says so where the file has another one.
+  bool KeepsScale(const Parameter& entry) {
+    if (ScalerFieldOf(entry.name()) != ScalerField::kScale) return false;
+    const auto found = file_.find(entry.name());
+    const absl::StatusOr<Tensor> own = entry.Value();
+    if (found == file_.end() || !own.ok() || found->second->spec() != own->spec()) return false;
+    if (own->bytes() != found->second->bytes()) {
+      fit_.differences.push_back(absl::StrCat(entry.name(), ": ", own->Item<double>(),
+                                              " stays, by which the optimizer divides, and the file's ",
+                                              found->second->Item<double>(), " is not used"));
+    }
+    return true;
   }
 
   /// The file's setting of a scaler wins over what the program says now: that is worth a word.

@@ -14,8 +14,10 @@ namespace mpc::internal {
 
 /// What the file and the Model have in common.
 struct CheckpointSetting {
-  bool same_level = true;         ///< else parameters may be stored in another floating type
-  bool same_scaler = true;        ///< else each keeps its own loss-scale state
+  bool same_level = true;   ///< else parameters may be stored in another floating type
+  bool same_scaler = true;  ///< else each keeps its own loss-scale state
+  /// Optimizers divide by the scale that they were made with. The Model's scale stays then, whatever the file's is.
+  bool optimizer_divides = false;
   bool same_accumulation = true;  ///< else what has been accumulated is dropped
   /// Parameters without masters: they become low when a step is compiled, in the file or here first.
   bool stores_low = false;

@@ -49,6 +49,11 @@ TextMap DescribeScaling(const std::vector<const LossScaler*>& scalers) {
   return map;
 }
 
+/// Whether an optimizer divides by the scale of one of `scalers`, so that a step does not.
+bool OptimizerDivides(const std::vector<const LossScaler*>& scalers) {
+  return std::any_of(scalers.begin(), scalers.end(), [](const LossScaler* each) { return !each->config().unscale; });
+}
+
 /// Whether a step with this scaling, of DescribeScaling, has a scaler; `skips`: one that skips.
 bool HasScaler(const TextMap& scaling, bool skips = false) {
   return std::any_of(scaling.begin(), scaling.end(), [&](const auto& setting) {
@@ -278,6 +283,7 @@ absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, cons
   CheckpointFit fit = internal::FitCheckpoint(state, *content, metadata->roles,
                                               {.same_level = same_level,
                                                .same_scaler = metadata->loss_scale == own.loss_scale,
+                                               .optimizer_divides = OptimizerDivides(self.ActiveScalers()),
                                                .same_accumulation = same_accumulation,
                                                .stores_low = !self.precision.master_weights,
                                                .trains = self.step.defined()});

@@ -1,4 +1,5 @@
 // The short form of a Model's precision and amp::Options as one choice.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,25 @@ absl::StatusOr<amp::Options> Merge(const ModelOptions& given) {
     merged.dtype = dtype;
   }
   return merged;
+}
+
+/// The configuration of a manager within the limits of `given`, whose numbers are in `resolved`. Errors: limits of a
+/// scale that does not move; what Validate says.
+absl::StatusOr<LossScaleConfig> WithLimits(LossScaleConfig manager, const amp::Options& given,
+                                           const LossScaleConfig& resolved) {
+  const bool has_minimum = given.min_loss_scale.given(), has_maximum = given.max_loss_scale.given();
+  if ((has_minimum || has_maximum) && manager.mode != LossScaleConfig::Mode::kDynamic) {
+    return absl::InvalidArgumentError(absl::StrCat("amp: ", amp::LimitText(given),
+                                                   " with loss_scale_manager = ", std::string(manager.mode_name()),
+                                                   ": only a dynamic loss scale has limits; leave one of them out"));
+  }
+  if (has_minimum) manager.minimum = resolved.minimum;
+  if (has_maximum) {
+    manager.maximum = resolved.maximum;
+    manager.init = std::min(manager.init, manager.maximum);
+  }
+  if (absl::Status status = manager.Validate(); !status.ok()) return status;
+  return manager;
 }
 
 using Entries = std::vector<std::string>;
@@ -135,8 +155,9 @@ absl::StatusOr<amp::Precision> ResolveModelOptions(const ModelOptions& options) 
       return Contradiction("loss_scale_manager", std::string(manager->mode_name()), "loss_scale",
                            options.amp.loss_scale.text());
     }
-    if (absl::Status status = manager->Validate(); !status.ok()) return status;
-    precision->loss_scale = *manager;
+    absl::StatusOr<LossScaleConfig> limited = WithLimits(*manager, *merged, precision->loss_scale);
+    if (!limited.ok()) return limited.status();
+    precision->loss_scale = *std::move(limited);
   }
   if (!options.amp.level.empty() || !options.amp.enabled) {
     amp::Announce(*merged, *precision, amp::Front::kModel);

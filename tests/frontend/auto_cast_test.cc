@@ -231,6 +231,20 @@ TEST(ModelPrecision, ShortFormAndAmpMustNotContradict) {
               AllOf(HasSubstr("loss_scale_manager"), HasSubstr("amp.loss_scale = dynamic")));
 }
 
+TEST(ModelPrecision, LimitsAreThoseOfADynamicManagerToo) {
+  Classifier network;
+  const DynamicLossScaleManager dynamic({.init_loss_scale = 0x1p20});
+  const Model model(network, {.loss_scale_manager = dynamic, .amp = {.min_loss_scale = 64, .max_loss_scale = 4096}});
+  EXPECT_TRUE(model.status().ok()) << model.status();
+  EXPECT_EQ(model.loss_scale_config().init, 4096);
+  EXPECT_EQ(model.loss_scale_config().minimum, 64);
+  EXPECT_EQ(model.loss_scale_config().maximum, 4096);
+  EXPECT_THAT(ConstructionError({.loss_scale_manager = FixedLossScaleManager(), .amp = {.max_loss_scale = 4096}}),
+              HasSubstr("amp: max_loss_scale = 4096 with loss_scale_manager = static: only a dynamic loss scale"));
+  EXPECT_THAT(ConstructionError({.loss_scale_manager = nullptr, .amp = {.min_loss_scale = 4}}),
+              HasSubstr("amp: min_loss_scale = 4 with loss_scale_manager = none: only a dynamic loss scale"));
+}
+
 TEST(ModelPrecision, AmpAloneSetsLevelAndScaler) {
   Classifier network;
   const Model model(network, {.amp = {.level = "O2", .loss_scale = 64, .verbosity = 0}});

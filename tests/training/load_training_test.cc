@@ -4,6 +4,7 @@
 
 #include "frontend/state/checkpoint_file.h"
 #include "tests/frontend/temporary_folder.h"
+#include "tests/training/probe.h"
 #include "tests/training/resume_support.h"
 
 namespace mpc {
@@ -158,6 +159,53 @@ TEST_F(LoadTraining, OtherScalerSettingsAreReportedAndTheFilesAreUsed) {
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(report->differences, ElementsAre("scaler.interval: 77 here, the file's 2000 is used"));
   EXPECT_EQ(StateItem(*other.model, "scaler.interval"), 2000);
+}
+
+TEST_F(LoadTraining, AnotherFixedScaleIsReportedAndTheFilesIsUsed) {
+  Training<ConvNorm> saved(Level{"O2", DType::kF16}, FixedLossScaleManager({.loss_scale = 512}));
+  MPC_ASSERT_OK(saved.model->Train(1, ShuffledBatches(3)));
+  MPC_ASSERT_OK(saved.model->SaveCheckpoint(path_));
+  Training<ConvNorm> other(Level{"O2", DType::kF16}, FixedLossScaleManager({.loss_scale = 4096}));
+  const absl::StatusOr<ResumeReport> report = other.model->LoadCheckpoint(path_);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->differences, ElementsAre("scaler.scale: 4096 here, the file's 512 is used"));
+  EXPECT_EQ(other.model->loss_scale(), 512);
+  Training<ConvNorm> same(Level{"O2", DType::kF16}, FixedLossScaleManager({.loss_scale = 512}));
+  EXPECT_THAT(same.model->LoadCheckpoint(path_)->differences, IsEmpty());
+}
+
+/// Trains a weight of 1 by gradients of 4 at a rate of 1 / 8, with an optimizer that divides by the scale.
+struct DividedTraining {
+  explicit DividedTraining(double scale)
+      : optimizer(network.TrainableParams(), {.learning_rate = 0.125, .loss_scale = scale}),
+        model(network, loss, optimizer,
+              {.loss_scale_manager = FixedLossScaleManager({.loss_scale = scale, .drop_overflow_update = false})}) {}
+  absl::Status Train(std::int64_t epochs) {
+    return model.Train(epochs, testing::Batches({{Tensor::Full({1}, 4.0), Tensor::Full({1}, 0.0)}}));
+  }
+  float weight() { return network.weight.Value()->ToFloats()[0]; }
+
+  testing::Probe network;
+  testing::SumLoss loss;
+  nn::SGD optimizer;
+  Model model;
+};
+
+TEST_F(LoadTraining, AScaleThatTheOptimizerDividesByStays) {
+  for (const double scale : {4096.0, 64.0}) {
+    DividedTraining saved(512), other(scale);
+    MPC_ASSERT_OK(saved.Train(1));
+    MPC_ASSERT_OK(saved.model.SaveCheckpoint(path_));
+    const absl::StatusOr<ResumeReport> report = other.model.LoadCheckpoint(path_);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_THAT(report->differences,
+                ElementsAre(absl::StrCat("scaler.scale: ", scale,
+                                         " stays, by which the optimizer divides, and the file's 512 is not used")));
+    EXPECT_EQ(other.model.loss_scale(), scale);
+    const float before = other.weight();
+    MPC_ASSERT_OK(other.Train(2));
+    EXPECT_EQ(other.weight(), before - 0.5f);
+  }
 }
 
 TEST_F(LoadTraining, EpochsCountFromTheBeginningOfTheRun) {

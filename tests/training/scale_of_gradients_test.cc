@@ -139,6 +139,25 @@ TEST(ScaleOfGradients, ALossScaleThatNothingScalesIsFoundBehindClippingAndAccumu
   }
 }
 
+// What multiplies by 1 leaves nothing to divide. MindSpore trains so.
+TEST(ScaleOfGradients, AScaleOfOneNeedsNoOptimizerThatDivides) {
+  const FixedLossScaleManager one({.loss_scale = 1, .drop_overflow_update = false});
+  const auto train = [&](nn::Optimizer& optimizer, Probe& network) {
+    SumLoss loss;
+    Model model(network, loss, optimizer, {.amp_level = "O2", .loss_scale_manager = one});
+    const data::Row row = {Tensor::Full({1}, 4.0), Tensor::Full({1}, 0.0)};
+    return std::string(model.Train(1, Batches({row})).message());
+  };
+  Probe network, decayed, divided;
+  nn::SGD sgd(network.TrainableParams(), {.learning_rate = 0.125});
+  EXPECT_EQ(train(sgd, network), "");
+  EXPECT_EQ(network.weight.Value()->ToFloats()[0], -0.5f);
+  nn::AdamWeightDecay adam(decayed.TrainableParams());
+  EXPECT_EQ(train(adam, decayed), "");
+  nn::SGD by_two(divided.TrainableParams(), {.loss_scale = 2});
+  EXPECT_THAT(train(by_two, divided), HasSubstr(kNothingToDivide));
+}
+
 // The compiler would refuse it, too: tests/lit/passes/verify-loss-scale-errors.mlir.
 TEST(ScaleOfGradients, ALossScaleThatTheOptimizerDividesByIsNotAccumulated) {
   const FixedLossScaleManager divided({.loss_scale = 1024, .drop_overflow_update = false});
