@@ -133,8 +133,8 @@ std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& 
       status = compiled.status();
       // Parameters that are stored low from now on are part of the key.
       const std::string key = mpc::internal::StepKey(&cell, inputs, options);
-      if (compiled.ok()) step = programs.steps.insert_or_assign(key, *std::move(compiled)).first;
-      if (compiled.ok() && key != asked) programs.keys_after_tracing[asked] = key;
+      if (status.ok()) step = programs.steps.insert_or_assign(key, *std::move(compiled)).first;
+      if (status.ok() && key != asked) programs.keys_after_tracing[asked] = key;
     }
     if (status.ok()) status = step->second->Run(inputs);
     if (status.ok()) return mpc::internal::OutputsOf(*step->second);

@@ -146,9 +146,10 @@ class HandMaskedAttention : public nn::Cell {
   Parameter scale{{1}, Constant(1.0)};
 };
 
-// AMP-34: nothing turns the number into an infinity at O1 and auto. So the masked row is a mean, as it is in f32.
+// AMP-34: nothing turns the number into an infinity at O1 and auto. So the masked row is a mean, as it is in f32. At O2
+// and O3 it becomes infinite in f16, the row is NaN, and the step is skipped.
 TEST_P(ClaimsAtLevel, AMP_34_ANumberBeyondF16KeepsItsOperationF32) {
-  if (GetParam().level == "O2" || GetParam().level == "O3") return;
+  const bool is_lost = (GetParam().level == "O2" || GetParam().level == "O3") && GetParam().dtype != DType::kBF16;
   HandMaskedAttention network;
   SumLoss loss;
   nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 0.125});
@@ -157,8 +158,8 @@ TEST_P(ClaimsAtLevel, AMP_34_ANumberBeyondF16KeepsItsOperationF32) {
   const Tensor readable = Tensor::From({0.0f, 0.0f, 0.0f, 1.0f, 0.0f, 0.0f, 1.0f, 1.0f, 1.0f}, {1, 3, 3});
   MPC_ASSERT_OK(
       model.Train(1, data::GeneratorDataset({{x, readable, Tensor::Full({1}, 0.0)}}, {"x", "mask", "label"})));
-  EXPECT_EQ(model.skipped_steps(), 0);
-  EXPECT_NE(network.scale.Value()->ToFloats()[0], 1.0f);
+  EXPECT_EQ(model.skipped_steps(), is_lost ? 1 : 0);
+  EXPECT_EQ(network.scale.Value()->ToFloats()[0] == 1.0f, is_lost);
   EXPECT_TRUE(std::isfinite(network.scale.Value()->ToFloats()[0]));
 }
 
