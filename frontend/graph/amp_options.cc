@@ -158,7 +158,7 @@ absl::Status SetLossScale(const Options& options, Front front, Precision& precis
     precision.loss_scale = *scale;
   }
   LossScaleConfig& config = precision.loss_scale;
-  // Checked at every level and mode. At a level's own static scale they have no use.
+  // Checked at every level and mode; a static scale has no use for them.
   if (options.min_loss_scale.given()) {
     absl::StatusOr<double> bound = ScaleBound(options.min_loss_scale, "min_loss_scale");
     if (!bound.ok()) return bound.status();
@@ -168,11 +168,6 @@ absl::Status SetLossScale(const Options& options, Front front, Precision& precis
     absl::StatusOr<double> bound = ScaleBound(options.max_loss_scale, "max_loss_scale");
     if (!bound.ok()) return bound.status();
     config.maximum = *bound;
-  }
-  const bool is_fixed = options.loss_scale.given() && config.mode != LossScaleConfig::Mode::kDynamic;
-  if (front == Front::kModel && is_fixed && (options.min_loss_scale.given() || options.max_loss_scale.given())) {
-    return Error(LimitText(options), " with loss_scale = ", options.loss_scale.text(),
-                 ": only a dynamic loss scale has limits; leave one of them out");
   }
   if (!(config.minimum <= config.maximum)) {
     return Error(

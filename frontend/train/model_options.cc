@@ -47,18 +47,23 @@ absl::StatusOr<amp::Options> Merge(const ModelOptions& given) {
   return merged;
 }
 
+/// Errors: `given` has limits, and `scale`, which `option` gave, does not move. A level's own scale takes any.
+absl::Status CheckLimits(const amp::Options& given, const LossScaleConfig& scale, const char* option,
+                         const std::string& value) {
+  if (scale.mode == LossScaleConfig::Mode::kDynamic) return absl::OkStatus();
+  if (!given.min_loss_scale.given() && !given.max_loss_scale.given()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("amp: ", amp::LimitText(given), " with ", option, " = ", value,
+                                                 ": only a dynamic loss scale has limits; leave one of them out"));
+}
+
 /// The configuration of a manager within the limits of `given`, whose numbers are in `resolved`. Errors: limits of a
 /// scale that does not move; what Validate says.
 absl::StatusOr<LossScaleConfig> WithLimits(LossScaleConfig manager, const amp::Options& given,
                                            const LossScaleConfig& resolved) {
-  const bool has_minimum = given.min_loss_scale.given(), has_maximum = given.max_loss_scale.given();
-  if ((has_minimum || has_maximum) && manager.mode != LossScaleConfig::Mode::kDynamic) {
-    return absl::InvalidArgumentError(absl::StrCat("amp: ", amp::LimitText(given),
-                                                   " with loss_scale_manager = ", std::string(manager.mode_name()),
-                                                   ": only a dynamic loss scale has limits; leave one of them out"));
-  }
-  if (has_minimum) manager.minimum = resolved.minimum;
-  if (has_maximum) {
+  const std::string mode(manager.mode_name());
+  if (absl::Status status = CheckLimits(given, manager, "loss_scale_manager", mode); !status.ok()) return status;
+  if (given.min_loss_scale.given()) manager.minimum = resolved.minimum;
+  if (given.max_loss_scale.given()) {
     manager.maximum = resolved.maximum;
     manager.init = std::min(manager.init, manager.maximum);
   }
@@ -149,6 +154,10 @@ absl::StatusOr<amp::Precision> ResolveModelOptions(const ModelOptions& options) 
   if (!merged.ok()) return merged.status();
   absl::StatusOr<amp::Precision> precision = amp::ResolveOptions(*merged, amp::Front::kModel);
   if (!precision.ok()) return precision.status();
+  if (options.amp.loss_scale.given() && merged->enabled) {
+    absl::Status limits = CheckLimits(*merged, precision->loss_scale, "loss_scale", options.amp.loss_scale.text());
+    if (!limits.ok()) return limits;
+  }
   if (const std::optional<LossScaleConfig>& manager = options.loss_scale_manager.config();
       manager.has_value() && merged->enabled) {
     if (options.amp.loss_scale.given() && !Same(*manager, precision->loss_scale)) {

@@ -243,6 +243,10 @@ TEST(ModelPrecision, LimitsAreThoseOfADynamicManagerToo) {
               HasSubstr("amp: max_loss_scale = 4096 with loss_scale_manager = static: only a dynamic loss scale"));
   EXPECT_THAT(ConstructionError({.loss_scale_manager = nullptr, .amp = {.min_loss_scale = 4}}),
               HasSubstr("amp: min_loss_scale = 4 with loss_scale_manager = none: only a dynamic loss scale"));
+  EXPECT_THAT(ConstructionError({.amp = {.level = "O2", .loss_scale = 128.0, .min_loss_scale = 256}}),
+              HasSubstr("amp: min_loss_scale = 256 with loss_scale = 128: only a dynamic loss scale has limits"));
+  EXPECT_THAT(ConstructionError({.amp = {.level = "O2", .loss_scale = "none", .max_loss_scale = 256}}),
+              HasSubstr("amp: max_loss_scale = 256 with loss_scale = none: only a dynamic loss scale has limits"));
 }
 
 TEST(ModelPrecision, AmpAloneSetsLevelAndScaler) {
