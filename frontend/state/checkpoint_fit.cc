@@ -103,16 +103,20 @@ class Fitter {
     return true;
   }
 
+  /// Whether `entry` takes nothing of its name from the file.
+  bool LeavesFile(const Parameter& entry) {
+    const Role role = entry.entry()->role();
+    if (role == Role::kAccumulator) return BeginsAnew(entry);
+    if (role != Role::kScaler) return false;
+    own_scaler_ = own_scaler_ || !setting_.same_scaler;
+    return !setting_.same_scaler || (setting_.optimizer_divides && KeepsScale(entry));
+  }
+
   void FitEntry(const Parameter& entry) {
     const std::string& name = entry.name();
     const Role role = entry.entry()->role();
     seen_.insert(name);
-    if (role == Role::kScaler && !setting_.same_scaler) {
-      own_scaler_ = true;
-      return;
-    }
-    if (role == Role::kScaler && setting_.optimizer_divides && KeepsScale(entry)) return;
-    if (role == Role::kAccumulator && BeginsAnew(entry)) return;
+    if (LeavesFile(entry)) return;
     const auto found = file_.find(name);
     if (found == file_.end()) {
       fit_.problems.push_back(absl::StrCat("'", name, "' (", std::string(RoleName(role)), ") is missing"));
