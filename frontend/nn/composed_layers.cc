@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/emit.h"
+#include "frontend/nn/uniform_below.h"
 
 namespace mpc::nn {
 
@@ -38,8 +39,7 @@ Conv1d::Conv1d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t
   weight =
       Parameter({out_channels, group_channels, kernel_size}, options.weight_init.value_or(HeUniform(std::sqrt(5.0))));
   if (options.has_bias) {
-    const double bound = 1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, group_channels * kernel_size)));
-    bias = Parameter({out_channels}, options.bias_init.value_or(UniformRange(-bound, bound)));
+    bias = Parameter({out_channels}, options.bias_init.value_or(UniformBelow(group_channels * kernel_size)));
   }
 }
 

@@ -1,22 +1,17 @@
 #include "frontend/nn/recurrent_layers.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/graph/emit.h"
 #include "frontend/graph/sequence_ops.h"
+#include "frontend/nn/uniform_below.h"
 
 namespace mpc::nn {
 namespace {
 
 using mpc::internal::FailWith;
-
-Initializer UniformOfStates(std::int64_t fan) {
-  const double bound = 1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, fan)));
-  return UniformRange(-bound, bound);
-}
 
 Tensor ReadOrNone(const Parameter& parameter) { return parameter.defined() ? parameter.Read() : Tensor(); }
 
@@ -42,13 +37,13 @@ std::string SpecTexts(const std::vector<Tensor>& tensors) {
 }  // namespace
 
 GRUCell::GRUCell(std::int64_t input_size, std::int64_t hidden_size, const GRUCellOptions& options)
-    : weight_ih({3 * hidden_size, input_size}, UniformOfStates(hidden_size)),
-      weight_hh({3 * hidden_size, hidden_size}, UniformOfStates(hidden_size)),
+    : weight_ih({3 * hidden_size, input_size}, UniformBelow(hidden_size)),
+      weight_hh({3 * hidden_size, hidden_size}, UniformBelow(hidden_size)),
       input_size_(input_size),
       hidden_size_(hidden_size) {
   if (!options.has_bias) return;
-  bias_ih = Parameter({3 * hidden_size}, UniformOfStates(hidden_size));
-  bias_hh = Parameter({3 * hidden_size}, UniformOfStates(hidden_size));
+  bias_ih = Parameter({3 * hidden_size}, UniformBelow(hidden_size));
+  bias_hh = Parameter({3 * hidden_size}, UniformBelow(hidden_size));
 }
 
 Tensor GRUCell::Construct(const Tensor& x, const Tensor& h) {
@@ -70,13 +65,13 @@ RecurrentLayer::RecurrentLayer(std::int64_t gates, std::int64_t input_size, std:
     for (std::int64_t direction = 0; direction < directions; ++direction) {
       const std::int64_t width = layer == 0 ? input_size : directions * hidden_size;
       Weights weights{.suffix = absl::StrCat("_l", layer, direction == 0 ? "" : "_reverse"),
-                      .weight_ih = Parameter({rows, width}, UniformOfStates(hidden_size)),
-                      .weight_hh = Parameter({rows, hidden_size}, UniformOfStates(hidden_size)),
+                      .weight_ih = Parameter({rows, width}, UniformBelow(hidden_size)),
+                      .weight_hh = Parameter({rows, hidden_size}, UniformBelow(hidden_size)),
                       .bias_ih = {},
                       .bias_hh = {}};
       if (options.has_bias) {
-        weights.bias_ih = Parameter({rows}, UniformOfStates(hidden_size));
-        weights.bias_hh = Parameter({rows}, UniformOfStates(hidden_size));
+        weights.bias_ih = Parameter({rows}, UniformBelow(hidden_size));
+        weights.bias_hh = Parameter({rows}, UniformBelow(hidden_size));
       }
       weights_.push_back(std::move(weights));
     }

@@ -10,6 +10,7 @@
 #include "frontend/graph/composed_ops.h"
 #include "frontend/graph/emit.h"
 #include "frontend/graph/trace.h"
+#include "frontend/nn/uniform_below.h"
 
 namespace mpc::nn {
 namespace {
@@ -18,11 +19,6 @@ using mpc::internal::FailWith;
 
 /// The score of a position that is left out, in f32. It is finite, and below what a score or a mask of -1e9 may be.
 constexpr float kLowestScore = std::numeric_limits<float>::lowest();
-
-Initializer UniformBelow(std::int64_t fan) {
-  const double bound = 1.0 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, fan)));
-  return UniformRange(-bound, bound);
-}
 
 /// Softmax over the positions that are allowed. A row without one has equal weights.
 Tensor SoftmaxWhere(const Tensor& allowed, const Tensor& scores) {

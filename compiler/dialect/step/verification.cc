@@ -92,9 +92,6 @@ func::FuncOp RepeatOp::getFunction() {
   return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(getOperation(), getCalleeAttr());
 }
 
-//===-- Sequences that call sequences
-//------------------------------------------------------------------------------===//
-
 static SmallVector<RepeatOp> callsOf(func::FuncOp function) {
   SmallVector<RepeatOp> calls;
   function.walk([&](RepeatOp call) { calls.push_back(call); });
