@@ -1,13 +1,11 @@
 #include "frontend/graph/composed_ops.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/graph/cell_stack.h"
 #include "frontend/graph/emit.h"
 #include "frontend/graph/ops.h"
-#include "frontend/graph/trace.h"
+#include "frontend/graph/wide_scope.h"
 #include "kernels/dtype.h"
 
 namespace mpc {
@@ -17,22 +15,6 @@ using Comparison = Tensor (*)(const Tensor& a, const Tensor& b);
 
 // Whether x is there and is floating; relu says what is wrong where not.
 bool IsFloatingTensor(const Tensor& x) { return x.defined() && x.status().ok() && IsFloating(x.dtype()); }
-
-// While it lives, the operations of a norm are f32 where the Cells around it are low by ToFloat.
-class WideScope {
- public:
-  WideScope() {
-    auto* trace = internal::Trace::Current();
-    if (trace == nullptr) return;
-    const compiler::Scope scope = trace->cells().scope();
-    if (!scope.pin.has_value() || !IsLowPrecision(*scope.pin)) return;
-    fixed_.emplace(trace->cells(),
-                   compiler::Scope{.path = scope.path, .pin = DType::kF32, .recompute = scope.recompute});
-  }
-
- private:
-  std::optional<internal::CellStack::FixedScope> fixed_;
-};
 
 // Keeps the elements of the last two axes whose column compares to row + diagonal as `keeps` says.
 Tensor Triangle(const char* name, const Tensor& x, std::int64_t diagonal, Comparison keeps) {
@@ -76,10 +58,10 @@ Tensor rms_norm(const Tensor& x, const Tensor& gamma, double epsilon) {
     return internal::FailWith(error, x.shape());
   }
   // A square of f16 is infinite from 256 on, and a small epsilon is 0 there.
-  const WideScope wide_scope;
-  const Tensor wide = x.dtype() == DType::kF64 ? x : cast(x, DType::kF32);
+  const internal::WideScope wide_scope;
+  const Tensor wide = internal::Widened(x);
   const Tensor y = wide / sqrt(reduce_mean(square(wide), {-1}, /*keep_dims=*/true) + epsilon) * gamma;
-  return IsLowPrecision(x.dtype()) && gamma.dtype() == x.dtype() ? cast(y, x.dtype()) : y;
+  return gamma.dtype() == x.dtype() ? internal::NarrowedLike(x, y) : y;
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, std::int64_t axis) {

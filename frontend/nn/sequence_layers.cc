@@ -99,6 +99,8 @@ Tensor Conv2dTranspose::Construct(const Tensor& x) {
   return conv_transpose2d(x, weight, bias.defined() ? bias.Read() : Tensor(), options_);
 }
 
+Tensor internal::MaskOrNone(const Tensor& mask) { return mask.defined() ? mask : Tensor::Scalar(false); }
+
 MultiHeadAttention::MultiHeadAttention(std::int64_t embed_dim, std::int64_t num_heads,
                                        const MultiHeadAttentionOptions& options)
     : in_proj(embed_dim, 3 * embed_dim,
@@ -125,8 +127,8 @@ MultiHeadAttention::MultiHeadAttention(std::int64_t embed_dim, std::int64_t num_
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& key, const Tensor& value,
                                       const AttentionMasks& masks) {
-  const auto given = [](const Tensor& mask) { return mask.defined() ? mask : Tensor::Scalar(false); };
-  return (*this)(query, key, value, given(masks.key_padding_mask), given(masks.attn_mask));
+  return (*this)(query, key, value, internal::MaskOrNone(masks.key_padding_mask),
+                 internal::MaskOrNone(masks.attn_mask));
 }
 
 Tensor MultiHeadAttention::Construct(const std::vector<Tensor>& inputs) {

@@ -104,6 +104,11 @@ struct AttentionMasks {
   Tensor attn_mask;         ///< [T, S], or [N * num_heads, T, S]: positions of the keys for each query
 };
 
+namespace internal {
+/// `mask`, or one of rank 0, which does nothing, where it is undefined.
+Tensor MaskOrNone(const Tensor& mask);
+}  // namespace internal
+
 /// Attention of several heads. On x [N, T, embed_dim] it is self-attention. On query [N, T, embed_dim] with key and
 /// value [N, S, embed_dim] it reads another sequence, with masks where they are given. Both give [N, T, embed_dim]. A
 /// query that masks of i1 let read nothing gives zeros before out_proj.
