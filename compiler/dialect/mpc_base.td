@@ -408,6 +408,10 @@ class Mpc_DifferentiableOp<string mnemonic, string ampClass, list<Trait> traits 
 class Mpc_GradientOp<string mnemonic, list<Trait> traits = []>
     : Mpc_Op<mnemonic, "Exempt", [Pure, Mpc_IsGradientOp] # traits>;
 
+// Such an operation with a derivative of its own, for derivatives of derivatives.
+class Mpc_DifferentiableGradientOp<string mnemonic, list<Trait> traits = []>
+    : Mpc_GradientOp<mnemonic, [DeclareOpInterfaceMethods<Mpc_DifferentiableInterface>] # traits>;
+
 // An operation with a `data_format`: the images among its operands and results are `imageOperands` and `imageResults`.
 defvar Mpc_Image = DeclareOpInterfaceMethods<Mpc_ImageInterface>;
 // An operation that multiplies matrices or convolves.

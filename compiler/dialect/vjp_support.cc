@@ -91,6 +91,10 @@ InFlightDiagnostic noDerivativeBySaved(Operation *op, StringRef result) {
                          << ", which is saved for its own derivative, but the loss depends on it";
 }
 
+InFlightDiagnostic noDerivativeByScale(Operation *op) {
+  return op->emitError() << describeWithCell(op) << " has no derivative by its scale, but the gradient of it is needed";
+}
+
 InFlightDiagnostic noDerivativeByLabels(Operation *loss) {
   return loss->emitError() << describeWithCell(loss)
                            << " has no derivative by its labels, but the gradient of operand 1 (labels) is needed; use "

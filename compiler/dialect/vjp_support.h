@@ -83,6 +83,9 @@ mlir::InFlightDiagnostic noDerivativeBySaved(mlir::Operation *op, llvm::StringRe
 /// The error for a loss whose operand 1, its labels, needs a gradient.
 mlir::InFlightDiagnostic noDerivativeByLabels(mlir::Operation *loss);
 
+/// The error for a loss scale, operand 1 of \p op, that needs a gradient.
+mlir::InFlightDiagnostic noDerivativeByScale(mlir::Operation *op);
+
 /// The cotangents of a loss of logits and labels. \p GradientOp reads \p saved behind them.
 template <typename GradientOp, typename LossOp, typename... Values>
 Cotangents labelledLossCotangents(LossOp loss, mlir::OpBuilder &builder, mlir::Value dloss, llvm::ArrayRef<bool> needed,

@@ -257,13 +257,13 @@ absl::StatusOr<std::vector<TypedValue>> GraphBuilder::ValueAndGrad(std::string_v
 }
 
 absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Backward(ValueHandle loss, absl::Span<const ValueHandle> wrt,
-                                                               ValueHandle seed, std::int64_t lossId,
+                                                               ValueHandle seed, std::int64_t lossId, bool byValues,
                                                                const Scope &where) {
   SmallVector<Value> operands = llvm::map_to_vector(wrt, toMlir);
   OpBuilder b = state_->builder();
   DiagnosticCollector diagnostics(state_->context);
   auto op = BackwardOp::create(b, state_->location(where), ValueRange(operands).getTypes(), toMlir(loss), operands,
-                               toMlir(seed), b.getI64IntegerAttr(lossId));
+                               toMlir(seed), b.getI64IntegerAttr(lossId), b.getBoolAttr(byValues));
   return state_->finish(op, where, diagnostics, "the gradient request is malformed");
 }
 

@@ -107,9 +107,11 @@ public:
   absl::StatusOr<std::vector<TypedValue>> ValueAndGrad(std::string_view callee, absl::Span<const ValueHandle> operands,
                                                        ValueHandle seed, absl::Span<const std::int64_t> wrt,
                                                        std::int64_t loss_id, const Scope &scope);
-  /// Differentiates a value of the open function: one gradient for each value of `wrt`.
+  /// Differentiates a value of the open function: one gradient for each value of `wrt`. These are state, or
+  /// `by_values` of the batch.
   absl::StatusOr<std::vector<TypedValue>> Backward(ValueHandle loss, absl::Span<const ValueHandle> wrt,
-                                                   ValueHandle seed, std::int64_t loss_id, const Scope &scope);
+                                                   ValueHandle seed, std::int64_t loss_id, bool by_values,
+                                                   const Scope &scope);
   /// Calls closed function `callee`, whose derivative is closed function `vjp`.
   std::vector<TypedValue> CustomVjp(std::string_view callee, std::string_view vjp,
                                     absl::Span<const ValueHandle> operands, const Scope &scope);

@@ -64,6 +64,13 @@ std::vector<Tensor> Backward(const Tensor& loss, const std::vector<Parameter>& p
       WithFrozen(*trace, parameters, trace->gradients().Backward(loss, Trained(parameters), seed, loss_id)));
 }
 
+std::vector<Tensor> Grad(const Tensor& loss, const std::vector<Tensor>& tensors, const Tensor& seed) {
+  Trace* trace = Trace::Current();
+  if (trace != nullptr) return trace->gradients().Grad(loss, tensors, seed);
+  return std::vector<Tensor>(tensors.size(), mpc::internal::ErrorTensor(absl::FailedPreconditionError(
+                                                 "Grad belongs into a Cell's Construct; no trace is running")));
+}
+
 std::vector<Tensor> CustomVjp(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& forward,
                               const VjpRule& vjp, const std::vector<Tensor>& inputs) {
   Trace* trace = Trace::Current();

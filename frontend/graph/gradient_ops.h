@@ -34,6 +34,18 @@ ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vect
 std::vector<Tensor> Backward(const Tensor& loss, const std::vector<Parameter>& parameters, const Tensor& seed = {},
                              std::int64_t loss_id = -1);
 
+/// The gradients of `loss`, a floating value, with respect to `tensors` that it was computed from: inputs, or values in
+/// between. They are of the tensors' types and shapes. PyTorch's torch.autograd.grad with create_graph=True,
+/// MindSpore's mindspore.grad by inputs. A tensor that the loss does not depend on gets zeros, with a remark. `seed` is
+/// the cotangent of the loss: f32, a scalar or of the loss's shape; undefined means 1.
+///
+/// Any Cell may ask for them, also one that only predicts. A loss may be made of them: its gradients are second
+/// derivatives. What computes one of `tensors` is f32 at every AMP level. No loss scale multiplies the gradients: where
+/// they are small in f16, a larger `seed` keeps them, as in Grad(loss, {x}, seed)[0] / seed. With `accumulation_steps`
+/// and several processes they are those of the micro-batch. Errors: no trace is running; a loss or a tensor that is not
+/// floating; a constant.
+std::vector<Tensor> Grad(const Tensor& loss, const std::vector<Tensor>& tensors, const Tensor& seed = {});
+
 /// Computes one cotangent for each floating input, of that input's type, from the inputs, the outputs and one cotangent
 /// for each output.
 using VjpRule = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,

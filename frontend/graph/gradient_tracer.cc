@@ -151,14 +151,40 @@ void GradientTracer::ReplaceCalls(absl::Span<CellCall* const> shared, const std:
 
 // ---- A value --------------------------------------------------------------------------------------------------------
 
-void GradientTracer::CheckLoss(const Tensor& loss) {
+void GradientTracer::CheckLoss(std::string_view function, const Tensor& loss) {
+  const std::string name(function);
   if (!loss.defined()) {
-    graph_.Fail("Backward was given an undefined loss");
+    graph_.Fail(absl::StrCat(name, " was given an undefined loss"));
   } else if (!loss.status().ok()) {
     graph_.Fail(std::string(loss.status().message()));
   } else if (!HasGradients(loss.dtype())) {
-    graph_.Fail(absl::StrCat("Backward differentiates a floating loss, got ", loss.spec().ToString()));
+    graph_.Fail(absl::StrCat(name, " differentiates a floating loss, got ", loss.spec().ToString()));
   }
+}
+
+void GradientTracer::CheckGradBy(const Tensor& tensor) {
+  if (!tensor.defined()) {
+    graph_.Fail("Grad was given an undefined tensor");
+  } else if (!tensor.status().ok()) {
+    graph_.Fail(std::string(tensor.status().message()));
+  } else if (tensor.concrete()) {
+    graph_.Fail(
+        absl::StrCat("Grad takes tensors that the loss was computed from, got a constant, ", tensor.spec().ToString()));
+  } else if (!HasGradients(tensor.dtype())) {
+    graph_.Fail(absl::StrCat("Grad takes floating tensors, got ", tensor.spec().ToString()));
+  }
+}
+
+std::vector<Tensor> GradientTracer::RequestGradients(const Tensor& loss, absl::Span<const compiler::ValueHandle> wrt,
+                                                     const Tensor& seed, std::int64_t loss_id, bool by_values) {
+  if (graph_.failed()) return {};
+  const compiler::ValueHandle value = graph_.ImportValue(loss), seed_value = graph_.ImportValue(SeedOr1(seed));
+  if (graph_.failed()) return {};
+  absl::StatusOr<std::vector<compiler::TypedValue>> values =
+      graph_.builder().Backward(value, wrt, seed_value, loss_id, by_values, cells_.scope());
+  if (values.ok()) return Symbolic(*values);
+  graph_.Fail(std::string(values.status().message()));
+  return {};
 }
 
 compiler::ValueHandle GradientTracer::ValueReadBy(compiler::ValueHandle loss, const Parameter& parameter) {
@@ -176,7 +202,7 @@ compiler::ValueHandle GradientTracer::ValueReadBy(compiler::ValueHandle loss, co
 
 std::vector<Tensor> GradientTracer::Backward(const Tensor& loss, absl::Span<const Parameter> parameters,
                                              const Tensor& seed, std::int64_t loss_id) {
-  CheckLoss(loss);
+  CheckLoss("Backward", loss);
   std::vector<compiler::ValueHandle> wrt;
   const compiler::ValueHandle value = graph_.failed() ? nullptr : graph_.ImportValue(loss);
   for (const Parameter& parameter : parameters) {
@@ -185,17 +211,27 @@ std::vector<Tensor> GradientTracer::Backward(const Tensor& loss, absl::Span<cons
     wrt.push_back(ValueReadBy(value, parameter));
   }
   updates_.AddDifferentiated(parameters);
-  if (!graph_.failed()) {
-    const compiler::ValueHandle seed_value = graph_.ImportValue(SeedOr1(seed));
-    absl::StatusOr<std::vector<compiler::TypedValue>> values = absl::UnknownError("not called");
-    if (!graph_.failed()) values = graph_.builder().Backward(value, wrt, seed_value, loss_id, cells_.scope());
-    if (values.ok()) return Symbolic(*values);
-    graph_.Fail(std::string(values.status().message()));
-  }
+  const std::vector<Tensor> gradients = RequestGradients(loss, wrt, seed, loss_id, /*by_values=*/false);
+  if (!graph_.failed()) return gradients;
   std::vector<Tensor> poisoned;
   for (const Parameter& parameter : parameters) {
     poisoned.push_back(graph_.Poison(parameter.defined() ? parameter.shape() : Shape()));
   }
+  return poisoned;
+}
+
+std::vector<Tensor> GradientTracer::Grad(const Tensor& loss, absl::Span<const Tensor> tensors, const Tensor& seed) {
+  CheckLoss("Grad", loss);
+  std::vector<compiler::ValueHandle> wrt;
+  for (const Tensor& tensor : tensors) {
+    CheckGradBy(tensor);
+    if (graph_.failed()) break;
+    wrt.push_back(graph_.ImportValue(tensor));
+  }
+  const std::vector<Tensor> gradients = RequestGradients(loss, wrt, seed, /*loss_id=*/-1, /*by_values=*/true);
+  if (!graph_.failed()) return gradients;
+  std::vector<Tensor> poisoned;
+  for (const Tensor& tensor : tensors) poisoned.push_back(graph_.Poison(tensor.defined() ? tensor.shape() : Shape()));
   return poisoned;
 }
 

@@ -35,6 +35,8 @@ class GradientTracer {
   /// One gradient a parameter, at the value that `loss` read. An undefined `seed` means 1.
   std::vector<Tensor> Backward(const Tensor& loss, absl::Span<const Parameter> parameters, const Tensor& seed,
                                std::int64_t loss_id);
+  /// One gradient a tensor of the trace.
+  std::vector<Tensor> Grad(const Tensor& loss, absl::Span<const Tensor> tensors, const Tensor& seed);
   /// `forward(inputs)`, differentiated by `rule`: from inputs, outputs and cotangents to cotangents.
   std::vector<Tensor> CustomVjp(const TensorFunction& forward, const TensorFunction& rule,
                                 const std::vector<Tensor>& inputs);
@@ -67,8 +69,13 @@ class GradientTracer {
   /// are what that pass reads.
   void ReplaceCalls(absl::Span<CellCall* const> shared, const std::vector<Tensor>& operands,
                     const std::vector<Tensor>& outputs);
-  /// Fails for a loss that Backward cannot differentiate.
-  void CheckLoss(const Tensor& loss);
+  /// Fails for a loss that `function`, Backward or Grad, cannot differentiate.
+  void CheckLoss(std::string_view function, const Tensor& loss);
+  /// Fails for a tensor that Grad has no gradient by.
+  void CheckGradBy(const Tensor& tensor);
+  /// The gradients of `loss` by values of the trace; nothing where the trace has failed.
+  std::vector<Tensor> RequestGradients(const Tensor& loss, absl::Span<const compiler::ValueHandle> wrt,
+                                       const Tensor& seed, std::int64_t loss_id, bool by_values);
   /// The latest value of `parameter` that `loss` is computed from; the current one where it is from none.
   compiler::ValueHandle ValueReadBy(compiler::ValueHandle loss, const Parameter& parameter);
   /// Traces `function` as a private function that may read its arguments only; returns its name.

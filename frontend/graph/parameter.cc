@@ -57,7 +57,7 @@ Parameter::Parameter(const Tensor& data, ParameterOptions options) : data_(std::
   } else if (data.defined()) {
     data_->initial_error = absl::UnimplementedError(
         absl::StrCat("a Parameter was made from a tensor of the step, ", data.spec().ToString(),
-                     ": derivatives are those by Parameters that MPC_CELL names, not by inputs or other tensors"));
+                     ": Parameters are those that MPC_CELL names; ops::Grad gives derivatives by inputs and other tensors"));
   }
 }
 

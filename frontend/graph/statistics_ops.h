@@ -1,5 +1,5 @@
 // Statistics over axes that are made of operations that exist. They are computed in f32 at every level, as behind a
-// user's cast, and under a low Cell::ToFloat: squares in f16 would be infinite from 256 on. Tensors that are low
+// user's cast, and under a low Cell::ToFloat. Squares in f16 would be infinite from 256 on. Tensors that are low
 // themselves give a low result. Sums, means, squares and roots are Deny or read f32. See frontend/graph/ops.h for how
 // functions record, run and fail.
 #pragma once

@@ -12,8 +12,8 @@ struct CosineEmbeddingLossOptions {
   std::string reduction = "mean";  ///< none, mean, sum
 };
 
-/// 1 - c for pairs whose label is 1, max(0, c - margin) for those whose label is -1, where c is cosine_similarity of
-/// rows a and b, [N, D], and labels are [N], integers or floating. Pairs of another label have the loss 0. "none" gives
+/// 1 - c for pairs whose label is 1, max(0, c - margin) for those whose label is -1. Here c is cosine_similarity of
+/// rows a and b, [N, D]. Labels are [N], integers or floating. Pairs of another label have the loss 0. "none" gives
 /// [N]. Errors: other shapes or types; a margin outside [-1, 1].
 class CosineEmbeddingLoss : public LossBase {
  public:
@@ -30,8 +30,8 @@ struct MarginRankingLossOptions {
   std::string reduction = "mean";  ///< none, mean, sum
 };
 
-/// max(0, -t (a - b) + margin) for floating a, b and t of one shape: t is 1 where a should be larger, -1 where b
-/// should. t has no gradient. Errors: other shapes or types; a margin that is not finite in f32.
+/// max(0, -t (a - b) + margin) for floating a, b and t of one shape. Here t is 1 where a should be larger and -1 where
+/// b should. It has no gradient. Errors: other shapes or types; a margin that is not finite in f32.
 class MarginRankingLoss : public LossBase {
  public:
   MPC_CELL(MarginRankingLoss)

@@ -200,7 +200,7 @@ static std::string describeWithoutRule(Operation &op) {
   StringRef written = writtenOperation(op);
   if (!has<Property::GradientOp>(&op) || written.empty())
     return rule;
-  return "'" + written.str() + "' has no second derivative, as sums, products, exp, log and where have: " + rule;
+  return "'" + written.str() + "' has no second derivative: " + rule;
 }
 
 LogicalResult ReverseSweep::reportMissingRule(Operation &op) const {

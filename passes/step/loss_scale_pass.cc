@@ -35,7 +35,7 @@ namespace {
 bool accumulates(func::FuncOp function) { return !function.getOps<NextMicroStepOp>().empty(); }
 
 bool requestsGradients(func::FuncOp function) {
-  return llvm::any_of(function.getBody().front(), [](Operation &op) { return has<Property::GradientRequest>(&op); });
+  return llvm::any_of(function.getBody().front(), [](Operation &op) { return isLossRequest(&op); });
 }
 
 class LossScalePass : public impl::LossScalePassBase<LossScalePass> {

@@ -13,6 +13,11 @@ OpOperand &GradientRequest::seed() const {
   return op->getOpOperand(position);
 }
 
+bool isLossRequest(Operation *op) {
+  auto backward = dyn_cast<BackwardOp>(op);
+  return has<Property::GradientRequest>(op) && !(backward && backward.getByValues());
+}
+
 static bool isUpdate(Operation *op) { return op && (op->hasTrait<StateUpdate>() || isa<GuardedUpdateOp>(op)); }
 
 Value stateBefore(Value updated) {
@@ -41,6 +46,8 @@ StepFlow::StepFlow(func::FuncOp function) : body(function.getBody().front()) {
 
 void StepFlow::collectRequests() {
   for (Operation &op : body) {
+    if (!isLossRequest(&op))
+      continue;
     GradientRequest request;
     request.op = &op;
     if (auto step = dyn_cast<ValueAndGradOp>(op)) {
@@ -49,13 +56,12 @@ void StepFlow::collectRequests() {
       for (int64_t position : step.getWrt())
         request.differentiatedBy.push_back(step.getInputs()[position]);
       request.lossId = step.getLossId();
-    } else if (auto backward = dyn_cast<BackwardOp>(op)) {
+    } else {
+      auto backward = cast<BackwardOp>(op);
       request.loss = backward.getLoss();
       llvm::append_range(request.gradients, backward.getGradients());
       llvm::append_range(request.differentiatedBy, backward.getWrt());
       request.lossId = backward.getLossId();
-    } else {
-      continue;
     }
     requests.push_back(std::move(request));
   }
@@ -68,7 +74,7 @@ void StepFlow::followGradients() {
       set.set(index);
     }
   for (Operation &op : body) {
-    if (isUpdate(&op) || has<Property::GradientRequest>(&op))
+    if (isUpdate(&op) || isLossRequest(&op))
       continue;
     RequestSet set = gradientsReadBy(&op);
     if (set.any())

@@ -22,6 +22,9 @@ struct GradientRequest {
   mlir::OpOperand &seed() const;
 };
 
+/// Whether \p op asks for gradients that updates read: a request by values of the batch is an operation like others.
+bool isLossRequest(mlir::Operation *op);
+
 /// The state that an update chain starts from: follows \p updated through state updates to their state operands.
 mlir::Value stateBefore(mlir::Value updated);
 

@@ -10,7 +10,7 @@ UpdateGroups::UpdateGroups(Block &body, const StepFlow &flow, llvm::function_ref
   unsigned requestsSeen = 0;
   SmallVector<std::pair<Operation *, UpdateKey>> waiting;
   for (Operation &op : body) {
-    requestsSeen += has<Property::GradientRequest>(&op);
+    requestsSeen += isLossRequest(&op);
     if (!op.hasTrait<StateUpdate>()) {
       needsOf[&op] = reads(&op);
       continue;

@@ -52,6 +52,12 @@ void AvoidKinks(const OpCase& op_case, std::vector<Tensor>& inputs) {
   // Odd multiples of 1/64 are no integers, and no limits of a clamp.
   if (op_case.op == "floor" || op_case.op == "clamp")
     for (double& x : inputs[0].values) x = std::floor(x * 32) / 32 + 1.0 / 64;
+  // A derivative jumps where its operation has a kink. It reads x or y behind dy.
+  static const std::set<std::string> kJumpsAtZero = {"relu_grad", "abs_grad", "leaky_relu_grad"};
+  if (kJumpsAtZero.count(op_case.op))
+    for (double& x : inputs[1].values) x = std::copysign(std::max(std::abs(x), 1.0 / 64), x);
+  if (op_case.op == "clamp_grad" || op_case.op == "hard_swish_grad")
+    for (double& x : inputs[1].values) x = std::floor(x * 32) / 32 + 1.0 / 64;
   static const std::set<std::string> kKinksAtTies = {"max_pool2d", "reduce_max", "reduce_min", "sort", "top_k"};
   if (kKinksAtTies.count(op_case.op)) SpreadRanks(inputs[0].values);
   if (op_case.op == "maximum" || op_case.op == "minimum")

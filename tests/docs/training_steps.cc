@@ -92,6 +92,24 @@ class DistillationStep : public nn::TrainingStep {
   nn::Optimizer& optimizer;
 };
 
+class CriticStep : public nn::TrainingStep {
+ public:
+  MPC_CELL(CriticStep, critic)
+  CriticStep(Network& critic, nn::Optimizer& optimizer) : critic(critic), optimizer(optimizer) {}
+
+  Tensor Construct(Tensor real, Tensor fake) {
+    Tensor mixed = (real + fake) * 0.5;
+    Tensor slope = ops::Grad(reduce_sum(critic(mixed)), {mixed})[0];
+    Tensor penalty = reduce_mean(square(norm(slope, 2, {1, 2, 3}) - 1.0));
+    Tensor loss = reduce_mean(critic(fake)) - reduce_mean(critic(real)) + penalty * 10.0;
+    optimizer(ops::Backward(loss, optimizer.parameters()));
+    return loss;
+  }
+
+  Network& critic;
+  nn::Optimizer& optimizer;
+};
+
 absl::Status Report(const char* what, const absl::Status& status) {
   std::cout << what << ": " << status << "\n";
   return status;
@@ -147,6 +165,18 @@ absl::Status RunDistillation(const data::Dataset& train_set) {
   return Report("distillation", trained.ok() ? frozen : trained);
 }
 
+absl::Status RunCritic(const data::Dataset& train_set) {
+  Network critic{nn::Flatten(), nn::Dense(32 * 32, 32, {.activation = "relu"}), nn::Dense(32, 1)};
+  nn::Adam opt(critic.TrainableParams(), {.learning_rate = 0.001});
+  CriticStep step(critic, opt);
+  step.SetTrain();
+  for (auto& batch : train_set.CreateDictIterator()) {
+    Tensor loss = step(batch["image"], Tensor::Zeros(batch["image"].shape()));
+    if (!loss.status().ok()) return Report("critic", loss.status());
+  }
+  return Report("critic", absl::OkStatus());
+}
+
 absl::Status RunGroups(const data::Dataset& train_set) {
   nn::Flatten flatten;
   nn::Dense backbone(32 * 32, 32, {.activation = "relu"});
@@ -186,7 +216,7 @@ absl::Status RunAverages(const data::Dataset& train_set) {
 
 int main() {
   const data::Dataset train_set = data::Digits(data::Split::kTrain).Shuffle(1).Batch(32);
-  for (auto* run : {&RunTorch, &RunPaddle, &RunApex, &RunDistillation, &RunGroups, &RunAverages}) {
+  for (auto* run : {&RunTorch, &RunPaddle, &RunApex, &RunDistillation, &RunCritic, &RunGroups, &RunAverages}) {
     if (!run(train_set).ok()) return 1;
   }
   return 0;

@@ -108,13 +108,13 @@ std::vector<OpCase> Conv2dCases() {
       cases.push_back({"conv2d_grad_input/" + name,
                        "conv2d_grad_input",
                        With(attributes, {{"input_shape", x}}),
-                       {Fixed(y), forward.operands[1]},
+                       {Variable(y), forward.operands[1]},
                        {F32(x)}});
       const double terms = static_cast<double>(NumElements(y) / convolution.out_channels);
       cases.push_back({"conv2d_grad_weight/" + name,
                        "conv2d_grad_weight",
                        With(attributes, {{"weight_shape", weight}}),
-                       {Fixed(x), Fixed(y, Normal(0, 1 / std::sqrt(terms)))},
+                       {Variable(x), Variable(y, Normal(0, 1 / std::sqrt(terms)))},
                        {F32(weight)}});
     }
   }

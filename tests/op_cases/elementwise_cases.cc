@@ -13,7 +13,7 @@ void AddUnaryGrad(std::vector<OpCase>& cases, const std::string& forward, const 
     OpCase op_case{absl::StrCat(forward, "_grad/", ShapeToString(shape)),
                    forward + "_grad",
                    {},
-                   {Fixed(shape), Fixed(shape, Computed(forward, 0, {2}))},
+                   {Variable(shape), Variable(shape, Computed(forward, 0, {2}))},
                    {F32(shape)}};
     op_case.auxiliary = {Fixed(shape, x)};
     cases.push_back(op_case);
@@ -22,11 +22,12 @@ void AddUnaryGrad(std::vector<OpCase>& cases, const std::string& forward, const 
 
 void AddBinaryGrads(std::vector<OpCase>& cases) {
   for (const BroadcastShapes& shapes : BinaryShapes()) {
-    OpCase div{NameOf("div_grad", shapes),
-               "div_grad",
-               {},
-               {Fixed(shapes.y), Fixed(shapes.y, Computed("div", 0, {3, 2})), Fixed(shapes.b, Uniform(0.5, 2))},
-               {F32(shapes.y)}};
+    OpCase div{
+        NameOf("div_grad", shapes),
+        "div_grad",
+        {},
+        {Variable(shapes.y), Variable(shapes.y, Computed("div", 0, {3, 2})), Variable(shapes.b, Uniform(0.5, 2))},
+        {F32(shapes.y)}};
     div.auxiliary = {Fixed(shapes.y)};
     cases.push_back(div);
     // Few distinct values, so that many operands are equal.
@@ -34,7 +35,7 @@ void AddBinaryGrads(std::vector<OpCase>& cases) {
       cases.push_back({NameOf(op, shapes),
                        op,
                        {},
-                       {Fixed(shapes.y), Fixed(shapes.a, Integers(-2, 3)), Fixed(shapes.b, Integers(-2, 3))},
+                       {Variable(shapes.y), Fixed(shapes.a, Integers(-2, 3)), Fixed(shapes.b, Integers(-2, 3))},
                        {F32(shapes.y), F32(shapes.y)}});
     }
   }

@@ -13,7 +13,7 @@ void AddUnscale(std::vector<OpCase>& cases) {
       OpCase op_case{absl::StrCat("unscale/", ShapeToString(shape), "_by_", scale),
                      "unscale",
                      {},
-                     {Fixed(shape), {F32({}), List({scale})}},
+                     {Variable(shape), {F32({}), List({scale})}},
                      {F32(shape)}};
       op_case.f32_operands = {1};
       op_case.f32_results = {0};

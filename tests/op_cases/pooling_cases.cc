@@ -78,7 +78,8 @@ void AddPooling(std::vector<OpCase>& cases, const Pooling& pooling, const std::s
     const Attributes count = {{"count_include_pad", include}};
     const std::string full_name = name + (include ? "" : "_inside_only");
     cases.push_back({"avg_pool2d/" + full_name, "avg_pool2d", With(attributes, count), {Variable(x)}, {F32(y)}});
-    cases.push_back({"avg_pool2d_grad/" + full_name, "avg_pool2d_grad", With(backward, count), {Fixed(y)}, {F32(x)}});
+    cases.push_back(
+        {"avg_pool2d_grad/" + full_name, "avg_pool2d_grad", With(backward, count), {Variable(y)}, {F32(x)}});
   }
 }
 

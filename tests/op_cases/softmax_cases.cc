@@ -34,7 +34,7 @@ std::vector<OpCase> SoftmaxCases() {
       OpCase backward{op + std::string("_grad") + tail,
                       op + std::string("_grad"),
                       attributes,
-                      {Fixed(lines.shape), Fixed(lines.shape, Computed(op, 0, {2}))},
+                      {Variable(lines.shape), Variable(lines.shape, Computed(op, 0, {2}))},
                       {F32(lines.shape)}};
       backward.auxiliary = {Fixed(lines.shape, lines.logits)};
       cases.push_back(backward);

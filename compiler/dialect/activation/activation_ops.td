@@ -7,7 +7,7 @@ include "compiler/dialect/elementwise/elementwise_ops.td"
 // The derivative of a unary operation from its operand.
 class Mpc_UnaryInputGradOp<string mnemonic, string formula, list<Trait> properties = [],
                            list<Trait> fusible = [Mpc_Elementwise]>
-    : Mpc_GradientOp<mnemonic, [Mpc_IsElementwise] # properties # fusible> {
+    : Mpc_DifferentiableGradientOp<mnemonic, [Mpc_IsElementwise] # properties # fusible> {
   let summary = "Derivative of the operation of the same name: " # formula # ".";
   let description = [{
     dx = }] # formula # [{ from the forward operand x, computed in f32 and rounded once.
@@ -135,7 +135,7 @@ def Mpc_LeakyReluOp : Mpc_DifferentiableOp<"leaky_relu", "Infer", [Mpc_Elementwi
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_LeakyReluGradOp : Mpc_GradientOp<"leaky_relu_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
+def Mpc_LeakyReluGradOp : Mpc_DifferentiableGradientOp<"leaky_relu_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "dy where x > 0, else alpha * dy.";
   let description = [{
     Computed in f32 and rounded once.
@@ -212,7 +212,7 @@ def Mpc_PowOp : Mpc_DifferentiableOp<"pow", "Deny", [Mpc_IsElementwise, Mpc_IsAr
   let hasVerifier = 1;
 }
 
-def Mpc_PowGradOp : Mpc_GradientOp<"pow_grad", [Mpc_IsElementwise, Mpc_IsExpensive]> {
+def Mpc_PowGradOp : Mpc_DifferentiableGradientOp<"pow_grad", [Mpc_IsElementwise, Mpc_IsExpensive]> {
   let summary = "dy * exponent * x^(exponent - 1).";
   let description = [{
     Zero where the exponent is zero. Computed in f32 and rounded once. The exponent is finite.
@@ -249,7 +249,7 @@ def Mpc_ClampOp : Mpc_DifferentiableOp<"clamp", "Clear", [Mpc_Elementwise, Mpc_I
   let hasVerifier = 1;
 }
 
-def Mpc_ClampGradOp : Mpc_GradientOp<"clamp_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
+def Mpc_ClampGradOp : Mpc_DifferentiableGradientOp<"clamp_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "dy where minimum <= x <= maximum, else 0.";
   let description = [{
     The limits count as inside.
@@ -271,7 +271,7 @@ def Mpc_MinimumOp : Mpc_BinaryOp<"minimum", "Clear", "min(a, b), NaN if either i
   let exampleValues = ["[1.0, 5.0, 3.0]", "3.0", "[1.0, 3.0, 3.0]"];
 }
 
-def Mpc_MinimumGradOp : Mpc_GradientOp<"minimum_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
+def Mpc_MinimumGradOp : Mpc_DifferentiableGradientOp<"minimum_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Derivative of minimum, before broadcasting is undone.";
   let description = [{
     The smaller operand receives dy; equal operands receive half of it each.

@@ -119,7 +119,7 @@ def Mpc_NegOp : Mpc_UnaryOp<"neg", "Clear", "-x", [Mpc_HandsOnValue, Mpc_Selects
 }
 
 class Mpc_UnaryGradOp<string mnemonic, string formula>
-    : Mpc_GradientOp<mnemonic, [Mpc_Elementwise, Mpc_IsElementwise]> {
+    : Mpc_DifferentiableGradientOp<mnemonic, [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Derivative of the operation of the same name: " # formula # ".";
   let description = [{
     dx = }] # formula # [{ from the forward result y, computed in f32 and rounded once.
@@ -178,7 +178,7 @@ def Mpc_MaximumOp : Mpc_BinaryOp<"maximum", "Clear", "max(a, b), NaN if either i
   let exampleValues = ["[1.0, 5.0, 3.0]", "3.0", "[3.0, 5.0, 3.0]"];
 }
 
-def Mpc_DivGradOp : Mpc_GradientOp<"div_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
+def Mpc_DivGradOp : Mpc_DifferentiableGradientOp<"div_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Derivative of div by its divisor, before broadcasting is undone.";
   let description = [{
     db = -dy * y / b, with b broadcast to dy; computed in f32 and rounded once.
@@ -195,7 +195,7 @@ def Mpc_DivGradOp : Mpc_GradientOp<"div_grad", [Mpc_Elementwise, Mpc_IsElementwi
   let results = (outs Mpc_FloatTensor:$db);
 }
 
-def Mpc_MaximumGradOp : Mpc_GradientOp<"maximum_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
+def Mpc_MaximumGradOp : Mpc_DifferentiableGradientOp<"maximum_grad", [Mpc_Elementwise, Mpc_IsElementwise]> {
   let summary = "Derivative of maximum, before broadcasting is undone.";
   let description = [{
     The larger operand receives dy; equal operands receive half of it each.

@@ -138,8 +138,7 @@ Cotangents ReduceMeanOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bo
 
 Cotangents ScaleLossOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
   if (needed[1])
-    return emitError() << describeWithCell(*this)
-                       << " has no derivative by its scale, but the gradient of it is needed";
+    return noDerivativeByScale(*this);
   return firstCotangent(needed,
                         [&] { return ScaleLossOp::create(builder, getLoc(), getLoss().getType(), dy[0], getScale()); });
 }

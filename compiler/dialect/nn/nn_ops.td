@@ -77,7 +77,7 @@ def Mpc_Conv2dStatisticsOp : Mpc_Op<"conv2d_statistics", "Exempt", [Pure, Mpc_Ma
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$variance, Mpc_F32Tensor:$inv_std);
 }
 
-def Mpc_Conv2dGradInputOp : Mpc_GradientOp<"conv2d_grad_input", [Mpc_MatrixWork, Mpc_Image]> {
+def Mpc_Conv2dGradInputOp : Mpc_DifferentiableGradientOp<"conv2d_grad_input", [Mpc_MatrixWork, Mpc_Image]> {
   let summary = "Derivative of conv2d by x.";
   let description = [{
     `input_shape` is the shape of x, in `data_format`.
@@ -98,7 +98,7 @@ def Mpc_Conv2dGradInputOp : Mpc_GradientOp<"conv2d_grad_input", [Mpc_MatrixWork,
   let results = (outs Mpc_FloatTensor:$dx);
 }
 
-def Mpc_Conv2dGradWeightOp : Mpc_GradientOp<"conv2d_grad_weight", [Mpc_MatrixWork, Mpc_Image]> {
+def Mpc_Conv2dGradWeightOp : Mpc_DifferentiableGradientOp<"conv2d_grad_weight", [Mpc_MatrixWork, Mpc_Image]> {
   let summary = "Derivative of conv2d by the weight: accumulated in f32, rounded once.";
   let description = [{
     `weight_shape` is [O, C / groups, kh, kw].
@@ -196,7 +196,7 @@ def Mpc_AvgPool2dOp : Mpc_DifferentiableOp<"avg_pool2d", "Infer", [Mpc_Image]> {
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_AvgPool2dGradOp : Mpc_GradientOp<"avg_pool2d_grad", [Mpc_Image]> {
+def Mpc_AvgPool2dGradOp : Mpc_DifferentiableGradientOp<"avg_pool2d_grad", [Mpc_Image]> {
   let summary = "Derivative of avg_pool2d.";
   let description = [{
     Contributions are added in f32 and rounded once.
@@ -372,7 +372,7 @@ def Mpc_LogSoftmaxOp : Mpc_SoftmaxOpBase<"log_softmax", "x - log sum exp(x)", "L
 }
 
 class Mpc_SoftmaxGradOpBase<string mnemonic, string formula, list<Trait> properties = []>
-    : Mpc_GradientOp<mnemonic, [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsAlongAnAxis] # properties> {
+    : Mpc_DifferentiableGradientOp<mnemonic, [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsAlongAnAxis] # properties> {
   let summary = "dx = " # formula # ".";
   let description = [{
     From the forward result y; sums run along the axis, in f32.

@@ -42,6 +42,9 @@ def Mpc_BackwardOp : Op<Mpc_Dialect, "backward", [Mpc_IsGradientRequest]> {
     One gradient for each operand of `wrt`, of its type, from the operations that lead from it to `loss`. `seed` and
     `loss_id` are those of value_and_grad. Several losses may share forward operations: they run once.
 
+    `by_values` says that `wrt` are values of the batch, such as inputs, and no state. The gradients are values as any
+    others: no loss scale multiplies them, no check decides by them, and nothing averages them over micro-batches.
+
     ```mlir
     %w = mpc.constant {value = dense<[3.0, 4.0]> : tensor<2xf32>} : () -> tensor<2xf32>
     %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
@@ -52,7 +55,7 @@ def Mpc_BackwardOp : Op<Mpc_Dialect, "backward", [Mpc_IsGradientRequest]> {
     ```
   }];
   let arguments = (ins Mpc_FloatTensor:$loss, Variadic<Mpc_FloatTensor>:$wrt, Mpc_F32Tensor:$seed,
-                       Mpc_Int<"-1">:$loss_id);
+                       Mpc_Int<"-1">:$loss_id, Mpc_Flag:$by_values);
   let results = (outs Variadic<Mpc_FloatTensor>:$gradients);
   let assemblyFormat =
       "$loss `wrt` `(` $wrt `)` `seed` `(` $seed `)` attr-dict `:` functional-type(operands, results)";
@@ -139,7 +142,8 @@ defvar Mpc_ReadsGradients = DeclareOpInterfaceMethods<Mpc_GradientReaderInterfac
 
 def Mpc_UnscaleOp
     : Mpc_Op<"unscale", "Exempt",
-             [Pure, Mpc_InPhase<"Unscale">, Mpc_GradientReaderInterface, Mpc_Elementwise, Mpc_IsScaling,
+             [Pure, DeclareOpInterfaceMethods<Mpc_DifferentiableInterface>, Mpc_InPhase<"Unscale">,
+              Mpc_GradientReaderInterface, Mpc_Elementwise, Mpc_IsScaling,
               Mpc_FollowsUpdate, Mpc_ReadsParameterGradients, Mpc_EndsScale,
               Mpc_IsBesideNetwork, Mpc_PreparesUpdate]> {
   let summary = "gradient * (1 / scale), in f32.";

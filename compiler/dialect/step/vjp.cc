@@ -1,4 +1,4 @@
-// The derivatives of what processes gather, and of an operation whose rule the user wrote.
+// The derivatives of what processes gather, of unscaled gradients, and of an operation whose rule the user wrote.
 #include "compiler/dialect/tensor_values.h"
 #include "compiler/dialect/vjp_support.h"
 
@@ -13,6 +13,16 @@ Cotangents AllGatherOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<boo
     auto scalar = RankedTensorType::get({}, builder.getI32Type());
     Value rank = ProcessRankOp::create(builder, getLoc(), scalar, getProcesses());
     return GatherOp::create(builder, getLoc(), getX().getType(), sum, rank);
+  });
+}
+
+// A loss that is made of gradients reads them unscaled.
+Cotangents UnscaleOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
+  if (needed[1])
+    return noDerivativeByScale(*this);
+  return firstCotangent(needed, [&] {
+    Value unscaled = UnscaleOp::create(builder, getLoc(), dy[0].getType(), dy[0], getScale());
+    return castTo(builder, getLoc(), unscaled, elementOf(getGradient()));
   });
 }
 

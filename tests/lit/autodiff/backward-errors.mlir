@@ -45,11 +45,11 @@ func.func @no_body(%x: tensor<f32>, %s: tensor<f32>) -> tensor<f32> {
 
 // -----
 
-// The derivative of square was asked for before: nobody has written square_grad.
+// The derivative of gelu was asked for before: nobody has written gelu_grad.
 // expected-note @below {{from operand 0 ('w')}}
 func.func @second_derivative(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %s: tensor<f32>) -> tensor<4xf32> {
-  // expected-error @below {{'square' has no second derivative, as sums, products, exp, log and where have: 'mpc.square_grad' has no derivative rule (VJP), but the gradient of operand 0 ('w') passes through it}}
-  %y = mpc.square %w : tensor<4xf32>
+  // expected-error @below {{'gelu' has no second derivative: 'mpc.gelu_grad' has no derivative rule (VJP), but the gradient of operand 0 ('w') passes through it}}
+  %y = mpc.gelu %w : tensor<4xf32>
   %loss = mpc.reduce_sum %y {axes = []} : (tensor<4xf32>) -> tensor<f32>
   %dw = mpc.backward %loss wrt(%w) seed(%s) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-note @below {{from the loss: computed by 'mpc.reduce_sum'}}
