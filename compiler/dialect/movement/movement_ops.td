@@ -266,11 +266,11 @@ def Mpc_TopKOp : Mpc_OrderOp<"top_k"> {
   let arguments = (ins Mpc_FloatTensor:$x, I64Attr:$k, Mpc_LastAxis:$axis, Mpc_Flag:$smallest);
 }
 
-def Mpc_TopKGradOp : Mpc_GradientOp<"top_k_grad"> {
+def Mpc_TopKGradOp : Mpc_GradientOp<"top_k_grad", [DeclareOpInterfaceMethods<Mpc_DifferentiableInterface>]> {
   let summary = "Derivative of top_k and of sort.";
   let description = [{
     Each cotangent goes to the element of its line that it came from, zero to the others. `extent` is that of the axis.
-    The indices of a line are distinct.
+    The indices of a line are distinct. The derivative is mpc.gather of the elements that they name.
 
     ```mlir
     %dy = mpc.constant {value = dense<[5.0, 6.0]> : tensor<2xf32>} : () -> tensor<2xf32>
