@@ -1,7 +1,5 @@
 #include "compiler/dialect/dialect.h"
 
-#include "compiler/dialect/assembly_format.h"
-#include "compiler/dialect/inference_support.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -14,9 +12,6 @@
 #define GET_ATTRDEF_CLASSES
 #include "compiler/dialect/mpc_attributes.cc.inc"
 
-#define GET_OP_CLASSES
-#include "compiler/dialect/mpc_ops.cc.inc"
-
 using namespace mlir;
 
 namespace mpc {
@@ -26,10 +21,7 @@ void MpcDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "compiler/dialect/mpc_attributes.cc.inc"
       >();
-  addOperations<
-#define GET_OP_LIST
-#include "compiler/dialect/mpc_ops.cc.inc"
-      >();
+  registerMpcDialectOperations(this);
 }
 
 Operation *MpcDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type, Location loc) {

@@ -414,6 +414,8 @@ class Mpc_DifferentiableGradientOp<string mnemonic, list<Trait> traits = []>
 
 // An operation with a `data_format`: the images among its operands and results are `imageOperands` and `imageResults`.
 defvar Mpc_Image = DeclareOpInterfaceMethods<Mpc_ImageInterface>;
+// An operation that moves elements along axes which its attributes name.
+defvar Mpc_MovesAlongAxes = DeclareOpInterfaceMethods<Mpc_AxesInterface>;
 // An operation that multiplies matrices or convolves.
 defvar Mpc_MatrixWork = DeclareOpInterfaceMethods<Mpc_MatrixWorkInterface>;
 

@@ -1,5 +1,5 @@
-// Interfaces of mpc operations: shape inference, automatic mixed precision, differentiation, images, matrix work, updates,
-// fusion.
+// Interfaces of mpc operations: shape inference, automatic mixed precision, differentiation, images, axes, matrix work,
+// updates, fusion.
 #ifndef MPC_INTERFACES_TD
 #define MPC_INTERFACES_TD
 
@@ -56,12 +56,68 @@ def Mpc_DifferentiableInterface : OpInterface<"DifferentiableOpInterface"> {
 
 def Mpc_ImageInterface : OpInterface<"ImageOpInterface"> {
   let description = [{
-    An operation with a `data_format`: which operands and results are laid out by it, where they have rank 4.
+    An operation with a `data_format`: which operands and results are laid out by it, where they have rank 4. A setter
+    changes the attribute alone. The caller lays out the values.
   }];
   let cppNamespace = "::mpc";
   let methods = [
     InterfaceMethod<"Positions of the images among the operands.", "::llvm::ArrayRef<unsigned>", "getImageOperands", (ins)>,
-    InterfaceMethod<"Positions of the images among the results.", "::llvm::ArrayRef<unsigned>", "getImageResults", (ins)>
+    InterfaceMethod<"Positions of the images among the results.", "::llvm::ArrayRef<unsigned>", "getImageResults", (ins)>,
+    InterfaceMethod<"The layout of the images.", "::mpc::DataFormat", "getDataFormat", (ins)>,
+    InterfaceMethod<"Sets the layout of the images.", "void", "setDataFormat", (ins "::mpc::DataFormat":$format)>,
+    InterfaceMethod<"The shape of an image that is no operand, in the layout; empty where every image is one.",
+      "::llvm::ArrayRef<int64_t>", "getInputShape", (ins), "", "return {};">,
+    InterfaceMethod<"Sets this shape, of an operation that has one.", "void", "setInputShape",
+      (ins "::llvm::ArrayRef<int64_t>":$shape), "",
+      [{ llvm_unreachable("an operation without input_shape takes none"); }]>
+  ];
+}
+
+def Mpc_AxesInterface : OpInterface<"AxesOpInterface"> {
+  let description = [{
+    Moves elements along axes that its attributes name. On permuted operands it takes permuted axes.
+  }];
+  let cppNamespace = "::mpc";
+  let methods = [
+    InterfaceMethod<[{
+      Rewrites the axes in the attributes for operands whose axis i is axis permutation[i] of the present ones, as
+      `mpc.transpose` has it. All operands have the rank of the permutation.
+    }], "void", "permuteAxes", (ins "::llvm::ArrayRef<int64_t>":$permutation)>
+  ];
+}
+
+def Mpc_LinesInterface : OpInterface<"LinesOpInterface"> {
+  let description = [{
+    Softmax along an axis, or its gradient. Operands and the result have one shape, and each line along the axis is
+    computed by itself. Generated code takes lines whose elements lie side by side.
+  }];
+  let cppNamespace = "::mpc";
+  let methods = [
+    InterfaceMethod<"The axis; a negative one counts from the end.", "int64_t", "getAxis", (ins)>,
+    InterfaceMethod<"Sets the axis.", "void", "setAxis", (ins "int64_t":$axis)>
+  ];
+}
+
+def Mpc_ReductionInterface : OpInterface<"ReductionOpInterface"> {
+  let description = [{
+    Sums and maxima over axes: one operand and one result.
+  }];
+  let cppNamespace = "::mpc";
+  let methods = [
+    InterfaceMethod<"The axes, distinct and not negative; none: all.", "::llvm::ArrayRef<int64_t>", "getAxes", (ins)>,
+    InterfaceMethod<"Sets the axes.", "void", "setAxes", (ins "::llvm::ArrayRef<int64_t>":$axes)>,
+    InterfaceMethod<"Whether they stay in the result, with the extent 1.", "bool", "getKeepDims", (ins)>
+  ];
+}
+
+def Mpc_ActivationInterface : OpInterface<"ActivationOpInterface"> {
+  let description = [{
+    Multiplies two matrices or convolves, and can apply an activation to its only result.
+  }];
+  let cppNamespace = "::mpc";
+  let methods = [
+    InterfaceMethod<"What it applies.", "::mpc::Activation", "getActivation", (ins)>,
+    InterfaceMethod<"Sets what it applies.", "void", "setActivation", (ins "::mpc::Activation":$activation)>
   ];
 }
 
@@ -90,7 +146,12 @@ def Mpc_OptimizerInterface : OpInterface<"OptimizerOpInterface"> {
     InterfaceMethod<"Scale, norm and predicate, as far as there are.", "::mlir::OperandRange", "getScalars", (ins)>,
     InterfaceMethod<"The same, to add to.", "::mlir::MutableOperandRange", "getScalarsMutable", (ins)>,
     InterfaceMethod<"Whether the first scalar is the scale of the gradient.", "bool", "getUnscale", (ins)>,
-    InterfaceMethod<"The largest norm of all gradients; 0: they are not clipped.", "::llvm::APFloat", "getMaxNorm", (ins)>
+    InterfaceMethod<"Says it of the first scalar.", "void", "setUnscale", (ins "bool":$unscale)>,
+    InterfaceMethod<"The largest norm of all gradients; 0: they are not clipped.", "::llvm::APFloat", "getMaxNorm", (ins)>,
+    InterfaceMethod<"Sets the largest norm.", "void", "setMaxNorm", (ins "::llvm::APFloat":$norm)>,
+    InterfaceMethod<"The type of the low copy that is the last result; none: there is none.", "::mpc::LowCopy",
+      "getShadow", (ins)>,
+    InterfaceMethod<"Sets this type.", "void", "setShadow", (ins "::mpc::LowCopy":$shadow)>
   ];
 }
 

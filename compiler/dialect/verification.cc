@@ -61,8 +61,8 @@ LogicalResult verifyShapes(Operation *op, llvm::Expected<SmallVector<RankedTenso
 
 bool isLowCopy(OpResult result) {
   Operation *op = result.getOwner();
-  auto lowCopy = op->getAttrOfType<LowCopyAttr>("shadow");
-  return lowCopy && lowCopy.getValue() != LowCopy::kNone && result.getResultNumber() + 1 == op->getNumResults();
+  auto optimizer = dyn_cast<OptimizerOpInterface>(op);
+  return optimizer && optimizer.getShadow() != LowCopy::kNone && result.getResultNumber() + 1 == op->getNumResults();
 }
 
 } // namespace mpc

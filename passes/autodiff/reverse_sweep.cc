@@ -185,12 +185,10 @@ static void attachPath(InFlightDiagnostic &error, ArrayRef<Operation *> path, St
   }
 }
 
-/// The operation that \p derivative is of. Two derivatives serve two operations each, and are named after one of them.
+/// The operation that \p derivative is of. That of reduce_max serves reduce_min too.
 static StringRef writtenOperation(Operation &derivative) {
   if (auto extremum = dyn_cast<ReduceMaxGradOp>(derivative); extremum && extremum.getY().getDefiningOp<ReduceMinOp>())
     return ReduceMinOp::getOperationName().split('.').second;
-  if (auto order = dyn_cast<TopKGradOp>(derivative); order && order.getIndices().getDefiningOp<SortOp>())
-    return SortOp::getOperationName().split('.').second;
   return derivative.getName().stripDialect().rsplit("_grad").first;
 }
 

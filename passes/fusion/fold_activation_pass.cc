@@ -30,12 +30,6 @@ namespace mpc {
 
 namespace {
 
-static Activation activationOf(Operation *product) {
-  if (auto matmul = dyn_cast<MatmulOp>(product))
-    return matmul.getActivation();
-  return cast<Conv2dOp>(product).getActivation();
-}
-
 // Whether only one operation reads the value, which has the element type of the activation's result.
 static bool isSole(Value v, Type element) { return v.hasOneUse() && getElementTypeOrSelf(v) == element; }
 
@@ -49,16 +43,17 @@ static Value behindSoleReshapes(Value x, Type element) {
 // The product or convolution that can take the activation of its result x, which only that activation reads. Both must
 // belong to the same recompute call. Otherwise the backward pass would compute only one of them again. Null: there is
 // none.
-static Operation *productOf(Value x, Type element, Operation *activation) {
-  Operation *product = isSole(x, element) ? x.getDefiningOp() : nullptr;
-  if (!product || !has<Property::TakesActivation>(product) || activationOf(product) != Activation::kNone)
+static ActivationOpInterface productOf(Value x, Type element, Operation *activation) {
+  auto product = isSole(x, element) ? x.getDefiningOp<ActivationOpInterface>() : nullptr;
+  if (!product || product.getActivation() != Activation::kNone)
     return nullptr;
   return recomputeCallOf(product) == recomputeCallOf(activation) ? product : nullptr;
 }
 
-static void giveActivation(PatternRewriter &rewriter, Operation *product, Activation activation, Operation *folded) {
+static void giveActivation(PatternRewriter &rewriter, ActivationOpInterface product, Activation activation,
+                           Operation *folded) {
   rewriter.modifyOpInPlace(product, [&] {
-    product->setAttr("activation", ActivationAttr::get(product->getContext(), activation));
+    product.setActivation(activation);
     product->setLoc(FusedLoc::get(product->getContext(), {product->getLoc(), folded->getLoc()}));
   });
   rewriter.replaceOp(folded, folded->getOperand(0));
@@ -70,9 +65,9 @@ public:
 
   LogicalResult matchAndRewrite(GeluOp gelu, PatternRewriter &rewriter) const override {
     Type element = getElementTypeOrSelf(gelu.getY());
-    Operation *product = productOf(behindSoleReshapes(gelu.getX(), element), element, gelu);
+    ActivationOpInterface product = productOf(behindSoleReshapes(gelu.getX(), element), element, gelu);
     // oneDNN's convolutions in bf16 take longer with gelu than without it and a region (docs/fusion.md).
-    if (!product || (isa<Conv2dOp>(product) && element.isBF16()))
+    if (!product || (isa<Conv2dOp>(product.getOperation()) && element.isBF16()))
       return failure();
     bool isTanhForm = gelu.getApproximate() == Approximation::kTanh;
     giveActivation(rewriter, product, isTanhForm ? Activation::kGeluTanh : Activation::kGelu, gelu);
@@ -91,7 +86,7 @@ public:
     Value x = behindSoleReshapes(relu.getX(), element);
     if (auto pool = x.getDefiningOp<MaxPool2dOp>(); pool && x == pool.getY() && isSole(x, element))
       x = pool.getX();
-    Operation *product = productOf(x, element, relu);
+    ActivationOpInterface product = productOf(x, element, relu);
     if (!product || bytesOf(x) > mostBytes)
       return failure();
     giveActivation(rewriter, product, Activation::kRelu, relu);

@@ -45,7 +45,7 @@ bool hasExpensiveElements(Operation *op) {
 //===-- Contiguous rows ------------------------------------------------------------------------------------------===//
 
 // Operands and results have one shape. The axis changes places with the last one, and back.
-static void moveToLastAxis(Operation *op, int64_t axis) {
+static void moveToLastAxis(LinesOpInterface op, int64_t axis) {
   int64_t last = cast<RankedTensorType>(op->getResult(0).getType()).getRank() - 1;
   SmallVector<int64_t> swapped(last + 1);
   std::iota(swapped.begin(), swapped.end(), 0);
@@ -59,7 +59,7 @@ static void moveToLastAxis(Operation *op, int64_t axis) {
   };
   for (OpOperand &operand : op->getOpOperands())
     operand.set(transpose(permuted(operand.get().getType(), swapped), operand.get()));
-  op->setAttr("axis", builder.getI64IntegerAttr(last));
+  op.setAxis(last);
   Value result = op->getResult(0);
   Type original = result.getType();
   result.setType(permuted(original, swapped));
@@ -70,14 +70,14 @@ static void moveToLastAxis(Operation *op, int64_t axis) {
 
 void makeRowsContiguous(Block &body) {
   for (Operation &op : llvm::make_early_inc_range(body)) {
-    if (!has<Property::AlongAnAxis>(&op))
+    auto lines = dyn_cast<LinesOpInterface>(op);
+    if (!lines)
       continue;
-    auto attr = op.getAttrOfType<IntegerAttr>("axis");
     ArrayRef<int64_t> shape = cast<RankedTensorType>(op.getResult(0).getType()).getShape();
-    int64_t given = attr ? attr.getInt() : -1, axis = given < 0 ? given + int64_t(shape.size()) : given;
+    int64_t given = lines.getAxis(), axis = given < 0 ? given + int64_t(shape.size()) : given;
     // Extents of 1 behind the axis leave its rows contiguous.
     if (llvm::any_of(shape.drop_front(axis + 1), [](int64_t extent) { return extent != 1; }))
-      moveToLastAxis(&op, axis);
+      moveToLastAxis(lines, axis);
   }
 }
 

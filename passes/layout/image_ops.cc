@@ -10,39 +10,18 @@ ImageOpInterface channelsFirstImages(Operation *op) {
   auto images = dyn_cast<ImageOpInterface>(op);
   if (!images || rankOf(op->getOperand(0)) != 4)
     return nullptr;
-  auto format = op->getAttrOfType<DataFormatAttr>("data_format");
-  return format && format.getValue() != DataFormat::kNCHW ? nullptr : images;
+  return images.getDataFormat() == DataFormat::kNCHW ? images : nullptr;
 }
 
-void makeAxesChannelsLast(Operation *op) {
-  auto makeList = [&](StringRef name) {
-    auto list = op->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef();
-    op->setAttr(name, DenseI64ArrayAttr::get(op->getContext(), permuted(list, toChannelsLast)));
-  };
-  if (isa<SliceOp>(op)) {
-    makeList("starts");
-    return makeList("sizes");
-  }
-  if (isa<PadOp>(op)) {
-    makeList("low");
-    return makeList("high");
-  }
-  auto axis = op->getAttrOfType<IntegerAttr>("axis");
-  int64_t original = axis ? axis.getInt() : 0;
-  int64_t moved = toChannelsFirst[original < 0 ? original + 4 : original];
-  op->setAttr("axis", IntegerAttr::get(IntegerType::get(op->getContext(), 64), moved));
-}
-
-bool reducesChannelsLast(Operation *op, SmallVectorImpl<int64_t> &axes) {
-  if (!has<Property::Reduction>(op) || rankOf(op->getOperand(0)) != 4)
+bool reducesChannelsLast(ReductionOpInterface op, SmallVectorImpl<int64_t> &axes) {
+  if (rankOf(op->getOperand(0)) != 4)
     return false;
-  auto original = op->getAttrOfType<DenseI64ArrayAttr>("axes").asArrayRef();
-  auto keepDims = op->getAttrOfType<BoolAttr>("keep_dims");
+  ArrayRef<int64_t> original = op.getAxes();
   axes.clear();
   for (int64_t axis : original)
     axes.push_back(toChannelsFirst[axis]);
   llvm::sort(axes);
-  if (axes.empty() || (keepDims && keepDims.getValue()))
+  if (axes.empty() || op.getKeepDims())
     return true;
   SmallVector<int64_t> kept;
   for (int64_t axis = 0; axis < 4; ++axis)

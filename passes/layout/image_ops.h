@@ -1,5 +1,4 @@
-// Says which operands, results and attributes of an operation follow the image layout, and how operations compute on
-// permuted axes.
+// Says which operations follow the image layout, and which reductions compute on permuted axes.
 #pragma once
 
 #include "compiler/dialect/dialect.h"
@@ -14,13 +13,9 @@ inline constexpr int64_t toChannelsFirst[] = {0, 3, 1, 2};
 /// \p op where its `data_format` is still NCHW and its images have rank 4; null for every other operation.
 ImageOpInterface channelsFirstImages(mlir::Operation *op);
 
-/// Rewrites the axes in the attributes of an operation of Property::MovesAlongAxes, on rank-4 tensors, to
-/// channels-last.
-void makeAxesChannelsLast(mlir::Operation *op);
-
 /// Whether a reduction of a rank-4 operand may run on channels-last axes: its result keeps the order of its axes.
 /// \p axes receives the remapped axes.
-bool reducesChannelsLast(mlir::Operation *op, llvm::SmallVectorImpl<int64_t> &axes);
+bool reducesChannelsLast(ReductionOpInterface op, llvm::SmallVectorImpl<int64_t> &axes);
 
 /// Whether the permutation moves only extents of 1: it is a reshape then, and free.
 bool isFreePermutation(llvm::ArrayRef<int64_t> extents, llvm::ArrayRef<int64_t> permutation);

@@ -78,23 +78,23 @@ private:
     SmallVector<int64_t> axes;
     if (ImageOpInterface images = channelsFirstImages(op))
       return makeChannelsLast(images);
-    if (reducesChannelsLast(op, axes) && behindToChannelsFirst(op->getOperand(0)))
-      return sinkThroughReduction(op, axes);
-    bool movesAlongAxes = has<Property::MovesAlongAxes>(op);
-    if (!(has<Property::Elementwise>(op) || movesAlongAxes) || !worthSinking(op))
+    if (auto reduction = dyn_cast<ReductionOpInterface>(op);
+        reduction && reducesChannelsLast(reduction, axes) && behindToChannelsFirst(op->getOperand(0)))
+      return sinkThroughReduction(reduction, axes);
+    auto moving = dyn_cast<AxesOpInterface>(op);
+    if (!(has<Property::Elementwise>(op) || moving) || !worthSinking(op))
       return;
-    if (movesAlongAxes)
-      makeAxesChannelsLast(op);
+    if (moving)
+      moving.permuteAxes(toChannelsLast);
     sinkThroughElementwise(op);
   }
 
   void makeChannelsLast(ImageOpInterface op) {
     for (unsigned index : op.getImageOperands())
       op->setOperand(index, channelsLast(op->getOperand(index)));
-    op->setAttr("data_format", DataFormatAttr::get(op->getContext(), DataFormat::kNHWC));
-    if (auto shape = op->getAttrOfType<DenseI64ArrayAttr>("input_shape"))
-      op->setAttr("input_shape",
-                  DenseI64ArrayAttr::get(op->getContext(), permuted(shape.asArrayRef(), toChannelsLast)));
+    op.setDataFormat(DataFormat::kNHWC);
+    if (ArrayRef<int64_t> shape = op.getInputShape(); !shape.empty())
+      op.setInputShape(permuted(shape, toChannelsLast));
     for (unsigned index : op.getImageResults())
       restoreAfter(op->getResult(index));
   }
@@ -137,9 +137,9 @@ private:
       restoreAfter(result);
   }
 
-  void sinkThroughReduction(Operation *op, ArrayRef<int64_t> axes) {
+  void sinkThroughReduction(ReductionOpInterface op, ArrayRef<int64_t> axes) {
     op->setOperand(0, behindToChannelsFirst(op->getOperand(0)));
-    op->setAttr("axes", DenseI64ArrayAttr::get(op->getContext(), axes));
+    op.setAxes(axes);
     if (isRank4(op->getResult(0)))
       restoreAfter(op->getResult(0));
   }

@@ -182,17 +182,16 @@ FailureOr<Value> LowCopyState::argument(const ParameterVersions &parameter, Type
 
 // The low copy that the optimizer of this version writes; null if it writes one of another type already.
 Value LowCopyState::writtenBy(ParameterVersions &parameter, unsigned version, Type low) {
-  Operation *optimizer = parameter.values[version].getDefiningOp();
-  auto written = optimizer->getAttrOfType<LowCopyAttr>("shadow");
-  if (written && written.getValue() != LowCopy::kNone)
-    return wordOf(written.getValue()) == typeText(low) ? Value(optimizer->getResults().back()) : Value();
+  auto optimizer = cast<OptimizerOpInterface>(parameter.values[version].getDefiningOp());
+  if (LowCopy written = optimizer.getShadow(); written != LowCopy::kNone)
+    return wordOf(written) == typeText(low) ? Value(optimizer->getResults().back()) : Value();
   SmallVector<Type> types(optimizer->getResultTypes());
   types.push_back(cast<RankedTensorType>(parameter.argument.getType()).clone(low));
   builder.setInsertionPoint(optimizer);
   OperationState state(optimizer->getLoc(), optimizer->getName(), optimizer->getOperands(), types,
                        optimizer->getAttrs());
-  state.attributes.set("shadow", wordAttribute(builder.getContext(), "shadow", typeText(low)));
   Operation *replacement = builder.create(state);
+  cast<OptimizerOpInterface>(replacement).setShadow(*ParseEnum<LowCopy>(typeText(low)));
   optimizer->replaceAllUsesWith(replacement->getResults().drop_back());
   optimizer->erase();
   parameter.values[version] = replacement->getResult(0);

@@ -45,7 +45,7 @@ static Value valueDifferentiatedBy(Operation *request) {
   if (auto backward = dyn_cast<BackwardOp>(request)) {
     loss = backward.getLoss();
   } else if (auto step = dyn_cast<ValueAndGradOp>(request)) {
-    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(step, step.getCalleeAttr());
+    func::FuncOp callee = step.getFunction();
     if (!callee || callee.isExternal())
       return {};
     auto terminator = dyn_cast<func::ReturnOp>(callee.getBody().front().getTerminator());

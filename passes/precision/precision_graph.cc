@@ -171,7 +171,7 @@ private:
         if (roleOf(argument) == Role::kParameter)
           parameters.insert(argument);
     module.walk([&](ValueAndGradOp step) {
-      auto network = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(step, step.getCalleeAttr());
+      func::FuncOp network = step.getFunction();
       if (!network || network.isExternal())
         return;
       for (auto [operand, argument] : llvm::zip_equal(step.getInputs(), network.getArguments()))

@@ -34,8 +34,7 @@ using Place = std::pair<Value, OpOperand *>;
 class SlotProber {
 public:
   explicit SlotProber(ValueAndGradOp request)
-      : request(request), step(request->getParentOfType<func::FuncOp>()),
-        network(SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(request, request.getCalleeAttr())) {}
+      : request(request), step(request->getParentOfType<func::FuncOp>()), network(request.getFunction()) {}
 
   // The step calls the network once, and so may call it with more arguments.
   bool canProbe() {

@@ -68,7 +68,7 @@ private:
     }
     for (OptimizerOpInterface update : updates) {
       readInstead(update, clip.getGradient(), clip.getNorm());
-      update->setAttr("max_norm", clip.getMaxNormAttr());
+      update.setMaxNorm(clip.getMaxNorm());
     }
     if (!updates.empty())
       clip.erase();
@@ -123,7 +123,7 @@ private:
     for (OpOperand &use : llvm::make_early_inc_range(unscale.getOutput().getUses())) {
       OptimizerOpInterface update = updateBy(use);
       readInstead(update, unscale.getGradient(), unscale.getScale());
-      update->setAttr("unscale", BoolAttr::get(unscale.getContext(), true));
+      update.setUnscale(true);
     }
     unscale.erase();
   }

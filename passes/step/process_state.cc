@@ -119,7 +119,7 @@ private:
   }
 
   static func::FuncOp networkOf(ValueAndGradOp request) {
-    auto network = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(request, request.getCalleeAttr());
+    func::FuncOp network = request.getFunction();
     return network && !network.isExternal() ? network : func::FuncOp();
   }
 

@@ -28,7 +28,7 @@ void ScaleTracking::visit(Operation *op) {
       .Case([&](ValueAndGradOp step) {
         // The callee's loss is the one that a scaler multiplies inside.
         Value loss;
-        if (auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, step.getCalleeAttr());
+        if (func::FuncOp callee = step.getFunction();
             callee && !callee.isExternal() && callee.getBody().front().mightHaveTerminator())
           if (auto terminator = dyn_cast<func::ReturnOp>(callee.getBody().front().getTerminator()))
             loss = terminator.getNumOperands() > 0 ? terminator.getOperand(0) : Value();

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "frontend/nn/composed_layers.h"
@@ -64,6 +65,9 @@ TEST(AxisOps, ArgminIsTheFirstOfTheSmallest) {
   EXPECT_THAT(argmin(x).ToFloats(), ElementsAre(1, 1)) << "a NaN is the smallest";
   EXPECT_THAT(argmin(x, 0).ToFloats(), ElementsAre(0, 1, 0));
   EXPECT_EQ(argmin(x).dtype(), DType::kI32);
+  // It negates x, and the least integer has no negative.
+  EXPECT_THAT(ErrorOf(argmin(Tensor::From<std::int32_t>({3, std::numeric_limits<std::int32_t>::min()}, {2}))),
+              HasSubstr("argmax does not take tensor<2xi32> as operand 0"));
 }
 
 TEST(AxisOps, LogsumexpDoesNotOverflow) {

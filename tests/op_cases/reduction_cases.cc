@@ -1,4 +1,5 @@
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -148,15 +149,19 @@ void AddSorts(std::vector<OpCase>& cases) {
   }
   AddOrders(cases, "_special_values", {{2, 6}, -1},
             Fixed({2, 6}, List({1, nan, -infinity, 0.0, -0.0, nan, infinity, -1, nan, infinity, -infinity, 65504})));
-  for (const Line& line : {Line{{3}, 0}, Line{{2, 3}, 1}, Line{{3, 2}, 0}}) {
+  // The indices of a line are distinct. Those of two lines lie as rows, and as columns.
+  const std::pair<Line, Values> scattered[] = {
+      {{{3}, 0}, List({4, 1, 0})},
+      {{{2, 3}, 1}, List({4, 0, 2, 1, 2, 3})},
+      {{{3, 2}, 0}, List({4, 1, 0, 2, 2, 3})},
+      {{{2, 3, 4}, -2}, List({0, 1, 2, 3, 2, 3, 4, 0, 4, 0, 1, 2, 1, 2, 3, 4, 3, 4, 0, 1, 0, 1, 2, 3})}};
+  for (const auto& [line, indices] : scattered) {
     Shape whole = line.shape;
     ExtentOf(line, whole) = 5;
-    // The distinct indices of two lines: as rows, and as columns.
-    const Values indices = line.axis == 1 ? List({4, 0, 2, 1, 2, 3}) : List({4, 1, 0, 2, 2, 3});
     cases.push_back({absl::StrCat("top_k_grad/", ShapeToString(line.shape), "_along_", line.axis),
                      "top_k_grad",
                      {{"extent", std::int64_t{5}}, {"axis", line.axis}},
-                     {Fixed(line.shape), {I32(line.shape), indices}},
+                     {Variable(line.shape), {I32(line.shape), indices}},
                      {F32(whole)}});
   }
 }

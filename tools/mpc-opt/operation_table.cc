@@ -38,6 +38,10 @@ static std::string Line(Operation* op) {
   add(isa<FusibleOpInterface>(op), "fusible");
   add(isa<OptimizerOpInterface>(op), "optimizer");
   add(isa<MatrixWorkOpInterface>(op), "matrix work");
+  add(isa<ActivationOpInterface>(op), "takes activation");
+  add(isa<ReductionOpInterface>(op), "reduction");
+  add(isa<LinesOpInterface>(op), "lines along an axis");
+  add(isa<AxesOpInterface>(op), "moves along axes");
   if (const std::optional<Phase> phase = ownPhase(op)) facts.push_back("phase " + std::string(PhaseName(*phase)));
   if (auto images = dyn_cast<ImageOpInterface>(op)) facts.push_back(ImagesText(images));
   SmallVector<std::string> properties;

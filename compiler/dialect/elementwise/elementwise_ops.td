@@ -422,7 +422,7 @@ def Mpc_BroadcastToOp : Mpc_DifferentiableOp<"broadcast_to", "Clear", Mpc_Moves 
 //===-- Reductions -----------------------------------------------------------------------------------------------===//
 
 class Mpc_ReductionOp<string mnemonic, string what>
-    : Mpc_DifferentiableOp<mnemonic, "Deny", [Mpc_Reducing, Mpc_IsArithmetic, Mpc_IsSum, Mpc_IsReduction]> {
+    : Mpc_DifferentiableOp<mnemonic, "Deny", [Mpc_Reducing, Mpc_IsArithmetic, Mpc_IsSum, Mpc_ReductionInterface]> {
   let summary = what # " over the given axes.";
   let description = [{
     Accumulates in f32 and rounds once. Axes are distinct and not negative; none means all.

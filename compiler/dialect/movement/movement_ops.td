@@ -140,7 +140,8 @@ def Mpc_OneHotOp : Mpc_Op<"one_hot", "Clear", [Pure]> {
   let results = (outs Mpc_F32Tensor:$y);
 }
 
-def Mpc_ReduceMaxOp : Mpc_DifferentiableOp<"reduce_max", "Clear", [Mpc_Reducing, Mpc_SelectsValues, Mpc_IsReduction]> {
+def Mpc_ReduceMaxOp
+    : Mpc_DifferentiableOp<"reduce_max", "Clear", [Mpc_Reducing, Mpc_SelectsValues, Mpc_ReductionInterface]> {
   let summary = "Maximum over the given axes.";
   let description = [{
     A NaN wins. Axes are distinct and not negative; none means all.
@@ -176,7 +177,8 @@ def Mpc_ReduceMaxGradOp : Mpc_GradientOp<"reduce_max_grad", [Mpc_Reducing]> {
   let results = (outs Mpc_FloatTensor:$dx);
 }
 
-def Mpc_ReduceMinOp : Mpc_DifferentiableOp<"reduce_min", "Clear", [Mpc_Reducing, Mpc_SelectsValues, Mpc_IsReduction]> {
+def Mpc_ReduceMinOp
+    : Mpc_DifferentiableOp<"reduce_min", "Clear", [Mpc_Reducing, Mpc_SelectsValues, Mpc_ReductionInterface]> {
   let summary = "Minimum over the given axes.";
   let description = [{
     A NaN wins. Axes are distinct and not negative; none means all.
@@ -193,7 +195,7 @@ def Mpc_ReduceMinOp : Mpc_DifferentiableOp<"reduce_min", "Clear", [Mpc_Reducing,
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_ReduceProdOp : Mpc_DifferentiableOp<"reduce_prod", "Deny", [Mpc_IsArithmetic, Mpc_IsReduction]> {
+def Mpc_ReduceProdOp : Mpc_DifferentiableOp<"reduce_prod", "Deny", [Mpc_IsArithmetic, Mpc_ReductionInterface]> {
   let summary = "Product over the given axes.";
   let description = [{
     Multiplies in f32 and rounds once. Axes are distinct and not negative; none means all.
@@ -264,11 +266,11 @@ def Mpc_TopKOp : Mpc_OrderOp<"top_k"> {
   let arguments = (ins Mpc_FloatTensor:$x, I64Attr:$k, Mpc_LastAxis:$axis, Mpc_Flag:$smallest);
 }
 
-def Mpc_TopKGradOp : Mpc_GradientOp<"top_k_grad"> {
+def Mpc_TopKGradOp : Mpc_GradientOp<"top_k_grad", [DeclareOpInterfaceMethods<Mpc_DifferentiableInterface>]> {
   let summary = "Derivative of top_k and of sort.";
   let description = [{
     Each cotangent goes to the element of its line that it came from, zero to the others. `extent` is that of the axis.
-    The indices of a line are distinct.
+    The indices of a line are distinct. The derivative is mpc.gather of the elements that they name.
 
     ```mlir
     %dy = mpc.constant {value = dense<[5.0, 6.0]> : tensor<2xf32>} : () -> tensor<2xf32>

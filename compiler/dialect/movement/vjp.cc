@@ -123,4 +123,46 @@ Cotangents TopKOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> ne
   return orderCotangents(*this, builder, dy[0], needed);
 }
 
+// The places of the elements of \p whole that \p indices name along an axis. A place is the number of elements in
+// front.
+static Value placesAlong(OpBuilder &builder, Location loc, Value indices, int64_t axis, RankedTensorType whole) {
+  bool isLong = !llvm::isInt<32>(whole.getNumElements());
+  Type element = isLong ? builder.getI64Type() : elementOf(indices);
+  Value places = castTo(builder, loc, indices, element);
+  auto type = cast<RankedTensorType>(places.getType());
+  int64_t stride = 1;
+  SmallVector<int64_t> strides(whole.getRank());
+  for (int64_t i = whole.getRank() - 1; i >= 0; stride *= whole.getDimSize(i--))
+    strides[i] = stride;
+  if (strides[axis] != 1)
+    places = IntMulOp::create(builder, loc, type, places, integerConstant(builder, loc, element, strides[axis]));
+  for (int64_t i = 0; i < whole.getRank(); ++i) {
+    if (i == axis || whole.getDimSize(i) == 1)
+      continue;
+    SmallVector<int64_t> shape(whole.getRank(), 1);
+    shape[i] = whole.getDimSize(i);
+    Value offsets =
+        IotaOp::create(builder, loc, RankedTensorType::get(shape, element), shape, /*axis=*/i, /*start=*/0, strides[i]);
+    places = IntAddOp::create(builder, loc, type, places, offsets);
+  }
+  return places;
+}
+
+// Each cotangent comes from the element that it went to.
+Cotangents TopKGradOp::buildVjp(OpBuilder &builder, ValueRange ddx, ArrayRef<bool> needed) {
+  return firstCotangent(needed, [&] {
+    RankedTensorType whole = tensorTypeOf(ddx[0]);
+    int64_t axis = int64_t(getAxis()), count = whole.getNumElements();
+    Value elements = ddx[0], places = getIndices();
+    if (whole.getRank() > 1) {
+      auto line = RankedTensorType::get({count}, whole.getElementType());
+      elements = ReshapeOp::create(builder, getLoc(), line, elements, ArrayRef<int64_t>(count));
+      places = placesAlong(builder, getLoc(), places, axis < 0 ? axis + whole.getRank() : axis, whole);
+    }
+    RankedTensorType gathered = withElementType(tensorTypeOf(getDy()), whole.getElementType());
+    Value result = GatherOp::create(builder, getLoc(), gathered, elements, places);
+    return castTo(builder, getLoc(), result, elementOf(getDy()));
+  });
+}
+
 } // namespace mpc

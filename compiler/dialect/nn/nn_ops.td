@@ -6,7 +6,7 @@ include "compiler/dialect/mpc_base.td"
 
 //===-- Matrix work ----------------------------------------------------------------------------------------------===//
 
-def Mpc_MatmulOp : Mpc_DifferentiableOp<"matmul", "Allow", [Mpc_MatrixWork, Mpc_TakesActivation]> {
+def Mpc_MatmulOp : Mpc_DifferentiableOp<"matmul", "Allow", [Mpc_MatrixWork, Mpc_ActivationInterface]> {
   let summary = "Matrix product with optional bias and activation, rounded once.";
   let description = [{
     y = activation(op(a) op(b) + bias), y: [M, N]. a: [M, K] ([K, M] if transpose_a), b: [K, N] ([N, K] if transpose_b).
@@ -30,7 +30,7 @@ def Mpc_MatmulOp : Mpc_DifferentiableOp<"matmul", "Allow", [Mpc_MatrixWork, Mpc_
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_Conv2dOp : Mpc_DifferentiableOp<"conv2d", "Allow", [Mpc_MatrixWork, Mpc_Image, Mpc_TakesActivation]> {
+def Mpc_Conv2dOp : Mpc_DifferentiableOp<"conv2d", "Allow", [Mpc_MatrixWork, Mpc_Image, Mpc_ActivationInterface]> {
   let summary = "2-D cross-correlation with optional bias and activation, rounded once.";
   let description = [{
     x: [N, C, H, W] (or [N, H, W, C] by `data_format`), weight: [O, C / groups, kh, kw] in either format, bias: [O].
@@ -344,7 +344,7 @@ def Mpc_BatchNormInferGradOp
 
 class Mpc_SoftmaxOpBase<string mnemonic, string formula, string gradient, list<Trait> properties = []>
     : Mpc_DifferentiableOp<mnemonic, "Deny",
-                           [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsArithmetic, Mpc_IsAlongAnAxis] # properties> {
+                           [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsArithmetic, Mpc_LinesInterface] # properties> {
   let summary = formula # " along an axis.";
   let description = [{
     The maximum is subtracted first; f32 inside, rounded once.
@@ -372,7 +372,7 @@ def Mpc_LogSoftmaxOp : Mpc_SoftmaxOpBase<"log_softmax", "x - log sum exp(x)", "L
 }
 
 class Mpc_SoftmaxGradOpBase<string mnemonic, string formula, list<Trait> properties = []>
-    : Mpc_DifferentiableGradientOp<mnemonic, [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsAlongAnAxis] # properties> {
+    : Mpc_DifferentiableGradientOp<mnemonic, [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_LinesInterface] # properties> {
   let summary = "dx = " # formula # ".";
   let description = [{
     From the forward result y; sums run along the axis, in f32.

@@ -34,6 +34,10 @@ def Mpc_ValueAndGradOp
   let results = (outs Variadic<Mpc_Tensor>:$outputs);
   let assemblyFormat = "$callee `(` $inputs `)` `seed` `(` $seed `)` attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The function that it differentiates; null: there is none of this name.
+    ::mlir::func::FuncOp getFunction();
+  }];
 }
 
 def Mpc_BackwardOp : Op<Mpc_Dialect, "backward", [Mpc_IsGradientRequest]> {

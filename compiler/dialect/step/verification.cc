@@ -31,6 +31,10 @@ static LogicalResult verifySeed(Operation *op, RankedTensorType seed, RankedTens
                            << shapeText(loss.getShape());
 }
 
+func::FuncOp ValueAndGradOp::getFunction() {
+  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(getOperation(), getCalleeAttr());
+}
+
 LogicalResult ValueAndGradOp::verifySymbolUses(SymbolTableCollection &symbols) {
   func::FuncOp callee = findCallee(*this, symbols);
   if (!callee)
