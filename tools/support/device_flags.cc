@@ -1,6 +1,5 @@
 #include "tools/support/device_flags.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <type_traits>
@@ -9,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "compiler/dialect/head_chunks.h"
 #include "compiler/options/compile_options.h"
+#include "runtime/cache_folder.h"
 #include "runtime/executable.h"
 #include "tools/support/byte_size.h"
 
@@ -117,20 +117,10 @@ void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
 }
 
 std::string UserChoiceCache() {
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  const char* const home = std::getenv("HOME");
-  std::filesystem::path folder;
-  if (cache != nullptr && *cache != '\0') {
-    folder = cache;
-  } else if (home != nullptr && *home != '\0') {
-    folder = std::filesystem::path(home) / ".cache";
-  } else {
-    return "";
-  }
-  folder /= "mpc";
+  const std::string folder = runtime::UserCacheFolder();
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  return error ? "" : (folder / "choices").string();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  return folder.empty() || error ? "" : folder + "/choices";
 }
 
 ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads) {
