@@ -15,6 +15,7 @@
 #include "runtime/cuda/step_kernels.h"
 #include "runtime/cuda/version_text.h"
 #include "runtime/generated_call.h"
+#include "runtime/launch_limits.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
 
@@ -22,7 +23,6 @@ namespace mpc::runtime {
 namespace {
 
 constexpr int kOldestComputeCapability = 80;
-constexpr int kMostStepsPerLaunch = 64;
 
 /// A device that is compiled for without having it: compute capability and multiprocessors of an A100 and an H200.
 struct KnownTarget {

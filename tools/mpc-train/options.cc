@@ -327,7 +327,7 @@ absl::Status CheckCheckpoints(const FlagSet& flags, const TrainOptions& options)
 /// Errors: measuring with --emit for a GPU that is not here.
 absl::Status CheckEmit(const TrainOptions& options) {
   if (options.emit_path.empty() || options.arch.empty()) return absl::OkStatus();
-  const char* const flag = options.tune ? "--tune" : options.choice_cache.has_value() ? "--choice-cache" : nullptr;
+  const char* const flag = options.tune ? "--tune" : options.choice_cache_is_given ? "--choice-cache" : nullptr;
   if (flag == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--emit trains nothing and takes no ", flag, " with --arch: mpc-run takes it, on the GPU itself"));
