@@ -89,7 +89,7 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
   BenchOptions& row = given.row;
   FlagSet flags(
       "mpc-bench",
-      absl::StrCat(absl::StrJoin(BenchModelNames(), "|"),
+      absl::StrCat(absl::StrJoin(models::TrainedNames(), "|"),
                    "[:BATCH]... [flags]\n       mpc-bench --op=NAME,... [flags]\n"
                    "       mpc-bench --data [flags]\n       mpc-bench --all-reduce [flags]"),
       "Times the compiled training step of networks on made-up batches: forward, backward, loss scaling, optimizer\n"
@@ -378,7 +378,7 @@ absl::StatusOr<BenchCommandLine> ParseBenchCommandLine(int argc, const char* con
   if (given.row.ranks > 1 && !flags.Given("threads")) given.row.threads = 1;
   if (models->empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("which model? choose among ", absl::StrJoin(BenchModelNames(), ", ")));
+        absl::StrCat("which model? choose among ", absl::StrJoin(models::TrainedNames(), ", ")));
   }
   if (absl::Status status = CheckDeviceFlags(given.row); !status.ok()) return status;
   if (absl::Status status = MakeRows(given, *models, line.rows); !status.ok()) return status;
