@@ -257,9 +257,9 @@ std::string TokenReaders() {
 }
 
 /// Errors: classes of a network that does not take them; too few.
-absl::Status CheckClasses(const std::string& model, bool takes_classes, std::int64_t classes) {
+absl::Status CheckClasses(const std::string& model, bool takes_classes, std::int64_t classes, SizeNamer call) {
   if (classes == 0 || (takes_classes && classes >= 2)) return absl::OkStatus();
-  const std::string given = absl::StrCat("classes = ", classes, ": ", model);
+  const std::string given = absl::StrCat(call("classes", absl::StrCat(classes)), ": ", model);
   if (takes_classes) return absl::InvalidArgumentError(absl::StrCat(given, " takes 2 and more"));
   return absl::InvalidArgumentError(
       absl::StrCat(given, " has its own; ",
@@ -267,9 +267,9 @@ absl::Status CheckClasses(const std::string& model, bool takes_classes, std::int
 }
 
 /// Errors: a rate of a network that drops nothing; a rate that is not at least 0 and below 1.
-absl::Status CheckDropout(const std::string& model, bool takes_dropout, std::optional<double> rate) {
+absl::Status CheckDropout(const std::string& model, bool takes_dropout, std::optional<double> rate, SizeNamer call) {
   if (!rate.has_value()) return absl::OkStatus();
-  const std::string given = absl::StrCat("dropout = ", *rate, ": ", model);
+  const std::string given = absl::StrCat(call("dropout", absl::StrCat(*rate)), ": ", model);
   if (!takes_dropout) {
     return absl::InvalidArgumentError(
         absl::StrCat(given, " has none; ",
@@ -282,27 +282,28 @@ absl::Status CheckDropout(const std::string& model, bool takes_dropout, std::opt
 /// Errors: a size below 0; a size that a network without tokens does not have; a width that the heads do not divide.
 /// More tokens than the context are an error too.
 absl::Status CheckTokenSizes(const std::string& model, const std::optional<WorkloadSizes>& published,
-                             const WorkloadSizes& sizes) {
+                             const WorkloadSizes& sizes, SizeNamer call) {
   const std::pair<const char*, std::int64_t> given[] = {{"tokens", sizes.tokens},   {"vocabulary", sizes.vocabulary},
                                                         {"context", sizes.context}, {"width", sizes.width},
                                                         {"layers", sizes.layers},   {"heads", sizes.heads}};
   for (const auto& [name, size] : given) {
     if (size == 0) continue;
+    const std::string called = absl::StrCat(call(name, absl::StrCat(size)), ": ", model);
     if (!published.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " = ", size, ": ", model, " reads no tokens; ", TokenReaders(), " do"));
+      return absl::InvalidArgumentError(absl::StrCat(called, " reads no tokens; ", TokenReaders(), " do"));
     }
-    if (size < 0) return absl::InvalidArgumentError(absl::StrCat(name, " = ", size, ": ", model, " takes 1 and more"));
+    if (size < 0) return absl::InvalidArgumentError(absl::StrCat(called, " takes 1 and more"));
   }
   if (!published.has_value()) return absl::OkStatus();
   const WorkloadSizes resized = Resized(*published, sizes);
   if (resized.width % resized.heads != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("width = ", resized.width, ": the ", resized.heads, " heads of ",
-                                                   model, " share it equally; it must be a multiple of them"));
+    return absl::InvalidArgumentError(absl::StrCat(call("width", absl::StrCat(resized.width)), ": the ", resized.heads,
+                                                   " heads of ", model,
+                                                   " share it equally; it must be a multiple of them"));
   }
   if (resized.tokens > resized.context) {
     return absl::InvalidArgumentError(
-        absl::StrCat("tokens = ", sizes.tokens, ": ", model, " takes from 1 to ", resized.context));
+        absl::StrCat(call("tokens", absl::StrCat(sizes.tokens)), ": ", model, " takes from 1 to ", resized.context));
   }
   return absl::OkStatus();
 }
@@ -331,23 +332,36 @@ std::vector<std::string> WorkloadNames() {
   return names;
 }
 
-absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes) {
+std::vector<std::string> TrainedNames() {
+  std::vector<std::string> names = WorkloadNames();
+  names.insert(names.end(), {"dcgan", "resnet50"});
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string NameOfSize(std::string_view name, std::string_view text) {
+  return absl::StrCat(std::string(name), " = ", std::string(text));
+}
+
+absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes, SizeNamer call) {
   const NamedWorkload* const workload = FindWorkload(name);
   if (workload == nullptr) return UnknownModel(name, WorkloadNames());
   constexpr std::int64_t kSide = 32;
   const std::string model(name);
   if (sizes.image_size != 0 && !workload->has_photos) {
     return absl::InvalidArgumentError(
-        absl::StrCat("image_size = ", sizes.image_size, ": ", model, " has images of one size; ",
+        absl::StrCat(call("image_size", absl::StrCat(sizes.image_size)), ": ", model, " has images of one size; ",
                      NamesOf([](const NamedWorkload& workload) { return workload.has_photos; }), " take others"));
   }
   if (sizes.image_size < 0 || sizes.image_size % kSide != 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("image_size = ", sizes.image_size, ": ", model, " takes multiples of ", kSide));
+        absl::StrCat(call("image_size", absl::StrCat(sizes.image_size)), ": ", model, " takes multiples of ", kSide));
   }
-  if (absl::Status status = CheckClasses(model, workload->takes_classes, sizes.classes); !status.ok()) return status;
-  if (absl::Status status = CheckDropout(model, workload->takes_dropout, sizes.dropout); !status.ok()) return status;
-  return CheckTokenSizes(model, workload->token_sizes, sizes);
+  if (absl::Status status = CheckClasses(model, workload->takes_classes, sizes.classes, call); !status.ok())
+    return status;
+  if (absl::Status status = CheckDropout(model, workload->takes_dropout, sizes.dropout, call); !status.ok())
+    return status;
+  return CheckTokenSizes(model, workload->token_sizes, sizes, call);
 }
 
 std::optional<WorkloadSizes> TokenSizesOf(std::string_view name, const WorkloadSizes& sizes) {

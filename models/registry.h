@@ -74,12 +74,19 @@ struct WorkloadSizes {
 /// those of CheckWorkload.
 absl::StatusOr<std::unique_ptr<Workload>> MakeWorkload(std::string_view name, const WorkloadSizes& sizes = {});
 
+/// What a message calls a member of WorkloadSizes with its value: "image_size = 64".
+using SizeNamer = std::string (*)(std::string_view name, std::string_view text);
+std::string NameOfSize(std::string_view name, std::string_view text);
+
 /// Errors (NOT_FOUND): what was given, what exists; (INVALID_ARGUMENT) a size or a rate that the network does not take,
-/// with those that it does.
-absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes = {});
+/// with those that it does. They call sizes as `call` does.
+absl::Status CheckWorkload(std::string_view name, const WorkloadSizes& sizes = {}, SizeNamer call = NameOfSize);
 
 /// Every name, sorted.
 std::vector<std::string> WorkloadNames();
+
+/// Every name that tools train by, sorted: WorkloadNames, "resnet50", and "dcgan", whose step trains two networks.
+std::vector<std::string> TrainedNames();
 
 /// The sizes of `name`, with those of `sizes` that are given in place of the published ones. None is 0 but those
 /// of images. Empty for a network that reads no tokens.

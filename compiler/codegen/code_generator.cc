@@ -6,10 +6,9 @@
 #include "compiler/codegen/ptx.h"
 #include "compiler/dialect/operation_attributes.h"
 #include "compiler/dialect/step_signature.h"
+#include "runtime/cache_folder.h"
 #include "runtime/stopwatch.h"
-#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Path.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -21,19 +20,10 @@ using namespace mlir;
 namespace mpc::codegen {
 
 std::string defaultCacheDir() {
-  auto get = [](const char *name) {
-    const char *value = std::getenv(name);
-    return llvm::StringRef(value ? value : "");
-  };
-  if (llvm::StringRef chosen = get("MPC_CACHE_DIR"); !chosen.empty())
-    return chosen == "off" ? "" : chosen.str();
-  llvm::SmallString<128> folder = get("XDG_CACHE_HOME");
-  if (folder.empty() && !get("HOME").empty())
-    llvm::sys::path::append(folder, get("HOME"), ".cache");
-  if (folder.empty())
-    return "";
-  llvm::sys::path::append(folder, "mpc");
-  return std::string(folder);
+  const char *chosen = std::getenv("MPC_CACHE_DIR");
+  if (!chosen || !*chosen)
+    return runtime::UserCacheFolder();
+  return llvm::StringRef(chosen) == "off" ? "" : chosen;
 }
 
 /// The regions with one key, which share one code.

@@ -13,7 +13,7 @@
 #include "frontend/graph/amp_session.h"
 #include "frontend/graph/cell_members.h"
 #include "frontend/graph/class_labels.h"
-#include "frontend/graph/context.h"
+#include "frontend/graph/context_fields.h"
 #include "frontend/graph/device_rates.h"
 #include "frontend/graph/eager.h"
 #include "frontend/graph/step_scaler.h"
@@ -346,20 +346,11 @@ void StepResults::Print() const {
 
 void UseDevice(const std::string& device, StepOptions& options) {
   const ContextOptions& context = GetContext();
-  options.compile.device = device;
-  options.compile.fusion = context.fusion;
-  options.compile.pad_classes = context.pad_classes;
-  options.compile.memory_budget = context.memory_budget;
-  options.compile.head_chunks = context.head_chunks;
   // A Model of another device than the context's takes that device's defaults.
-  if (device != context.device) return;
-  options.compile.arch = context.arch;
-  options.compile.plan.tune = context.tune;
-  options.compile.plan.choice_cache = context.choice_cache;
-  options.compile.plan.allow_tf32 = context.allow_tf32;
-  options.compile.plan.allow_winograd = context.allow_winograd;
-  options.compile.conv_statistics = context.allow_conv_statistics;
-  options.load.graph = context.graph.value_or(true);
+  const bool of_device = device == context.device;
+  CopyOptions(context, of_device, options.compile);
+  options.compile.device = device;
+  if (of_device) options.load.graph = context.graph.value_or(true);
 }
 
 void ShareGradients(const AutoParallelOptions& parallel, std::int64_t processes, StepOptions& options) {

@@ -1,7 +1,6 @@
 #include "frontend/graph/context.h"
 
-#include "absl/strings/str_cat.h"
-#include "compiler/dialect/head_chunks.h"
+#include "frontend/graph/context_fields.h"
 #include "kernels/cpu/kernel.h"
 #include "runtime/executable.h"
 
@@ -14,18 +13,6 @@ struct Settings {
   std::uint64_t structure_version = 0;
   ContextOptions options;
 };
-
-constexpr int kMostStepsPerLaunch = 64;
-
-absl::Status OnlyOn(const std::string& device, const ContextOptions& options, const std::string& given) {
-  return absl::InvalidArgumentError(absl::StrCat(given, " and device = ", options.device,
-                                                 " contradict each other: only device \"", device,
-                                                 "\" has this option; leave it out, or use device \"", device, "\""));
-}
-
-absl::Status OnlyOnCuda(const ContextOptions& options, const std::string& given) {
-  return OnlyOn("cuda", options, given);
-}
 
 Settings& Global() {
   static Settings settings;
@@ -40,48 +27,6 @@ void SetSeed(std::uint64_t seed) {
 }
 
 std::uint64_t GetSeed() { return Global().seed; }
-
-absl::Status CheckContext(const ContextOptions& options) {
-  if (options.mode != "graph") {
-    return absl::InvalidArgumentError(absl::StrCat("unknown mode '", options.mode,
-                                                   "'; \"graph\" is the only mode: precision, gradients and loss scale "
-                                                   "are decided on whole steps"));
-  }
-  if (options.num_threads < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("num_threads must be 0 (automatic) or more, got ", options.num_threads));
-  }
-  if (options.memory_budget < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("memory_budget must be 0 (none) or a number of bytes, got ", options.memory_budget));
-  }
-  if (options.head_chunks < 1 || options.head_chunks > kMostHeadChunks) {
-    return absl::InvalidArgumentError(absl::StrCat("head_chunks must be from 1 (the head stays whole) to ",
-                                                   kMostHeadChunks, ", got ", options.head_chunks));
-  }
-  if (options.steps_per_launch < 1 || options.steps_per_launch > kMostStepsPerLaunch) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("steps_per_launch must be from 1 to ", kMostStepsPerLaunch, ", got ", options.steps_per_launch));
-  }
-  if (options.device == "cpu") {
-    if (!options.arch.empty()) return OnlyOnCuda(options, absl::StrCat("arch = ", options.arch));
-    if (options.graph.has_value()) return OnlyOnCuda(options, *options.graph ? "graph = on" : "graph = off");
-    if (options.steps_per_launch > 1) {
-      return OnlyOnCuda(options, absl::StrCat("steps_per_launch = ", options.steps_per_launch));
-    }
-    if (options.pad_classes.value_or(false)) return OnlyOnCuda(options, "pad_classes = true");
-    if (options.allow_tf32) return OnlyOnCuda(options, "allow_tf32 = true");
-    if (options.allow_conv_statistics) return OnlyOnCuda(options, "allow_conv_statistics = true");
-  } else if (options.allow_winograd) {
-    return OnlyOn("cpu", options, "allow_winograd = true");
-  }
-  if (options.steps_per_launch > 1 && !options.graph.value_or(true)) {
-    return absl::InvalidArgumentError(absl::StrCat("steps_per_launch = ", options.steps_per_launch,
-                                                   " and graph = off contradict each other: several steps are one ",
-                                                   "launch only as a graph"));
-  }
-  return absl::OkStatus();
-}
 
 absl::Status SetContext(const ContextOptions& options) {
   if (absl::Status status = CheckContext(options); !status.ok()) return status;

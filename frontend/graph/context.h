@@ -51,8 +51,6 @@ struct ContextOptions {
 /// that contradict each other are an error that names both: a field of "cuda" on another device, several steps a launch
 /// without graphs.
 absl::Status SetContext(const ContextOptions& options);
-/// Makes the checks that SetContext makes before it looks for the device.
-absl::Status CheckContext(const ContextOptions& options);
 const ContextOptions& GetContext();
 
 namespace internal {

@@ -13,7 +13,9 @@
 #include "runtime/cuda/kernel_timing.h"
 #include "runtime/cuda/nccl_kernels.h"
 #include "runtime/cuda/step_kernels.h"
+#include "runtime/cuda/version_text.h"
 #include "runtime/generated_call.h"
+#include "runtime/launch_limits.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
 
@@ -21,7 +23,6 @@ namespace mpc::runtime {
 namespace {
 
 constexpr int kOldestComputeCapability = 80;
-constexpr int kMostStepsPerLaunch = 64;
 
 /// A device that is compiled for without having it: compute capability and multiprocessors of an A100 and an H200.
 struct KnownTarget {
@@ -30,8 +31,6 @@ struct KnownTarget {
 };
 constexpr KnownTarget kKnownTargets[] = {{"sm_80", {80, 108}}, {"sm_90", {90, 132}}};
 
-std::string VersionText(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
-
 std::string CapabilityText(int capability) { return absl::StrCat(capability / 10, ".", capability % 10); }
 
 /// The oldest architecture of the same major version: machine code for it runs on all of them.
@@ -39,9 +38,10 @@ std::string ArchOf(int compute_capability) { return absl::StrCat("sm_", compute_
 
 absl::Status CheckProperties(const CudaDeviceProperties& properties) {
   if (properties.driver_version / 1000 < properties.runtime_version / 1000) {
-    return absl::UnavailableError(absl::StrCat(
-        "device \"cuda\": the driver is too old: it serves CUDA ", VersionText(properties.driver_version),
-        ", this backend was built with CUDA ", VersionText(properties.runtime_version), "; install a newer driver"));
+    return absl::UnavailableError(
+        absl::StrCat("device \"cuda\": the driver is too old: it serves CUDA ",
+                     CudaVersionText(properties.driver_version), ", this backend was built with CUDA ",
+                     CudaVersionText(properties.runtime_version), "; install a newer driver"));
   }
   if (properties.compute_capability < kOldestComputeCapability) {
     return absl::UnavailableError(absl::StrCat("device \"cuda\": found ", properties.name, " of compute capability ",

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/cuda/version_text.h"
 
 namespace mpc::runtime {
 namespace {
@@ -41,8 +42,6 @@ absl::StatusCode CodeOf(cudaError_t error) {
   }
 }
 
-std::string VersionText(int version) { return absl::StrCat(version / 1000, ".", version % 1000 / 10); }
-
 }  // namespace
 
 absl::Status CudaStatus(cudaError_t error, const std::string& call) {
@@ -67,10 +66,10 @@ absl::StatusOr<int> CudartApi::DeviceCount() {
       return absl::UnavailableError(
           absl::StrCat("no NVIDIA driver was found (libcuda.so.1); this backend needs one "
                        "that serves CUDA ",
-                       VersionText(CUDART_VERSION)));
+                       CudaVersionText(CUDART_VERSION)));
     }
-    return absl::UnavailableError(absl::StrCat("the driver is too old: it serves CUDA ", VersionText(driver),
-                                               ", this backend was built with CUDA ", VersionText(CUDART_VERSION),
+    return absl::UnavailableError(absl::StrCat("the driver is too old: it serves CUDA ", CudaVersionText(driver),
+                                               ", this backend was built with CUDA ", CudaVersionText(CUDART_VERSION),
                                                "; install a newer driver"));
   }
   if (absl::Status status = CudaStatus(error, "cudaGetDeviceCount"); !status.ok()) return status;

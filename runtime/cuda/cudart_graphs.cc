@@ -5,16 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/cudart_api.h"
+#include "runtime/cuda/version_text.h"
 
 namespace mpc::runtime {
-namespace {
-
-std::string VersionText(std::size_t version) {
-  return absl::StrCat(version / 10000, ".", version % 10000 / 100, ".", version % 100);
-}
-
-}  // namespace
-
 absl::Status CudartApi::BeginCapture(Stream stream) {
   // Relaxed: the first use of a kernel may load its module, which the stricter modes forbid during a capture.
   return CudaStatus(cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeRelaxed),
@@ -105,7 +98,8 @@ absl::Status CudartApi::DestroyLibraryHandles(const cuda::LibraryHandles& handle
 }
 
 std::string CudartApi::LibraryVersions() {
-  return absl::StrCat("cublasLt ", VersionText(cublasLtGetVersion()), ", cudnn ", VersionText(cudnnGetVersion()));
+  return absl::StrCat("cublasLt ", LibraryVersionText(cublasLtGetVersion()), ", cudnn ",
+                      LibraryVersionText(cudnnGetVersion()));
 }
 
 void CudartApi::PushRange(const char* name) { nvtxRangePushA(name); }

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/cuda/version_text.h"
 
 namespace mpc::runtime {
 namespace {
@@ -20,10 +21,6 @@ namespace {
 /// The first version with non-blocking communicators.
 constexpr int kOldestVersion = 21400;
 static_assert(NCCL_VERSION_CODE >= kOldestVersion, "nccl.h is older than 2.14; configure with -DMPC_NCCL=OFF");
-
-std::string VersionText(int version) {
-  return absl::StrCat(version / 10000, ".", version % 10000 / 100, ".", version % 100);
-}
 
 /// The functions that are called, by NCCL's names.
 struct NcclFunctions {
@@ -72,7 +69,7 @@ class NcclLibrary final : public NcclApi {
  public:
   NcclLibrary(const NcclFunctions& functions, int version) : functions_(functions), version_(version) {}
 
-  std::string Version() override { return VersionText(version_); }
+  std::string Version() override { return LibraryVersionText(version_); }
 
   absl::StatusOr<NcclId> MakeId() override {
     ncclUniqueId made;
@@ -185,7 +182,7 @@ absl::StatusOr<std::unique_ptr<NcclApi>> OpenNcclLibrary(const std::vector<std::
     int version = 0;
     functions.get_version(&version);
     if (version < kOldestVersion || version / 10000 != NCCL_MAJOR) {
-      return NotOpened(absl::StrCat(file, " is NCCL ", VersionText(version),
+      return NotOpened(absl::StrCat(file, " is NCCL ", LibraryVersionText(version),
                                     ", and mpc takes 2.14 or later of version ", NCCL_MAJOR));
     }
     return std::make_unique<NcclLibrary>(functions, version);

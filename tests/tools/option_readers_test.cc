@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "frontend/graph/context_fields.h"
 #include "runtime/file_content.h"
 #include "tools/mpc-bench/options.h"
 #include "tools/mpc-run/options.h"
@@ -41,8 +42,6 @@ struct Tool {
   std::vector<Mode> modes;
 };
 
-const std::string kContext = "support/device_flags.cc#ContextOf";
-
 const std::vector<Tool>& Tools() {
   static const auto* const tools = new std::vector<Tool>{
       {"mpc-train",
@@ -55,46 +54,43 @@ const std::vector<Tool>& Tools() {
          {"lenet5"},
          {"training.cc", "frontier.cc", "checkpoints.cc", "epoch_recorder.cc", "initial_weights.cc", "optimizer.cc",
           "main.cc#Main", "main.cc#JoinProcesses", "process_options.cc#TransportOf",
-          "process_options.cc#ParallelOptionsOf", kContext}},
+          "process_options.cc#ParallelOptionsOf"}},
         {"synthetic data",
          {"bert-tiny"},
          {"training.cc", "frontier.cc", "checkpoints.cc", "epoch_recorder.cc", "initial_weights.cc", "optimizer.cc",
           "main.cc#Main", "main.cc#JoinProcesses", "process_options.cc#TransportOf",
-          "process_options.cc#ParallelOptionsOf", "options.cc#SizesOf", kContext}},
+          "process_options.cc#ParallelOptionsOf", "options.cc#SizesOf"}},
         {"photographs",
          {"resnet50"},
          {"training.cc", "frontier.cc", "checkpoints.cc", "epoch_recorder.cc", "initial_weights.cc", "optimizer.cc",
           "main.cc#Main", "main.cc#JoinProcesses", "process_options.cc#TransportOf",
-          "process_options.cc#ParallelOptionsOf", "options.cc#SizesOf", kContext}},
+          "process_options.cc#ParallelOptionsOf", "options.cc#SizesOf"}},
         {"pictures",
          {"resnet50", "--data=pictures", "--data-dir=f"},
          {"training.cc", "frontier.cc", "checkpoints.cc", "epoch_recorder.cc", "initial_weights.cc", "optimizer.cc",
           "main.cc#Main", "main.cc#JoinProcesses", "process_options.cc#TransportOf",
-          "process_options.cc#ParallelOptionsOf", "options.cc#SizesOf", kContext}},
+          "process_options.cc#ParallelOptionsOf", "options.cc#SizesOf"}},
         {"text",
          {"gpt2", "--data=text"},
          {"training.cc", "frontier.cc", "checkpoints.cc", "epoch_recorder.cc", "initial_weights.cc", "optimizer.cc",
           "main.cc#Main", "main.cc#JoinProcesses", "process_options.cc#TransportOf",
-          "process_options.cc#ParallelOptionsOf", "options.cc#SizesOf", kContext}},
+          "process_options.cc#ParallelOptionsOf", "options.cc#SizesOf"}},
         {"a test alone",
          {"lenet5", "--epochs=0"},
          {"training.cc#Create", "training.cc#MakeModel", "training.cc#LoadDigits", "training.cc#DataOptions",
           "training.cc#Run", "training.cc#LockPrecision", "frontier.cc#CheckFrontier", "frontier.cc#TakePrecision",
-          "checkpoints.cc#Resume", "initial_weights.cc#LoadInitialWeights", "optimizer.cc", "main.cc#Main", kContext}},
-        {"the DCGAN",
-         {"dcgan"},
-         {"dcgan.cc", "checkpoints.cc", "main.cc#MainOfDcgan", "options.cc#CheckDcgan", kContext}},
+          "checkpoints.cc#Resume", "initial_weights.cc#LoadInitialWeights", "optimizer.cc", "main.cc#Main"}},
+        {"the DCGAN", {"dcgan"}, {"dcgan.cc", "checkpoints.cc", "main.cc#MainOfDcgan", "options.cc#CheckDcgan"}},
         {"--emit",
          {"lenet5", "--emit=f"},
-         {"emit.cc", "initial_weights.cc#Freeze", "optimizer.cc", "flag_readers.cc#CheckEmitted", "main.cc#Main",
-          kContext}},
+         {"emit.cc", "initial_weights.cc#Freeze", "optimizer.cc", "flag_readers.cc#CheckEmitted", "main.cc#Main"}},
         {"--emit of text",
          {"gpt2", "--data=text", "--emit=f"},
          {"emit.cc", "initial_weights.cc#Freeze", "optimizer.cc", "options.cc#SizesOf", "options.cc#TotalSteps",
-          "main.cc#Main", kContext}},
+          "main.cc#Main"}},
         {"--emit of the DCGAN",
          {"dcgan", "--emit=f"},
-         {"emit.cc", "dcgan.cc#PackageDcgan", "dcgan.cc#Gan", "options.cc#CheckDcgan", "main.cc#Main", kContext}}}},
+         {"emit.cc", "dcgan.cc#PackageDcgan", "dcgan.cc#Gan", "options.cc#CheckDcgan", "main.cc#Main"}}}},
       {"mpc-run",
        [](int argc, const char* const* argv) -> absl::StatusOr<std::string> {
          const absl::StatusOr<RunCommandLine> line = ParseRunCommandLine(argc, argv);
@@ -136,14 +132,12 @@ const std::vector<Tool>& Tools() {
        {"op", "single", "profile", "start", "data", "all-reduce"},
        {{"times of networks", {"bert-tiny"}, {"contest.cc", "peer.cc", "main.cc#MeasureNetworks"}},
         {"times of photographs", {"resnet50"}, {"contest.cc", "peer.cc", "main.cc#MeasureNetworks"}},
-        {"--single", {"bert-tiny", "--single"}, {"measure.cc", "bench_model.cc", "rank_group.cc", kContext}},
+        {"--single", {"bert-tiny", "--single"}, {"measure.cc", "bench_model.cc", "rank_group.cc"}},
         {"--all-reduce",
          {"--all-reduce"},
          {"reduction_bench.cc", "main.cc#MeasureSums", "rank_options.cc#FinishReductions"}},
-        {"--profile",
-         {"bert-tiny", "--profile"},
-         {"step_profile.cc", "bench_model.cc", "main.cc#ProfileNetworks", kContext}},
-        {"--start", {"bert-tiny", "--start=f"}, {"start.cc", "bench_model.cc", kContext}},
+        {"--profile", {"bert-tiny", "--profile"}, {"step_profile.cc", "bench_model.cc", "main.cc#ProfileNetworks"}},
+        {"--start", {"bert-tiny", "--start=f"}, {"start.cc", "bench_model.cc"}},
         {"--op", {"--op=relu"}, {"op_bench.cc", "main.cc#MeasureOperations", "options.cc#MakeOps"}},
         {"--data", {"--data"}, {"data_contest.cc", "data_peer.cc", "data_pipeline.cc", "main.cc#MeasurePictures"}},
         {"--data beside torchvision",
@@ -278,6 +272,13 @@ bool IsNamedIn(const std::string& code, const std::string& name) {
   return std::regex_search(code, std::regex("\\b" + name + "(_|\\b)"));
 }
 
+/// Whether the code takes all flags of the device together, and the option is one of them.
+bool IsTakenWithTheDevice(const std::string& code, const std::string& option) {
+  const auto is_option = [&](const OptionFlag<DeviceOptions>& flag) { return flag.name == option; };
+  return std::any_of(DeviceFlags().begin(), DeviceFlags().end(), is_option) &&
+         (absl::StrContains(code, "ContextOf(") || absl::StrContains(code, "DeviceArguments("));
+}
+
 absl::StatusOr<std::string> Parse(const Tool& tool, const Words& arguments) {
   std::vector<const char*> argv = {tool.folder.c_str()};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
@@ -328,7 +329,8 @@ TEST(Options, AreReadOrRefusedByNameInEveryMode) {
         // Where no GPU is, an option of GPUs comes as far as the check for one.
         if (status.ok() || absl::StrContains(status.message(), "device \"cuda\"")) {
           const std::string name = NameInCode(tool, option);
-          EXPECT_TRUE(IsNamedIn(code, name)) << "accepted, but nothing that runs names " << name;
+          EXPECT_TRUE(IsNamedIn(code, name) || IsTakenWithTheDevice(code, option))
+              << "accepted, but nothing that runs names " << name;
           continue;
         }
         bool named = Names(status.message(), option);
@@ -366,6 +368,68 @@ TEST(AmpFlags, SetTheirOptionAndNoOther) {
     after[changed.name] = before[changed.name];
     EXPECT_EQ(after, before) << changed.flag;
   });
+}
+
+// A value of a flag of the device other than its default.
+std::string UnlikeDefault(const OptionFlag<DeviceOptions>& flag) {
+  const std::string value = flag.name == "device" ? "cuda" : ValueOf(flag.name, flag.placeholder);
+  return flag.placeholder == "N" ? "2" : value;
+}
+
+std::map<std::string, std::string> TextsOf(const ContextOptions& options) {
+  std::map<std::string, std::string> texts;
+  for (const ContextValue& value : ContextValues(options)) texts[value.field.name] = value.text;
+  return texts;
+}
+
+TEST(DeviceFlags, SetTheirFieldAndNoOther) {
+  EXPECT_EQ(DeviceFlags().size(), 13u);
+  for (const OptionFlag<DeviceOptions>& flag : DeviceFlags()) {
+    DeviceOptions options;
+    EXPECT_TRUE(SetOption(DeviceFlags(), flag.name, UnlikeDefault(flag), options).ok()) << flag.name;
+    // What is not given does not follow from the user's folder here.
+    options.choice_cache_is_given = true;
+    std::map<std::string, std::string> before = TextsOf({}), after = TextsOf(ContextOf(options, /*threads=*/0));
+    const std::string field = absl::StrReplaceAll(flag.name, {{"-", "_"}});
+    EXPECT_NE(after[field], before[field]) << flag.name;
+    after[field] = before[field];
+    EXPECT_EQ(after, before) << flag.name;
+  }
+}
+
+TEST(DeviceFlags, ComeBackFromTheArgumentsOfAnotherProcess) {
+  for (const OptionFlag<DeviceOptions>& flag : DeviceFlags()) {
+    for (const std::string& value : {UnlikeDefault(flag), std::string(flag.is_switch ? "false" : "")}) {
+      DeviceOptions options;
+      if (!SetOption(DeviceFlags(), flag.name, value, options).ok()) continue;
+      DeviceOptions read;
+      for (const std::string& argument : DeviceArguments(options)) {
+        const std::pair<std::string, std::string> parts = absl::StrSplit(argument, absl::MaxSplits('=', 1));
+        EXPECT_EQ(parts.first, "--" + flag.name);
+        const std::string given = absl::StrContains(argument, '=') ? parts.second : "true";
+        EXPECT_TRUE(SetOption(DeviceFlags(), parts.first.substr(2), given, read).ok()) << argument;
+      }
+      EXPECT_EQ(TextsOf(read), TextsOf(options)) << flag.name << "=" << value;
+      EXPECT_EQ(read.choice_cache_is_given, options.choice_cache_is_given) << flag.name << "=" << value;
+    }
+  }
+  EXPECT_EQ(DeviceArguments({}), Words());
+}
+
+TEST(DeviceFlags, AreNamedWhereTheyContradictTheDevice) {
+  for (const ContextValue& value : ContextValues({})) {
+    if (*value.field.only_on == '\0') continue;
+    const std::string flag = absl::StrReplaceAll(value.field.name, {{"_", "-"}});
+    DeviceOptions options;
+    options.device = std::string(value.field.only_on) == "cpu" ? "cuda" : "cpu";
+    const bool is_number = std::string(value.field.placeholder) == "N";
+    EXPECT_TRUE(SetOption(DeviceFlags(), flag, is_number ? "2" : ValueOf(flag, value.field.placeholder), options).ok())
+        << flag;
+    const std::string message(CheckDeviceFlags(options).message());
+    EXPECT_THAT(message, ::testing::StartsWith("--" + flag));
+    EXPECT_THAT(message,
+                ::testing::HasSubstr(absl::StrCat(" and --device=", options.device, " contradict each other")));
+  }
 }
 
 }  // namespace

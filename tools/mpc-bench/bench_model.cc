@@ -79,17 +79,9 @@ amp::Options PrecisionOf(const BenchOptions& options) {
   return precision;
 }
 
-std::vector<std::string> BenchModelNames() {
-  std::vector<std::string> names = models::WorkloadNames();
-  names.emplace_back(kDcgan);
-  names.emplace_back("resnet50");
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 absl::Status CheckBenchModel(const BenchOptions& options) {
   if (options.model == kDcgan && options.sizes == models::WorkloadSizes()) return absl::OkStatus();
-  return models::CheckWorkload(options.model, options.sizes);
+  return models::CheckWorkload(options.model, options.sizes, FlagText);
 }
 
 absl::StatusOr<std::unique_ptr<BenchModel>> MakeBenchModel(const BenchOptions& options) {

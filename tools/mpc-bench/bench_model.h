@@ -26,9 +26,6 @@ class BenchModel {
 /// What the options say of precision.
 amp::Options PrecisionOf(const BenchOptions& options);
 
-/// Every name, sorted: models::WorkloadNames, "resnet50", and "dcgan", whose step trains both of its networks.
-std::vector<std::string> BenchModelNames();
-
 /// Errors: an unknown network, a size that it does not take.
 absl::Status CheckBenchModel(const BenchOptions& options);
 

@@ -17,29 +17,15 @@ namespace {
 
 /// The command line of this program with the flags that select the row's step.
 std::vector<std::string> OwnCommand(const BenchOptions& row) {
-  std::vector<std::string> command = {"/proc/self/exe",
-                                      row.model,
-                                      absl::StrCat("--batch=", row.batch),
+  std::vector<std::string> command = {"/proc/self/exe", row.model, absl::StrCat("--batch=", row.batch),
                                       absl::StrCat("--amp-level=", row.amp_level),
-                                      absl::StrCat("--threads=", row.threads),
-                                      absl::StrCat("--device=", row.device),
-                                      absl::StrCat("--steps-per-launch=", row.steps_per_launch)};
+                                      absl::StrCat("--threads=", row.threads)};
   for (const SizeFlag& flag : SizeFlags()) {
     if (row.sizes.*flag.size > 0) command.push_back(absl::StrCat("--", flag.name, "=", row.sizes.*flag.size));
   }
   if (!row.dtype.empty()) command.push_back(absl::StrCat("--dtype=", row.dtype));
   if (!row.loss_scale.empty()) command.push_back(absl::StrCat("--loss-scale=", row.loss_scale));
-  if (!row.graph.empty()) command.push_back(absl::StrCat("--graph=", row.graph));
-  command.push_back(absl::StrCat("--fusion=", row.fuses() ? "true" : "false"));
-  if (row.memory_budget > 0) command.push_back(absl::StrCat("--memory-budget=", row.memory_budget));
-  if (row.head_chunks > 1) command.push_back(absl::StrCat("--head-chunks=", row.head_chunks));
-  if (row.pad_classes.has_value())
-    command.push_back(absl::StrCat("--pad-classes=", *row.pad_classes ? "true" : "false"));
-  if (row.allow_tf32) command.emplace_back("--allow-tf32");
-  if (row.allow_conv_statistics) command.emplace_back("--allow-conv-statistics");
-  if (row.allow_winograd) command.emplace_back("--allow-winograd");
-  if (row.tune) command.emplace_back("--tune");
-  if (row.choice_cache.has_value()) command.push_back(absl::StrCat("--choice-cache=", *row.choice_cache));
+  for (std::string& flag : DeviceArguments(row)) command.push_back(std::move(flag));
   return command;
 }
 

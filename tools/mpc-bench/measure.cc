@@ -131,7 +131,7 @@ std::string SettingsOf(const BenchOptions& options) {
     return absl::StrCat(options.fuses() ? "fused regions" : "unfused", options.tune ? ", tuned" : "",
                         options.allow_winograd ? ", Winograd" : "");
   }
-  return absl::StrCat("graph ", options.graph.empty() ? "on" : options.graph, ", ", options.steps_per_launch,
+  return absl::StrCat("graph ", options.graph.value_or(true) ? "on" : "off", ", ", options.steps_per_launch,
                       options.steps_per_launch == 1 ? " step" : " steps", " a launch, ",
                       options.tune ? "tuned" : "heuristic choices", ", TF32 ", options.allow_tf32 ? "on" : "off",
                       !options.pad_classes.has_value() ? ""

@@ -61,11 +61,13 @@ absl::Status ParseNumbers(const std::string& value, char separator, std::int64_t
 }
 
 void LimitFlags(FlagSet& flags) {
-  flags.Limit(kModes, kTimes | kSingle | kProfile | kStart,
-              {"amp-level", "loss-scale", "memory-budget", "head-chunks", "pad-classes", "graph", "steps-per-launch",
-               "allow-tf32", "allow-conv-statistics", "allow-winograd", "tune", "choice-cache"});
+  flags.Limit(kModes, kTimes | kSingle | kProfile | kStart, {"amp-level", "loss-scale"});
+  for (const auto& flag : DeviceFlags()) {
+    const bool is_of_ops = flag.name == "device" || flag.name == "fusion";
+    if (flag.name == "arch") continue;
+    flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | (is_of_ops ? kOps : 0u), {flag.name});
+  }
   flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kData, {"batch"});
-  flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kOps, {"device", "fusion"});
   flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kOps | kReductions, {"dtype"});
   flags.Limit(kModes, kTimes | kSingle | kProfile | kStart | kOps | kData, {"threads"});
   flags.Limit(kModes, kTimes | kSingle | kReductions, {"ranks"});
@@ -87,7 +89,7 @@ FlagSet MakeFlags(BenchCommandLine& line, Given& given) {
   BenchOptions& row = given.row;
   FlagSet flags(
       "mpc-bench",
-      absl::StrCat(absl::StrJoin(BenchModelNames(), "|"),
+      absl::StrCat(absl::StrJoin(models::TrainedNames(), "|"),
                    "[:BATCH]... [flags]\n       mpc-bench --op=NAME,... [flags]\n"
                    "       mpc-bench --data [flags]\n       mpc-bench --all-reduce [flags]"),
       "Times the compiled training step of networks on made-up batches: forward, backward, loss scaling, optimizer\n"
@@ -352,7 +354,7 @@ absl::StatusOr<BenchCommandLine> ParseBenchCommandLine(int argc, const char* con
   }
   if (absl::Status status = CheckMode(flags, given, line.reductions.measured); !status.ok()) return status;
   const absl::Status paths = CheckPathsDiffer({{"--peer-script", given.row.peer_script},
-                                               {"--choice-cache", given.row.choice_cache.value_or(""), true},
+                                               {"--choice-cache", given.row.choice_cache, true},
                                                {"--json", line.json_path, true},
                                                {"--svg", line.svg_path, true}});
   if (!paths.ok()) return paths;
@@ -376,7 +378,7 @@ absl::StatusOr<BenchCommandLine> ParseBenchCommandLine(int argc, const char* con
   if (given.row.ranks > 1 && !flags.Given("threads")) given.row.threads = 1;
   if (models->empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("which model? choose among ", absl::StrJoin(BenchModelNames(), ", ")));
+        absl::StrCat("which model? choose among ", absl::StrJoin(models::TrainedNames(), ", ")));
   }
   if (absl::Status status = CheckDeviceFlags(given.row); !status.ok()) return status;
   if (absl::Status status = MakeRows(given, *models, line.rows); !status.ok()) return status;

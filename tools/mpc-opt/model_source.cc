@@ -2,9 +2,12 @@
 
 #include <iostream>
 
+#include "absl/strings/str_join.h"
 #include "tools/mpc-opt/network_source.h"
 
 namespace mpc::opt {
+
+std::string ModelNames() { return absl::StrJoin(models::WorkloadNames(), ", "); }
 
 absl::StatusOr<ModelSource> TraceModel(const ModelRequest& request) {
   absl::StatusOr<MadeNetwork> network = MakeNetwork(request.model);

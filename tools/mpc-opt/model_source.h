@@ -11,12 +11,15 @@
 
 namespace mpc::opt {
 
+/// "bert, bert-tiny, bnnet": every model, for the help.
+std::string ModelNames();
+
 /// What the command line asks of a model.
 struct ModelRequest {
   std::string model;            ///< one of models::WorkloadNames()
   bool train = false;           ///< the training step instead of the forward function
   std::int64_t batch = 32;      ///< samples a step, at least 1
-  tools::DeviceOptions device;  ///< no `choice_cache`: none
+  tools::DeviceOptions device;  ///< `choice_cache` that is not given: none
   amp::Options amp;
 };
 

@@ -22,7 +22,7 @@ absl::Status Check(const ModelRequest& request) {
 /// it does not ask for: equal command lines print equal texts.
 absl::Status UseDevice(const ModelRequest& request) {
   tools::DeviceOptions options = request.device;
-  if (!options.choice_cache.has_value()) options.choice_cache = "";
+  options.choice_cache_is_given = true;
   if (absl::Status status = tools::CheckDeviceFlags(options); !status.ok()) return status;
   return SetContext(tools::ContextOf(options, 0));
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/executable.h"
+#include "runtime/launch_limits.h"
 #include "tools/support/flag_set.h"
 #include "tools/support/path_flags.h"
 #include "tools/support/text_data.h"
@@ -15,7 +16,6 @@ namespace mpc::tools {
 namespace {
 
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMostStepsPerLaunch = 64;
 
 // What reads flags: data of one kind, and what is done, of which a run does one thing or more.
 enum Reader : unsigned {
@@ -72,8 +72,8 @@ FlagSet MakeFlags(RunOptions& options) {
                  options.graph = value == "on";
                  return absl::OkStatus();
                });
-  flags.Integer("steps-per-launch", 1, kMostStepsPerLaunch, "cuda: training steps that one graph launch makes.",
-                &options.steps_per_launch);
+  flags.Integer("steps-per-launch", 1, runtime::kMostStepsPerLaunch,
+                "cuda: training steps that one graph launch makes.", &options.steps_per_launch);
   flags.Integer("branches", 1, runtime::kMostBranches,
                 absl::StrCat("cuda: calls of a step's graph that may run at once. Default: ",
                              runtime::LoadOptions().branches, "."),

@@ -23,7 +23,7 @@ absl::Status CheckFiles(const TrainOptions& options) {
                            {"--amp-profile", options.amp_profile_path},
                            {"--check-precision", options.check_precision_path},
                            {"--precision", options.precision_path},
-                           {"--choice-cache", options.choice_cache.value_or(""), written},
+                           {"--choice-cache", options.choice_cache, written},
                            {"--save", options.save_path, written},
                            {"--emit", options.emit_path, written},
                            {"--summary", options.summary_path, written},

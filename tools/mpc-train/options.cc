@@ -43,14 +43,6 @@ struct Given {
   std::optional<double> clip_value;
 };
 
-std::vector<std::string> ModelNames() {
-  std::vector<std::string> names = models::WorkloadNames();
-  names.emplace_back(kDcgan);
-  names.emplace_back("resnet50");
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 bool IsClassifier(const std::string& model) {
   const std::vector<std::string> names = models::ClassifierNames();
   return std::find(names.begin(), names.end(), model) != names.end();
@@ -79,7 +71,7 @@ absl::Status CheckProfilePath(const std::string& path) {
 
 FlagSet MakeFlags(TrainOptions& options, Given& given) {
   FlagSet flags(
-      "mpc-train", absl::StrJoin(ModelNames(), "|") + " [flags]",
+      "mpc-train", absl::StrJoin(models::TrainedNames(), "|") + " [flags]",
       "Trains a network on handwritten digits or a folder of pictures, with a test after each epoch, or on synthetic\n"
       "data. The compiled "
       "step holds forward, backward, loss scaling and optimizer; --amp-level chooses its precision.");
@@ -253,7 +245,7 @@ double DefaultLearningRate(const std::string& optimizer) {
 }
 
 absl::Status CheckModel(const std::vector<std::string>& arguments, TrainOptions& options) {
-  const std::vector<std::string> names = ModelNames();
+  const std::vector<std::string> names = models::TrainedNames();
   const std::string choices = absl::StrJoin(names, ", ");
   if (arguments.empty()) return absl::InvalidArgumentError(absl::StrCat("which model? choose ", choices));
   if (arguments.size() > 1) {
@@ -327,7 +319,7 @@ absl::Status CheckCheckpoints(const FlagSet& flags, const TrainOptions& options)
 /// Errors: measuring with --emit for a GPU that is not here.
 absl::Status CheckEmit(const TrainOptions& options) {
   if (options.emit_path.empty() || options.arch.empty()) return absl::OkStatus();
-  const char* const flag = options.tune ? "--tune" : options.choice_cache.has_value() ? "--choice-cache" : nullptr;
+  const char* const flag = options.tune ? "--tune" : options.choice_cache_is_given ? "--choice-cache" : nullptr;
   if (flag == nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--emit trains nothing and takes no ", flag, " with --arch: mpc-run takes it, on the GPU itself"));
@@ -389,7 +381,7 @@ absl::Status ResolveData(const Given& given, TrainOptions& options) {
   if (options.data == kText) {
     if (absl::Status status = ResolveText(given.text, options); !status.ok()) return status;
   }
-  return models::CheckWorkload(options.model, SizesOf(options));
+  return models::CheckWorkload(options.model, SizesOf(options), FlagText);
 }
 
 /// Errors: steps to trace without a file to write them to.

@@ -71,7 +71,7 @@ Json OptionsJson(const TrainOptions& options, const Model& model) {
   if (options.data == kText) AddTextOptions(options, json);
   if (options.data == kPictures) AddPictureOptions(options, json);
   if (options.device != "cpu") {
-    json["graph"] = options.graph != "off";
+    json["graph"] = options.graph.value_or(true);
     json["steps_per_launch"] = options.steps_per_launch;
     json["allow_tf32"] = options.allow_tf32;
     json["allow_conv_statistics"] = options.allow_conv_statistics;

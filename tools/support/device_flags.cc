@@ -1,96 +1,84 @@
 #include "tools/support/device_flags.h"
 
-#include <cstdlib>
+#include <concepts>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <type_traits>
-#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "compiler/dialect/head_chunks.h"
 #include "compiler/options/compile_options.h"
+#include "frontend/graph/context_fields.h"
+#include "runtime/cache_folder.h"
 #include "runtime/executable.h"
 #include "tools/support/byte_size.h"
 
 namespace mpc::tools {
-
 namespace {
 
 using DeviceFlag = OptionFlag<DeviceOptions>;
 
-/// A flag that says what is compiled: `option` is its name among the compiler's options.
-DeviceFlag Compiles(std::string name, std::string placeholder, const char* option,
-                    std::function<absl::Status(const std::string&, DeviceOptions&)> set) {
-  return {std::move(name), std::move(placeholder), compiler::optionHelp(option), false, std::move(set)};
-}
+std::string FlagNameOf(std::string_view name) { return absl::StrReplaceAll(std::string(name), {{"_", "-"}}); }
 
-DeviceFlag Text(std::string name, std::string placeholder, const char* option, std::string DeviceOptions::*member) {
-  return Compiles(std::move(name), std::move(placeholder), option,
-                  [member](const std::string& value, DeviceOptions& options) {
-                    if (value.empty()) return absl::InvalidArgumentError("the value is empty");
-                    options.*member = value;
-                    return absl::OkStatus();
-                  });
-}
+/// The namer of tools: "--graph=off", "--allow-tf32".
+std::string FlagOf(const ContextField& field, std::string_view text) { return FlagText(field.name, text); }
 
-template <typename Flag>
-DeviceFlag Switch(std::string name, const char* option, Flag DeviceOptions::*member) {
-  DeviceFlag flag = Compiles(std::move(name), "", option, [member](const std::string& value, DeviceOptions& options) {
-    const absl::StatusOr<bool> on = ParseSwitch(value);
-    if (on.ok()) options.*member = *on;
-    return on.status();
-  });
-  flag.is_switch = true;
-  if (!std::is_same_v<Flag, bool>) flag.placeholder = "true|false";
-  return flag;
-}
-
-std::function<absl::Status(const std::string&, DeviceOptions&)> SetInteger(std::int64_t minimum, std::int64_t maximum,
-                                                                           std::int64_t DeviceOptions::*member) {
-  return [=](const std::string& value, DeviceOptions& options) {
-    const absl::StatusOr<std::int64_t> number = ParseInteger(value, minimum, maximum);
-    if (number.ok()) options.*member = *number;
-    return number.status();
-  };
-}
-
-absl::Status SetMemoryBudget(const std::string& value, DeviceOptions& options) {
-  const absl::StatusOr<std::int64_t> bytes = ParseByteSize(value);
-  if (bytes.ok()) options.memory_budget = *bytes;
-  return bytes.status();
-}
-
-absl::Status SetGraph(const std::string& value, DeviceOptions& options) {
-  if (value != "on" && value != "off") return absl::InvalidArgumentError("'" + value + "' is not on or off");
-  options.graph = value;
+absl::Status Read(const ContextField& field, const std::string& value, std::string& member) {
+  if (value.empty() && std::string_view(field.placeholder) != "FILE") {
+    return absl::InvalidArgumentError("the value is empty");
+  }
+  member = value;
   return absl::OkStatus();
+}
+
+template <typename Switch>
+requires(std::same_as<Switch, bool> || std::same_as<Switch, std::optional<bool>>) absl::Status
+    Read(const ContextField& field, const std::string& value, Switch& member) {
+  if (std::string_view(field.placeholder) == "on|off") {
+    if (value != "on" && value != "off") return absl::InvalidArgumentError("'" + value + "' is not on or off");
+    member = value == "on";
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<bool> on = ParseSwitch(value);
+  if (on.ok()) member = *on;
+  return on.status();
+}
+
+template <typename Number>
+requires(std::integral<Number> && !std::same_as<Number, bool>) absl::Status
+    Read(const ContextField& field, const std::string& value, Number& member) {
+  const bool is_bytes = std::string_view(field.placeholder) == "BYTES";
+  const absl::StatusOr<std::int64_t> number =
+      is_bytes ? ParseByteSize(value) : ParseInteger(value, field.range.least, field.range.most);
+  if (number.ok()) member = static_cast<Number>(*number);
+  return number.status();
+}
+
+/// Reads `value` into the field called `name`.
+absl::Status Set(std::string_view name, const std::string& value, DeviceOptions& options) {
+  absl::Status status;
+  VisitContext(options, [&](const ContextField& field, auto& member) {
+    if (name == field.name) status = Read(field, value, member);
+  });
+  if (name == "choice_cache") options.choice_cache_is_given = true;
+  return status;
 }
 
 std::vector<DeviceFlag> MakeFlags() {
   std::vector<DeviceFlag> flags;
-  flags.push_back(Text("device", "cpu|cuda", "device", &DeviceOptions::device));
-  flags.push_back(Text("arch", "sm_80|sm_90", "arch", &DeviceOptions::arch));
-  flags.push_back(Switch("fusion", "fusion", &DeviceOptions::fusion));
-  flags.push_back(Compiles("memory-budget", "BYTES", "memory_budget", SetMemoryBudget));
-  flags.push_back(
-      Compiles("head-chunks", "N", "head_chunks", SetInteger(1, kMostHeadChunks, &DeviceOptions::head_chunks)));
-  flags.push_back(Switch("pad-classes", "pad_classes", &DeviceOptions::pad_classes));
-  flags.push_back({"graph", "on|off",
-                   "cuda: replays a step as one graph, or starts its kernels one by one; the same bits. Default on.",
-                   false, SetGraph});
-  flags.push_back({"steps-per-launch", "N",
-                   "cuda: steps that one graph holds; for networks whose steps are shorter than a launch. The same "
-                   "bits. Default 1.",
-                   false, SetInteger(1, 64, &DeviceOptions::steps_per_launch)});
-  flags.push_back(Switch("allow-tf32", "plan.allow_tf32", &DeviceOptions::allow_tf32));
-  flags.push_back(Switch("allow-conv-statistics", "conv_statistics", &DeviceOptions::allow_conv_statistics));
-  flags.push_back(Switch("allow-winograd", "plan.allow_winograd", &DeviceOptions::allow_winograd));
-  flags.push_back(Switch("tune", "plan.tune", &DeviceOptions::tune));
-  flags.push_back(
-      Compiles("choice-cache", "FILE", "plan.choice_cache", [](const std::string& value, DeviceOptions& options) {
-        options.choice_cache = value;
-        return absl::OkStatus();
-      }));
+  const ContextOptions defaults;
+  VisitContext(defaults, [&](const ContextField& field, const auto& value) {
+    if (*field.placeholder == '\0') return;
+    const bool is_off_by_default = std::is_same_v<decltype(value), const bool&>;
+    flags.push_back({.name = FlagNameOf(field.name),
+                     .placeholder = is_off_by_default ? "" : field.placeholder,
+                     .help = *field.option == '\0' ? field.help : compiler::optionHelp(field.option),
+                     .is_switch = std::string_view(field.placeholder) == "true|false",
+                     .set = [name = field.name](const std::string& value, DeviceOptions& options) {
+                       return Set(name, value, options);
+                     }});
+  });
   return flags;
 }
 
@@ -103,7 +91,14 @@ const std::vector<DeviceFlag>& DeviceFlags() {
   return *flags;
 }
 
-bool IsOfRunning(std::string_view flag) { return flag == "graph" || flag == "steps-per-launch"; }
+bool IsOfRunning(std::string_view flag) {
+  const ContextOptions defaults;
+  bool is_of_running = false;
+  VisitContext(defaults, [&](const ContextField& field, const auto&) {
+    is_of_running = is_of_running || (FlagNameOf(field.name) == flag && *field.option == '\0');
+  });
+  return is_of_running;
+}
 
 void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
   for (const DeviceFlag& flag : DeviceFlags()) {
@@ -117,65 +112,38 @@ void AddDeviceFlags(FlagSet& flags, DeviceOptions& options) {
 }
 
 std::string UserChoiceCache() {
-  const char* const cache = std::getenv("XDG_CACHE_HOME");
-  const char* const home = std::getenv("HOME");
-  std::filesystem::path folder;
-  if (cache != nullptr && *cache != '\0') {
-    folder = cache;
-  } else if (home != nullptr && *home != '\0') {
-    folder = std::filesystem::path(home) / ".cache";
-  } else {
-    return "";
-  }
-  folder /= "mpc";
+  const std::string folder = runtime::UserCacheFolder();
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  return error ? "" : (folder / "choices").string();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  return folder.empty() || error ? "" : folder + "/choices";
+}
+
+std::string FlagText(std::string_view name, std::string_view text) {
+  const std::string flag = "--" + FlagNameOf(name);
+  return text.empty() || text == "true" ? flag : absl::StrCat(flag, "=", std::string(text));
+}
+
+std::vector<std::string> DeviceArguments(const DeviceOptions& options) {
+  std::vector<std::string> arguments;
+  for (const auto& [field, text, is_given] : ContextValues(options)) {
+    if (is_given && *field.placeholder != '\0') arguments.push_back(FlagOf(field, text));
+  }
+  if (options.choice_cache_is_given && options.choice_cache.empty()) arguments.emplace_back("--choice-cache=");
+  return arguments;
 }
 
 ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads) {
-  ContextOptions context;
-  context.device = options.device;
+  ContextOptions context = options;
   context.num_threads = static_cast<int>(threads);
-  context.fusion = options.fusion;
-  context.memory_budget = options.memory_budget;
-  context.head_chunks = options.head_chunks;
-  context.pad_classes = options.pad_classes;
-  context.arch = options.arch;
-  if (!options.graph.empty()) context.graph = options.graph == "on";
-  context.steps_per_launch = static_cast<int>(options.steps_per_launch);
-  context.allow_tf32 = options.allow_tf32;
-  context.allow_conv_statistics = options.allow_conv_statistics;
-  context.allow_winograd = options.allow_winograd;
-  context.tune = options.tune;
   // Choices are measured on a GPU that is here, not on one that is only compiled for. On the CPU, earlier measurements
   // do not change what a command computes unless it asks for them.
   const bool measures = (options.device == "cuda" && options.arch.empty()) || (options.device == "cpu" && options.tune);
-  context.choice_cache = options.choice_cache.value_or(measures ? UserChoiceCache() : "");
+  if (measures && !options.choice_cache_is_given) context.choice_cache = UserChoiceCache();
   return context;
 }
 
 absl::Status CheckDeviceFlags(const DeviceOptions& options) {
-  DeviceOptions checked = options;
-  // A check makes no folder.
-  if (!checked.choice_cache.has_value()) checked.choice_cache = "";
-  absl::Status status = CheckContext(ContextOf(checked, 0));
-  if (!status.ok()) {
-    // The flags' names.
-    const std::string message =
-        absl::StrReplaceAll(status.message(), {{"steps_per_launch = ", "--steps-per-launch="},
-                                               {"head_chunks must", "--head-chunks must"},
-                                               {"device = ", "--device="},
-                                               {"arch = ", "--arch="},
-                                               {"graph = ", "--graph="},
-                                               {"pad_classes = true", "--pad-classes"},
-                                               {"allow_tf32 = true", "--allow-tf32"},
-                                               {"allow_conv_statistics = true", "--allow-conv-statistics"},
-                                               {"allow_winograd = true", "--allow-winograd"},
-                                               {"tune = true", "--tune"},
-                                               {"choice_cache = ", "--choice-cache="}});
-    return absl::Status(status.code(), message);
-  }
+  if (absl::Status status = CheckContext(options, FlagOf); !status.ok()) return status;
   return runtime::GetTarget(options.device, options.arch).status();
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,26 +12,16 @@
 
 namespace mpc::tools {
 
-struct DeviceOptions {
-  std::string device = "cpu";
-  std::optional<bool> fusion;  ///< left out: its default
+/// The context as the flags ask for it. `num_threads` and `mode` have no flag here: tools have threads of their own.
+struct DeviceOptions : ContextOptions {
+  /// false: `choice_cache` is the user's, on device "cuda" or with `tune`.
+  bool choice_cache_is_given = false;
+
   /// `fusion`, or its default.
   bool fuses() const;
-  std::int64_t memory_budget = 0;   ///< bytes of arena, state and constants; 0: none
-  std::int64_t head_chunks = 1;     ///< chunks of rows of a language model's head
-  std::optional<bool> pad_classes;  ///< left out: heads that gain from it
-  std::string arch;                 ///< to compile for without the device: "sm_90"
-  std::string graph;                ///< "on", "off"; empty: not given
-  std::int64_t steps_per_launch = 1;
-  bool allow_tf32 = false;
-  bool allow_conv_statistics = false;
-  bool allow_winograd = false;
-  bool tune = false;
-  /// File of kernel choices; empty: none. Not given: the user's, on device "cuda" or with `tune`.
-  std::optional<std::string> choice_cache;
 };
 
-/// A flag for each member. The help of what is compiled is that of the compiler's options.
+/// A flag for each field of the context that has one. The help of what is compiled is that of the compiler's options.
 const std::vector<OptionFlag<DeviceOptions>>& DeviceFlags();
 
 /// Whether the flag of this name says how steps run: a tool that only compiles has no use for it.
@@ -40,6 +29,13 @@ bool IsOfRunning(std::string_view flag);
 
 /// All of DeviceFlags but --arch, which tools have that can compile without running.
 void AddDeviceFlags(FlagSet& flags, DeviceOptions& options);
+
+/// The flags that ask for `options`: "--device=cuda", "--allow-tf32". Those of defaults are left out.
+std::vector<std::string> DeviceArguments(const DeviceOptions& options);
+
+/// What a message calls an option of a command line: "--image-size=64" of `image_size`, "--tune" where `text` is empty
+/// or "true".
+std::string FlagText(std::string_view name, std::string_view text);
 
 /// What the flags ask of SetContext.
 ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads);
