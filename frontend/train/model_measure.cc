@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/graph/step_key.h"
 #include "frontend/inspect/overflow_diagnosis.h"
 #include "frontend/train/model_impl.h"
 

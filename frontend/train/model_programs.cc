@@ -6,6 +6,7 @@
 #include "frontend/distributed/distributed.h"
 #include "frontend/graph/amp_session.h"
 #include "frontend/graph/device_rates.h"
+#include "frontend/graph/step_key.h"
 #include "frontend/train/model_impl.h"
 
 namespace mpc {
