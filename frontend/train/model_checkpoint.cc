@@ -185,6 +185,7 @@ void Model::Impl::ContinueFrom(const CheckpointMetadata& metadata, bool same_lev
   resumed.Take(metadata, same_level);
   if (!resumed.precision().empty()) decision.Keep(resumed.precision(), /*training=*/true);
   scalers.NoteOverflow(false);
+  update_losses.Forget();
   remarks.Forget(kLossTopic);
   for (const CompiledStep* program : programs.all()) WarnOfChoices(program->program());
 }

@@ -26,6 +26,7 @@
 #include "frontend/train/run_phase.h"
 #include "frontend/train/run_position.h"
 #include "frontend/train/update_batches.h"
+#include "frontend/train/update_losses.h"
 #include "frontend/train/validation.h"
 
 namespace mpc {
@@ -72,6 +73,7 @@ struct Model::Impl {
 
   // How training goes.
   internal::ActiveScalers scalers;
+  internal::UpdateLosses update_losses;
   internal::RunPosition position;
   internal::ResumedCompilation resumed;
   internal::RunPhase phase;

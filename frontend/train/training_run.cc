@@ -81,6 +81,7 @@ absl::Status Model::Impl::TrainingRun::Begin(Step step) {
   }
   if (absl::Status counted = CountMicroStep(step); !counted.ok()) return counted;
   step.global_step = begun_steps_ += step.completes ? 1 : 0;
+  if (absl::Status losses = CheckLosses(step); !losses.ok()) return losses;
   if (absl::Status labels = step.program->CheckLabels(step.columns); !labels.ok()) {
     const absl::Status earlier = Flush();
     return earlier.ok() ? StepFailed(step, labels) : earlier;
@@ -159,6 +160,15 @@ absl::Status Model::Impl::TrainingRun::CountMicroStep(Step& step) {
     return absl::OkStatus();
   }
   return absl::OkStatus();
+}
+
+absl::Status Model::Impl::TrainingRun::CheckLosses(const Step& step) {
+  const std::int64_t count = model_.options.accumulation_steps;
+  if (count == 1) return absl::OkStatus();
+  const absl::Status same = model_.update_losses.Next(step.program->program(), step.micro_step, count);
+  if (same.ok()) return same;
+  const absl::Status earlier = Flush();
+  return earlier.ok() ? StepFailed(step, same) : earlier;
 }
 
 void Model::Impl::TrainingRun::NoteLaunch(const Step& last) {

@@ -68,6 +68,8 @@ class Model::Impl::TrainingRun {
   }
   /// Numbers `step`, which comes next, in its update.
   absl::Status CountMicroStep(Step& step);
+  /// Errors (FAILED_PRECONDITION): `step` goes on in an update of other losses.
+  absl::Status CheckLosses(const Step& step);
 
   /// Starts what is gathered, then finishes the launches before it.
   absl::Status Launch();
