@@ -1,7 +1,6 @@
 #include "frontend/train/model.h"
 
 #include <algorithm>
-#include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/step_limits.h"
@@ -73,6 +72,7 @@ void Model::BuildStep() {
   }
   const nn::GradientClip clip{impl_->options.clip_global_norm, impl_->options.clip_value};
   if (impl_->status.ok()) impl_->status = clip.Validate();
+  if (impl_->status.ok()) impl_->status = impl_->CheckClipping();
   impl_->cells.BuildStep(clip);
   if (impl_->status.ok()) impl_->status = impl_->CheckAccumulation();
 }

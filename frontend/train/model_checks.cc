@@ -1,12 +1,9 @@
 // What a Model checks before it trains and reports after every step.
 #include <algorithm>
 #include <cmath>
-#include <iostream>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "compiler/dialect/gradient_names.h"
 #include "frontend/train/model_impl.h"
 
@@ -37,6 +34,28 @@ absl::Status Model::Impl::CheckAccumulation() const {
       " with drop_overflow_update = false contradict each other: gradients are accumulated without the loss scale, "
       "and the optimizer would divide by it; take accumulation_steps = 1, or drop_overflow_update = true and an "
       "optimizer without loss_scale"));
+}
+
+absl::Status Model::Impl::CheckClipping() const {
+  const compiler::CompileOptions compile = TrainOptions({}).compile;
+  if (compile.loss_scale == "none" || compile.unscale) return absl::OkStatus();
+  std::string name, value;
+  if (options.clip_global_norm.has_value()) {
+    name = "clip_global_norm";
+    value = absl::StrCat(" = ", *options.clip_global_norm);
+  } else if (options.clip_value.has_value()) {
+    name = "clip_value";
+    value = absl::StrCat(" = ", *options.clip_value);
+  } else if (options.record_gradient_norm) {
+    name = "record_gradient_norm";
+  } else {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Model: ", name, value, " and a loss_scale_manager with drop_overflow_update = false contradict each other: ",
+      "gradients are ", value.empty() ? "measured" : "clipped", " without the loss scale, and the optimizer divides ",
+      "by it afterwards; leave out ", name, ", or take drop_overflow_update = true and an optimizer without ",
+      "loss_scale"));
 }
 
 absl::Status Model::Impl::AfterStep(const StepResults& results, bool completes, RunContext& context) {

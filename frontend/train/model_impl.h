@@ -151,6 +151,9 @@ struct Model::Impl {
 
   /// Errors (INVALID_ARGUMENT): gradients that are accumulated keep a loss scale which the optimizer is to divide by.
   absl::Status CheckAccumulation() const;
+  /// Errors (INVALID_ARGUMENT): gradients that are clipped or measured keep a loss scale which the optimizer is to
+  /// divide by.
+  absl::Status CheckClipping() const;
   /// The steps of this process in an epoch of `dataset`; notes its batches and says what is left out. Errors: an epoch
   /// without a complete update.
   absl::StatusOr<std::int64_t> CountSteps(const data::Dataset& dataset);

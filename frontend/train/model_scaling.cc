@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "compiler/dialect/gradient_names.h"
 #include "frontend/graph/amp_session.h"
 #include "frontend/train/model_impl.h"
 

@@ -1,5 +1,4 @@
 // What several processes of a Model share: the batches of an epoch, and what a run begins from.
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
