@@ -15,15 +15,16 @@ namespace mpc::internal {
 /// its numbers would begin at the update's middle.
 class UpdateLosses {
  public:
-  /// Notes the losses of micro-step `micro_step`, from 0, of `count`, which `program` runs. A Program that keeps
-  /// nothing of a loss, as where all is frozen, goes with every other one. Errors (FAILED_PRECONDITION): the losses are
+  /// Notes the losses of micro-step `micro_step`, from 0, of `count`, which `program` runs. A Program
+  /// without a loss, as where all is frozen, goes with every other one. Errors (FAILED_PRECONDITION): the losses are
   /// not those of the micro-steps before it.
   absl::Status Next(const runtime::Program& program, std::int64_t micro_step, std::int64_t count);
   /// The next micro-step goes on in an update that another run has begun.
   void Forget() { kept_.clear(); }
 
  private:
-  std::set<std::string> kept_;  ///< what the update under way keeps: "first_bad0", "loss_weight"
+  /// What the update under way keeps: "first_bad0", "loss_weight", and "" for gradients. Empty: no loss is known.
+  std::set<std::string> kept_;
 };
 
 }  // namespace mpc::internal
