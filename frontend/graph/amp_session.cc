@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/cell_members.h"
-#include "frontend/graph/compiled_step.h"
+#include "frontend/graph/step_options.h"
 
 namespace mpc::amp::internal {
 namespace {

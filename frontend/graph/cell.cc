@@ -6,7 +6,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "frontend/graph/cell_members.h"
-#include "frontend/graph/compiled_step.h"
 #include "frontend/graph/context.h"
 #include "frontend/graph/eager.h"
 

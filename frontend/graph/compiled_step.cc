@@ -2,157 +2,21 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <iostream>
-#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "compiler/dialect/record_names.h"
-#include "frontend/graph/amp_session.h"
-#include "frontend/graph/cell_members.h"
 #include "frontend/graph/class_labels.h"
-#include "frontend/graph/context_fields.h"
 #include "frontend/graph/device_rates.h"
-#include "frontend/graph/eager.h"
-#include "frontend/graph/step_scaler.h"
-#include "kernels/communicator.h"
 #include "runtime/state_record.h"
 
 namespace mpc::internal {
 namespace {
-
-/// Writes what tracing reads of the Cells. A change of it asks for another Program.
-class StructureWriter : public nn::internal::MemberVisitor {
- public:
-  explicit StructureWriter(std::string& out) : out_(out) {}
-  void Visit(const std::string& name, nn::Cell& cell) override {
-    absl::StrAppend(&out_, "|", name, ":", cell.TypeName(), cell.training() ? "+" : "-");
-    if (cell.to_float().has_value()) absl::StrAppend(&out_, std::string(DTypeName(*cell.to_float())));
-    if (cell.recompute()) absl::StrAppend(&out_, "recompute");
-    absl::StrAppend(&out_, cell.variant());
-    if (cell.amp_session() != nullptr) absl::StrAppend(&out_, "amp", cell.amp_session()->id);
-    absl::StrAppend(&out_, "{");
-    cell.VisitMembers(*this);
-    absl::StrAppend(&out_, "}");
-  }
-  void Visit(const std::string& name, Parameter& parameter) override {
-    if (!parameter.defined()) return;
-    // A Program keeps the entries that it uses: no other one has such an address meanwhile.
-    absl::StrAppend(&out_, "|", name, parameter.requires_grad() ? "+" : "-", absl::Hex(parameter.entry().get()));
-    if (parameter.low_storage().has_value()) absl::StrAppend(&out_, std::string(DTypeName(parameter.dtype())));
-  }
-
- private:
-  std::string& out_;
-};
-
-/// Whether `root` is a training step that nobody has put into training mode, with no Cell below it either.
-bool IsStepInInference(nn::Cell* root, const StepOptions& options) {
-  if (root == nullptr || !root->is_training_step() || !options.training) return false;
-  bool trains = false;
-  nn::internal::ForEachCell(*root, [&](nn::Cell& cell) { trains = trains || cell.training(); });
-  return !trains;
-}
-
-/// Fails where the mode of such a step makes a difference.
-void CheckModeDoesNotMatter(const nn::Cell& step, Trace& trace) {
-  if (!trace.in_inference().has_value()) return;
-  const std::string& path = *trace.in_inference();
-  trace.Fail(absl::StrCat(step.TypeName(), " trains, but is in inference mode with all of its Cells, and ",
-                          path.empty() ? "it" : absl::StrCat("'", path, "'"), " asks for its mode; call SetTrain() ",
-                          "on the step first, then SetTrain(false) on Cells that are to stay in inference"));
-}
-
-StepProcesses ProcessesOf(const StepOptions& options) {
-  return {.count = options.load.communicator == nullptr ? 1 : options.load.communicator->size(),
-          .shares_gradients = options.compile.processes > 1,
-          .gradients_mean = options.compile.gradients_mean,
-          .is_wrapped = options.compile.loss_scale != "none",
-          .accumulation_steps = options.compile.accumulation_steps,
-          .weighs_elements = options.weighs_elements};
-}
-
-std::string NameAt(const std::vector<std::string>& names, std::size_t index, const char* prefix) {
-  return index < names.size() ? names[index] : absl::StrCat(prefix, index);
-}
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
-
-absl::StatusOr<compiler::Module> TraceStep(nn::Cell* root, const TensorFunction& function,
-                                           const std::vector<TensorSpec>& inputs, const StepOptions& options,
-                                           std::vector<Parameter>* used, StepFacts* facts) {
-  if (absl::Status status = CheckNoUntracedScope(); !status.ok()) return status;
-  const bool in_inference = IsStepInInference(root, options);
-  std::vector<Parameter> parameters;
-  if (root != nullptr) {
-    for (auto& [name, parameter] : root->ParametersAndNames()) parameters.push_back(parameter);
-  }
-  Trace trace({.networks = options.networks,
-               .network_outputs = options.network_outputs,
-               .rng = options.rng,
-               .training = options.training,
-               .registered = root != nullptr ? std::optional(parameters) : std::nullopt,
-               .optimizers = options.optimizers,
-               .records = options.records,
-               .divided_scale = options.divided_scale,
-               .processes = ProcessesOf(options)});
-  if (!parameters.empty()) trace.AddInitState(parameters);
-  trace.BeginStep(options.name);
-  std::vector<Tensor> arguments;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    arguments.push_back(trace.AddInput(inputs[i], NameAt(options.input_names, i, "input")));
-  }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    // An operation outside a Cell may be a cast, which takes every type but u8.
-    const bool may_be_cast = root == nullptr && inputs[i].dtype != DType::kU8;
-    if (may_be_cast || (inputs[i].dtype != DType::kF64 && !InfoOf(inputs[i].dtype).cast_only)) continue;
-    trace.Fail(absl::StrCat("input '", NameAt(options.input_names, i, "input"), "' is ", inputs[i].ToString(),
-                            ", and no kernel computes in ", std::string(DTypeName(inputs[i].dtype)),
-                            "; cast it first, as with x.To(DType::kF32)"));
-  }
-  const std::vector<Tensor> outputs = function(arguments);
-  if (in_inference) CheckModeDoesNotMatter(*root, trace);
-  // A Cell that is read and not called makes a difference, too.
-  if (root != nullptr) nn::internal::ForEachCell(*root, [&](nn::Cell& cell) { trace.NotePart(cell.identity()); });
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < outputs.size(); ++i) names.push_back(NameAt(options.output_names, i, "output"));
-  trace.EndStep(outputs, names);
-  if (used != nullptr) *used = trace.state().used();
-  if (facts != nullptr) {
-    *facts = {.num_outputs = outputs.size(), .rates = trace.updates().rates(), .labels = trace.report().labels()};
-    for (const amp::internal::StepScaler* scaler : trace.locals().Get<amp::internal::StepScaling>().checking()) {
-      facts->scalers.push_back({scaler->scaler(), scaler->checked_names(), scaler->updates()});
-    }
-    std::copy_if(trace.parts().begin(), trace.parts().end(), std::back_inserter(facts->parts),
-                 [](const Identity::Mark& part) { return !part.expired(); });
-  }
-  return trace.Finish();
-}
-
-bool StepFacts::PartsAreThere() const {
-  return std::none_of(parts.begin(), parts.end(), [](const Identity::Mark& part) { return part.expired(); });
-}
-
-bool IsCurrent(const StepFacts& facts, absl::Span<const Parameter> state, nn::Cell* root) {
-  if (!facts.PartsAreThere()) return false;
-  if (root == nullptr) return true;
-  std::set<const runtime::StateEntry*> entries;
-  nn::internal::ForEachCell(*root, [&](nn::Cell& cell) {
-    nn::internal::ForEachMember(cell, [&](const std::string&, Parameter& parameter) {
-      if (parameter.defined()) entries.insert(parameter.entry().get());
-    });
-  });
-  return std::all_of(state.begin(), state.end(), [&](const Parameter& parameter) {
-    const Role role = parameter.entry()->role();
-    return (role != Role::kParameter && role != Role::kStatistic) || entries.contains(parameter.entry().get());
-  });
-}
 
 absl::Status StoreLowParameters(const runtime::Program& program, std::vector<Parameter>& state) {
   for (Parameter& parameter : state) {
@@ -291,94 +155,6 @@ absl::StatusOr<std::vector<runtime::InstructionTime>> CompiledStep::RunTimed(con
 
 bool CompiledStep::can_run_ahead() const {
   return executable_->steps_kept() >= 2 * static_cast<std::uint64_t>(executable_->steps_per_launch());
-}
-
-absl::Status StepResults::status() const {
-  // The error of a step without outputs is known when all steps have ended.
-  if (step_->program().outputs.empty()) return step_->executable_->Wait();
-  return step_->executable_->OutputOfStep(number_, 0).status();
-}
-
-Tensor StepResults::Output(std::size_t index) const {
-  const runtime::NamedValue& output = step_->program().outputs[index];
-  const absl::StatusOr<absl::Span<const std::uint8_t>> bytes = step_->executable_->OutputOfStep(number_, index);
-  if (!bytes.ok()) return ErrorTensor(bytes.status());
-  return Tensor::FromBytes(step_->program().values[output.value].spec, bytes->data(), bytes->size());
-}
-
-Tensor StepResults::Tap(std::string_view name) const {
-  const std::string record = absl::StrCat(kTapPrefix, std::string(name));
-  const std::vector<runtime::NamedValue>& outputs = step_->program().outputs;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].name == record) return Output(i);
-  }
-  return {};
-}
-
-std::optional<double> StepResults::Record(std::string_view name) const {
-  const std::vector<runtime::NamedValue>& outputs = step_->program().outputs;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].name != name) continue;
-    const absl::StatusOr<double> value = Output(i).TryItem<double>();
-    return value.ok() ? std::optional<double>(*value) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
-std::optional<std::uint64_t> StepResults::StateHash() const {
-  const std::vector<runtime::NamedValue>& outputs = step_->program().outputs;
-  // AddStateHash puts it behind all others.
-  if (outputs.empty() || outputs.back().name != runtime::kStateHashOutput) return std::nullopt;
-  const Tensor hash = Output(outputs.size() - 1);
-  if (!hash.concrete()) return std::nullopt;
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, hash.bytes().data(), sizeof(bits));
-  return bits;
-}
-
-void StepResults::Print() const {
-  if (!step_->prints()) return;
-  for (const std::size_t index : step_->printed_) {
-    std::cout << absl::StripPrefix(step_->program().outputs[index].name, kPrintPrefix) << Output(index) << "\n";
-  }
-  std::cout << std::flush;
-}
-
-void UseDevice(const std::string& device, StepOptions& options) {
-  const ContextOptions& context = GetContext();
-  // A Model of another device than the context's takes that device's defaults.
-  const bool of_device = device == context.device;
-  CopyOptions(context, of_device, options.compile);
-  options.compile.device = device;
-  if (of_device) options.load.graph = context.graph.value_or(true);
-}
-
-void ShareGradients(const AutoParallelOptions& parallel, std::int64_t processes, StepOptions& options) {
-  options.compile.processes = processes;
-  options.compile.bucket_mib = parallel.bucket_mib;
-  options.compile.gradients_mean = parallel.gradients_mean;
-  options.compile.communication_dtype = std::string(DTypeName(parallel.communication_dtype));
-  options.weighs_elements = parallel.loss_weight == LossWeight::kElements;
-}
-
-std::vector<TensorSpec> SpecsOf(const std::vector<Tensor>& tensors) {
-  std::vector<TensorSpec> specs;
-  for (const Tensor& tensor : tensors) specs.push_back(tensor.spec());
-  return specs;
-}
-
-std::string StepKey(nn::Cell* root, const std::vector<Tensor>& inputs, const StepOptions& options) {
-  std::string key = options.name;
-  for (const Tensor& input : inputs) absl::StrAppend(&key, "|", input.spec().ToString());
-  absl::StrAppend(&key, compiler::programKey(options.compile), "|", options.load.graph, "|",
-                  options.load.steps_per_launch);
-  // A Program stays with its group, which it keeps: no other one has this address meanwhile.
-  if (options.load.communicator != nullptr) absl::StrAppend(&key, "|", absl::Hex(options.load.communicator.get()));
-  if (options.network_outputs.has_value()) absl::StrAppend(&key, "|", std::string(DTypeName(*options.network_outputs)));
-  if (options.weighs_elements) absl::StrAppend(&key, "|", std::string(kLossWeight));
-  for (const std::string& record : options.records) absl::StrAppend(&key, "|", record);
-  if (root != nullptr) StructureWriter(key).Visit("", *root);
-  return key;
 }
 
 }  // namespace mpc::internal

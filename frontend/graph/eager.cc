@@ -1,6 +1,5 @@
 #include "frontend/graph/eager.h"
 
-#include <map>
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +9,8 @@
 #include "frontend/graph/cell.h"
 #include "frontend/graph/compiled_step.h"
 #include "frontend/graph/context.h"
+#include "frontend/graph/kept_steps.h"
+#include "frontend/graph/step_key.h"
 #include "frontend/graph/tensor_node.h"
 #include "kernels/communicator.h"
 
@@ -76,34 +77,18 @@ namespace {
 
 using mpc::internal::CompiledStep;
 
-/// Programs of directly called Cells, by object and key. An entry lives as long as its Cell.
+/// Programs of directly called Cells. They live as long as their Cell.
 struct EagerPrograms {
   mpc::internal::RngState rng = mpc::internal::MakeRngState(GetSeed());
   std::shared_ptr<mpc::internal::PassState> pass_state = std::make_shared<mpc::internal::PassState>();
-  using Steps = std::map<std::string, std::unique_ptr<CompiledStep>>;
-
-  /// The step of a key, or of the key that tracing made of it: Construct may set a mode. Its end where there is none.
-  Steps::iterator Find(const std::string& asked) {
-    auto step = steps.find(asked);
-    if (step != steps.end()) return step->second->facts().PartsAreThere() ? step : steps.end();
-    const auto traced = keys_after_tracing.find(asked);
-    if (traced != keys_after_tracing.end()) step = steps.find(traced->second);
-    return step != steps.end() && step->second->is_current() ? step : steps.end();
-  }
-  void ForgetReplaced() {
-    std::erase_if(steps, [](const auto& known) { return !known.second->is_current(); });
-    std::erase_if(keys_after_tracing, [this](const auto& keys) { return !steps.contains(keys.second); });
-  }
-
-  Steps steps;
-  std::map<std::string, std::string> keys_after_tracing;  ///< by the key that a step was asked for with
-  std::weak_ptr<Communicator> group;                      ///< that `steps` were compiled for
+  mpc::internal::KeptSteps steps;
+  std::weak_ptr<Communicator> group;  ///< that `steps` were compiled for
 };
 
 /// Leaves the Programs of an earlier group, and so that group.
 void ForgetOtherGroups(const std::shared_ptr<Communicator>& group, EagerPrograms& programs) {
   if (programs.group.lock() == group) return;
-  programs.steps.clear();
+  programs.steps.Clear();
   programs.group = group;
 }
 
@@ -126,19 +111,18 @@ std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& 
     cell.ConfigureStep(options);
     status = amp::internal::ApplySession(cell, options);
     const std::string asked = mpc::internal::StepKey(&cell, inputs, options);
-    auto step = programs.Find(asked);
-    if (status.ok() && step == programs.steps.end()) {
-      programs.ForgetReplaced();
+    CompiledStep* step = programs.steps.Find(asked);
+    if (status.ok() && step == nullptr) {
+      programs.steps.TakeReplaced();
       auto compiled = mpc::internal::CompileStep(&cell, function, mpc::internal::SpecsOf(inputs), options);
       status = compiled.status();
       // Parameters that are stored low from now on are part of the key.
       const std::string key = mpc::internal::StepKey(&cell, inputs, options);
-      if (status.ok()) step = programs.steps.insert_or_assign(key, *std::move(compiled)).first;
-      if (status.ok() && key != asked) programs.keys_after_tracing[asked] = key;
+      if (status.ok()) step = &programs.steps.Keep(asked, key, *std::move(compiled));
     }
-    if (status.ok()) status = step->second->Run(inputs);
-    if (status.ok()) return mpc::internal::OutputsOf(*step->second);
-    if (step != programs.steps.end()) programs.steps.erase(step);
+    if (status.ok()) status = step->Run(inputs);
+    if (status.ok()) return mpc::internal::OutputsOf(*step);
+    programs.steps.Forget(step);
   }
   return {mpc::internal::ErrorTensor(status)};
 }

@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/graph/compiled_step.h"
+#include "frontend/graph/step_results.h"
 #include "frontend/graph/trace.h"
 
 namespace mpc {

@@ -2,7 +2,7 @@
 
 #include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/graph/cell_members.h"
-#include "frontend/graph/compiled_step.h"
+#include "frontend/graph/step_options.h"
 #include "frontend/nn/loss.h"
 
 namespace mpc::nn {

@@ -66,15 +66,16 @@ Model::Impl::GradientProbe::GradientProbe(Model::Impl& model, const nn::TrainOne
 
 absl::StatusOr<Model::Impl::GradientProbe> Model::Impl::GradientProbe::Create(
     Model::Impl& model, const std::optional<compiler::DeviceRates>& rates) {
-  const auto* step =
-      model.own_step != nullptr ? model.own_step.get() : dynamic_cast<const nn::TrainOneStepCell*>(model.user_step);
+  const auto* step = model.cells.own_step() != nullptr
+                         ? model.cells.own_step()
+                         : dynamic_cast<const nn::TrainOneStepCell*>(model.cells.user_step());
   if (step == nullptr || model.precision.num_losses != 1) {
     return absl::UnimplementedError(
         "a frontier of precision is of one network with one loss: give Model network, loss and optimizer, or a "
         "TrainOneStepCell; this step is of your own");
   }
   GradientProbe probe(model, *step);
-  model.step.cell()->SetTrain(true);
+  model.cells.step()->SetTrain(true);
   StepOptions training = model.TrainOptions({});
   training.pass_state = nullptr;
   training.load.steps_per_launch = 1;
@@ -101,7 +102,7 @@ absl::StatusOr<Model::Impl::GradientProbe> Model::Impl::GradientProbe::Create(
 }
 
 absl::StatusOr<compiler::Module> Model::Impl::GradientProbe::Trace(const data::Row& batch) {
-  return internal::TraceStep(model_.step.cell(), Function(1), internal::SpecsOf(batch), options_, nullptr);
+  return internal::TraceStep(model_.cells.step(), Function(1), internal::SpecsOf(batch), options_, nullptr);
 }
 
 StepOptions Model::Impl::GradientProbe::ExactOptions() const {
@@ -184,9 +185,8 @@ absl::StatusOr<double> Model::Impl::GradientProbe::TimeTraining(const data::Row&
   if (absl::Status status = Restore(); !status.ok()) return status;
   StepOptions options = training_;
   options.compile.assignment = slots;
-  const absl::StatusOr<std::unique_ptr<CompiledStep>> fresh = internal::CompileStep(
-      model_.step.cell(), [this](const std::vector<Tensor>& columns) { return model_.step.Flat(columns); },
-      internal::SpecsOf(batch), options);
+  const absl::StatusOr<std::unique_ptr<CompiledStep>> fresh =
+      internal::CompileStep(model_.cells.step(), model_.cells.StepFunction(), internal::SpecsOf(batch), options);
   if (!fresh.ok()) return fresh.status();
   CompiledStep& training = **fresh;
   absl::StatusOr<ParameterValues> before = CopyState(training.state());
@@ -210,7 +210,7 @@ absl::Status Model::Impl::GradientProbe::Restore() { return SetState(kept_); }
 
 std::vector<Parameter> Model::Impl::GradientProbe::State() const {
   std::vector<Parameter> state{model_.rng.step};
-  for (const auto& [name, parameter] : model_.root()->ParametersAndNames()) state.push_back(parameter);
+  for (const auto& [name, parameter] : model_.cells.root()->ParametersAndNames()) state.push_back(parameter);
   return state;
 }
 
@@ -226,7 +226,7 @@ internal::TensorFunction Model::Impl::GradientProbe::Function(double seed) const
 
 absl::Status Model::Impl::GradientProbe::Compile(const data::Row& batch, const StepOptions& options, double seed) {
   absl::StatusOr<std::unique_ptr<CompiledStep>> fresh =
-      internal::CompileStep(model_.step.cell(), Function(seed), internal::SpecsOf(batch), options);
+      internal::CompileStep(model_.cells.step(), Function(seed), internal::SpecsOf(batch), options);
   if (!fresh.ok()) return fresh.status();
   step_run_ = *std::move(fresh);
   seed_ = seed;

@@ -101,10 +101,10 @@ absl::Status Dump(const std::string& name, const TextMap& texts, const CompiledS
 }  // namespace
 
 std::vector<std::string> Model::Impl::DescribeRun(std::int64_t epochs, const data::Dataset& dataset,
-                                                  const Validation* validation) const {
-  const absl::StatusOr<std::int64_t> validated = validation == nullptr ? 0 : validation->dataset.size();
+                                                  const internal::Validation* validation) const {
+  const absl::StatusOr<std::int64_t> validated = validation == nullptr ? 0 : validation->dataset().size();
   return {absl::StrCat("epochs: ", epochs),
-          absl::StrCat("batches of an epoch: ", batches_per_epoch),
+          absl::StrCat("batches of an epoch: ", position.batches_per_epoch()),
           absl::StrCat("columns: ", absl::StrJoin(dataset.column_names(), ", ")),
           absl::StrCat("class names: ", absl::StrJoin(dataset.class_names(), ", ")),
           absl::StrCat("seed: ", GetSeed()),
@@ -134,7 +134,7 @@ absl::Status Model::Impl::CompareProgram(const CompiledStep& step, const interna
   // Programs of one step and one signature are compared in the order in which they are compiled. A signature that one
   // rank alone compiles, as of a shorter batch, has nothing to be compared with.
   const std::string place = absl::StrCat(step.program().name, ".run", internal::ProcessTraining::runs(), ".step",
-                                         global_step, ".", HashText(signature).substr(5));
+                                         position.global_step(), ".", HashText(signature).substr(5));
   const std::string name = absl::StrCat(place, ".", compared_programs[place]++);
   const TextMap texts = DescribeForComparison(step);
   if (absl::Status status = Dump(absl::StrCat(name, ".rank", processes.rank()), texts, step); !status.ok()) {

@@ -54,9 +54,8 @@ absl::StatusOr<internal::CapsuleSource> Model::Impl::SourceOf(const StepResults&
   for (const runtime::NamedValue& input : results.step().program().inputs) names.push_back(input.name);
   absl::StatusOr<StepOptions> precise = WithPrecision(TrainOptions(names));
   if (!precise.ok()) return precise.status();
-  const absl::StatusOr<compiler::Module> module = internal::TraceStep(
-      step.cell(), [this](const std::vector<Tensor>& inputs) { return step.Flat(inputs); }, internal::SpecsOf(columns),
-      *precise, nullptr);
+  const absl::StatusOr<compiler::Module> module =
+      internal::TraceStep(cells.step(), cells.StepFunction(), internal::SpecsOf(columns), *precise, nullptr);
   if (!module.ok()) return module.status();
   compiler::CompileOptions compile = precise->compile;
   compile.function = precise->name;
@@ -65,14 +64,14 @@ absl::StatusOr<internal::CapsuleSource> Model::Impl::SourceOf(const StepResults&
   compile.plan.choice_cache.clear();
   internal::CapsuleSource source{.traced = module->Print(), .options = compiler::optionTexts(compile)};
   source.origin = internal::DescribeEnvironment(device());
-  source.origin["model"] = given_cell().TypeName();
+  source.origin["model"] = cells.given().TypeName();
   return source;
 }
 
 void Model::Impl::NameStateOfCapsule() const {
   if (options.capsule_path.empty()) return;
-  root()->ParametersAndNames();
-  for (nn::Optimizer* optimizer : optimizers()) optimizer->State();
+  cells.root()->ParametersAndNames();
+  for (nn::Optimizer* optimizer : cells.optimizers()) optimizer->State();
 }
 
 absl::Status Model::Impl::WriteCapsule(const StepResults& results, const std::vector<Tensor>& columns, bool completes,
@@ -86,7 +85,7 @@ absl::Status Model::Impl::WriteCapsule(const StepResults& results, const std::ve
   if (!wants.ok() || !*wants) return wants.status();
   return capsule_writer.Write(
       results, context.global_step, columns, [&] { return SourceOf(results, columns); },
-      [this](const std::string& line) { Say(line); });
+      [this](const std::string& line) { remarks.Say(line); });
 }
 
 }  // namespace mpc

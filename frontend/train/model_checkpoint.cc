@@ -87,36 +87,20 @@ void Append(std::vector<std::string>& to, const std::string& prefix, const std::
 
 }  // namespace
 
-std::string internal::ProgramSignature(const runtime::Program& program) {
-  std::vector<std::string> inputs;
-  for (const runtime::NamedValue& input : program.inputs) inputs.push_back(program.values[input.value].spec.ToString());
-  return absl::StrCat(program.name, "(", absl::StrJoin(inputs, ", "), ")");
-}
-
 CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) const {
   CheckpointMetadata metadata;
-  metadata.model = network.cell()->TypeName();
-  for (const nn::Optimizer* trainer : optimizers()) {
-    absl::StrAppend(&metadata.optimizer, metadata.optimizer.empty() ? "" : ",", trainer->TypeName());
-  }
-  metadata.global_step = global_step;
-  // A file counts the batches of all processes, so that another number of them can go on.
-  metadata.position = position;
-  metadata.position.step_in_epoch *= processes.size();
-  if (batches_per_epoch > 0) metadata.position.steps_per_epoch = batches_per_epoch;
-  // Behind a Filter an epoch may have more batches than the first one, which was counted.
-  if (metadata.position.step_in_epoch > metadata.position.steps_per_epoch) metadata.position.steps_per_epoch = 0;
+  metadata.model = cells.network()->TypeName();
+  metadata.optimizer = cells.NamesOfOptimizers();
+  position.DescribeTo(metadata, processes);
   metadata.amp = DescribePrecision(precision);
-  metadata.loss_scale = DescribeScaling(ActiveScalers());
+  metadata.loss_scale = DescribeScaling(scalers.all());
   metadata.step = DescribeStep(options, updates.all());
   metadata.environment = internal::DescribeEnvironment(device());
   for (const Parameter& entry : state) metadata.roles[entry.name()] = entry.entry()->role();
   // What has not been compiled again is as the last checkpoint says.
-  metadata.class_names = class_names;
-  metadata.inputs = resumed.inputs;
-  metadata.choices = resumed.choices;
-  metadata.precision = assignment_is_trained ? assignment : resumed.precision;
-  for (const compiler::CompileResult* result : compiled) {
+  resumed.AddTo(metadata);
+  if (const compiler::PrecisionMap* decided = decision.of_training(); decided != nullptr) metadata.precision = *decided;
+  for (const compiler::CompileResult* result : programs.compiled()) {
     const runtime::Program& program = result->program;
     if (program.name != kTrainStep && program.name != internal::kAccumulateStep) continue;
     // The first Program's: of full batches, wherever this process began.
@@ -131,76 +115,32 @@ CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) cons
 }
 
 void Model::Impl::TraceState(const CheckpointMetadata& metadata) {
-  if (user_step == nullptr || metadata.inputs.empty()) return;
+  if (cells.user_step() == nullptr || metadata.inputs.empty()) return;
   std::vector<TensorSpec> specs;
   std::vector<std::string> names;
   for (const auto& [name, spec] : metadata.inputs) {
     names.push_back(name);
     specs.push_back(spec);
   }
-  if (step.arity() >= 0 && step.arity() != static_cast<int>(specs.size())) return;
-  step.cell()->SetTrain(true);
+  if (cells.step_arity() >= 0 && cells.step_arity() != static_cast<int>(specs.size())) return;
+  cells.step()->SetTrain(true);
   std::vector<Parameter> used;
   internal::StepFacts facts;
-  const absl::StatusOr<compiler::Module> module = internal::TraceStep(
-      step.cell(), [this](const std::vector<Tensor>& columns) { return step.Flat(columns); }, specs,
-      TrainOptions(names), &used, &facts);
+  const absl::StatusOr<compiler::Module> module =
+      internal::TraceStep(cells.step(), cells.StepFunction(), specs, TrainOptions(names), &used, &facts);
   // A step that does not take the file's inputs is another one: comparing the entries says in which way.
   if (!module.ok()) return;
-  traced_state = std::move(used);
-  traced_facts = facts;
-  if (!facts.scalers.empty()) step_scalers = facts.scalers;
-}
-
-void Model::Impl::CompareChoices(const CompiledStep& program) const {
-  const auto stored = resumed.choices.find(internal::ProgramSignature(program.program()));
-  if (stored == resumed.choices.end()) return;
-  const auto& own = program.program().choices;
-  const std::vector<std::string> lines = internal::Differences(stored->second, TextMap(own.begin(), own.end()));
-  if (lines.empty()) return;
-  Say(absl::StrCat("warning: ", program.program().name,
-                   " is not compiled as for the checkpoint, so results may differ ", "in their last bits:\n  ",
-                   absl::StrJoin(lines, "\n  ")));
-}
-
-absl::Status Model::Impl::BeginRun(std::int64_t epochs, const data::Dataset& dataset, std::int64_t steps_per_epoch) {
-  const std::vector<std::string>& given_names = dataset.class_names();
-  const bool tells_names = !given_names.empty() && !class_names.empty();
-  // A file has replaced what is no UTF-8.
-  if (continues && tells_names && internal::FormatNames(given_names) != internal::FormatNames(class_names)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the classes of the data set are ", absl::StrJoin(given_names, ", "), ", but the checkpoint's are ",
-        absl::StrJoin(class_names, ", "), ": labels would mean other classes. Use the same data, or begin a ",
-        "new run with LoadCheckpoint(path, {.continue_run = false})"));
-  }
-  if (!continues) {
-    // A run that was stopped inside an epoch has begun it.
-    if (position.step_in_epoch > 0) position.CompleteEpoch();
-    position.run_epoch = 0;
-  } else if (position.step_in_epoch > 0 && position.steps_per_epoch > 0 &&
-             position.steps_per_epoch != steps_per_epoch) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the checkpoint is at step ", position.step_in_epoch, " of an epoch of ", position.steps_per_epoch,
-        " steps, this data set has ", steps_per_epoch, ": use the same data and batch size, or begin a new run with ",
-        "LoadCheckpoint(path, {.continue_run = false})"));
-  }
-  position.steps_per_epoch = steps_per_epoch;
-  if (continues && position.run_epoch >= epochs) {
-    Say(absl::StrCat("remark: nothing is left to train: the run of the checkpoint has ", position.run_epoch,
-                     " complete epochs, asked for are ", epochs));
-  }
-  continues = false;
-  if (!given_names.empty()) class_names = given_names;
-  return absl::OkStatus();
+  scalers.NoteCalled(facts);
+  learned.NoteTraced(std::move(used), std::move(facts));
 }
 
 absl::Status Model::SaveCheckpoint(const std::string& path) const {
   const std::scoped_lock lock(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
   const internal::UpdateBatches& updates = impl_->updates;
-  if (updates.are_whole() && !updates.CompleteBehind(impl_->position.step_in_epoch)) {
+  if (updates.are_whole() && !updates.CompleteBehind(impl_->position.in_run().step_in_epoch)) {
     return absl::FailedPreconditionError(absl::StrCat(
-        path, ": step ", impl_->position.step_in_epoch % updates.of_process, " of ", updates.of_process,
+        path, ": step ", impl_->position.in_run().step_in_epoch % updates.of_process, " of ", updates.of_process,
         " of an update has ended, and where training is data parallel a checkpoint has complete updates; save when ",
         "global_step has moved"));
   }
@@ -220,7 +160,7 @@ absl::Status Model::SaveCheckpoint(const std::string& path) const {
 
 absl::Status Model::Impl::CheckFit(const std::string& path, const CheckpointMetadata& metadata,
                                    const CheckpointMetadata& own, internal::CheckpointFit& fit) const {
-  if (step.defined() && metadata.optimizer != own.optimizer && !fit.weights_only) {
+  if (cells.step() != nullptr && metadata.optimizer != own.optimizer && !fit.weights_only) {
     fit.problems.insert(fit.problems.begin(),
                         absl::StrCat("the optimizer was ", metadata.optimizer, ", here it is ", own.optimizer));
   }
@@ -236,34 +176,25 @@ absl::Status Model::Impl::CheckFit(const std::string& path, const CheckpointMeta
       fit.weights_only ? "; the file has no optimizer state: LoadParamIntoNet(network, path) loads its weights" : ""));
 }
 
-void Model::Impl::ContinueFrom(CheckpointMetadata metadata, bool same_level, bool continue_run) {
-  global_step = metadata.global_step;
-  position = metadata.position;
-  batches_per_epoch = position.steps_per_epoch;
-  position.step_in_epoch /= processes.size();
-  position.steps_per_epoch = updates.StepsOf(batches_per_epoch);
-  continues = continue_run;
-  class_names = metadata.class_names;
-  resumed = std::move(metadata);
-  // Another precision solves its own assignment and makes its own choices.
-  if (!same_level) {
-    resumed.precision.clear();
-    resumed.choices.clear();
-  } else if (!resumed.precision.empty()) {
-    KeepAssignment(resumed.precision, /*training=*/true);
-  }
-  in_overflow_run = false;
-  warned_about_nan = false;
-  for (const auto& [key, program] : programs) {
-    if (program != nullptr) CompareChoices(*program);
-  }
+void Model::Impl::WarnOfChoices(const runtime::Program& program) const {
+  if (const std::string warning = resumed.WarningOf(program); !warning.empty()) remarks.Say(warning);
+}
+
+void Model::Impl::ContinueFrom(const CheckpointMetadata& metadata, bool same_level, bool continue_run) {
+  position.Continue(metadata, processes, updates, continue_run);
+  resumed.Take(metadata, same_level);
+  if (!resumed.precision().empty()) decision.Keep(resumed.precision(), /*training=*/true);
+  scalers.NoteOverflow(false);
+  update_losses.Forget();
+  remarks.Forget(kLossTopic);
+  for (const CompiledStep* program : programs.all()) WarnOfChoices(program->program());
 }
 
 absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, const ResumeOptions& options) {
   Impl& self = *impl_;
   const std::scoped_lock lock(self.mutex);
   if (!self.status.ok()) return self.status;
-  if (absl::Status free = self.CheckNoRun("LoadCheckpoint"); !free.ok()) return free;
+  if (absl::Status free = self.phase.CheckNoRun("LoadCheckpoint"); !free.ok()) return free;
   absl::StatusOr<Safetensors> content = internal::ReadCheckpointFile(path);
   if (!content.ok()) return content.status();
   if (!internal::IsTrainingCheckpoint(content->metadata)) {
@@ -283,10 +214,10 @@ absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, cons
   CheckpointFit fit = internal::FitCheckpoint(state, *content, metadata->roles,
                                               {.same_level = same_level,
                                                .same_scaler = metadata->loss_scale == own.loss_scale,
-                                               .optimizer_divides = OptimizerDivides(self.ActiveScalers()),
+                                               .optimizer_divides = OptimizerDivides(self.scalers.all()),
                                                .same_accumulation = same_accumulation,
                                                .stores_low = !self.precision.master_weights,
-                                               .trains = self.step.defined()});
+                                               .trains = self.cells.step() != nullptr});
   if (absl::Status status = self.CheckFit(path, *metadata, own, fit); !status.ok()) return status;
   for (const auto& [name, value] : fit.accumulators) {
     absl::StatusOr<Parameter> accumulator = self.pass_state->Accumulator(name, value->spec());
@@ -309,7 +240,7 @@ absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, cons
   for (auto& [entry, value] : fit.assignments) {
     if (absl::Status status = entry.SetData(value); !status.ok()) return status;
   }
-  self.ContinueFrom(*std::move(metadata), same_level, options.continue_run);
+  self.ContinueFrom(*metadata, same_level, options.continue_run);
   return report;
 }
 

@@ -11,12 +11,6 @@ using internal::CompiledStep;
 using internal::InferenceMode;
 using internal::StepOptions;
 
-namespace {
-
-constexpr char kEvalPrefix[] = "eval_";
-
-}  // namespace
-
 bool ValidFrequency::Includes(std::int64_t epoch) const {
   if (!listed_) return epoch % every_ == 0;
   return std::find(epochs_.begin(), epochs_.end(), epoch) != epochs_.end();
@@ -34,9 +28,10 @@ absl::Status ValidFrequency::Validate() const {
 
 absl::Status Model::Impl::CheckEvaluation(const data::Dataset& dataset,
                                           const std::vector<std::string>& trained_classes) const {
-  if (!loss.defined()) {
-    return absl::FailedPreconditionError(user_step == nullptr ? "Eval needs a Model with a loss"
-                                                              : "Eval needs a loss: Model(step, loss, options)");
+  if (!cells.has_loss()) {
+    return absl::FailedPreconditionError(cells.user_step() == nullptr
+                                             ? "Eval needs a Model with a loss"
+                                             : "Eval needs a loss: Model(step, loss, options)");
   }
   const std::vector<std::string>& classes = dataset.class_names();
   const bool both_are_named = !classes.empty() && !trained_classes.empty();
@@ -46,8 +41,7 @@ absl::Status Model::Impl::CheckEvaluation(const data::Dataset& dataset,
                      ", but those of training are ", absl::StrJoin(trained_classes, ", "),
                      ": labels would mean other classes. WithClassNames gives a data set other names"));
   }
-  const int arity = network.arity() >= 0 ? network.arity() + 1 : -1;
-  return CheckColumns(dataset, arity, "evaluation (the network's inputs and a label)");
+  return cells.CheckEvaluationColumns(dataset);
 }
 
 StepOptions Model::Impl::EvalOptions(const data::Dataset& dataset) const {
@@ -65,16 +59,16 @@ absl::Status Model::Impl::CheckEvaluationFits(const data::Dataset& dataset) {
   data::Row row;
   const absl::StatusOr<bool> any = (*rows)->Next(&row);
   if (!any.ok() || !*any) return any.status();
-  const InferenceMode inference(*evaluated());
-  const absl::Status status = Program(evaluated(), EvalFunction(), row, step_options).status();
+  const InferenceMode inference(*cells.evaluated());
+  const absl::Status status = Program(cells.evaluated(), cells.EvalFunction(), row, step_options).status();
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat("evaluation, before the first step: ", status.message()));
 }
 
 absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::Dataset& dataset,
                                                                     const MetricList& metrics) {
-  if (absl::Status checked = CheckEvaluation(dataset, class_names); !checked.ok()) return checked;
-  const InferenceMode inference(*evaluated());
+  if (absl::Status checked = CheckEvaluation(dataset, position.class_names()); !checked.ok()) return checked;
+  const InferenceMode inference(*cells.evaluated());
   const StepOptions step_options = EvalOptions(dataset);
   metrics.Clear();
   // A metric of the user's own may have no state that travels. Every process then evaluates all rows.
@@ -87,7 +81,7 @@ absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::
     absl::StatusOr<bool> more = (*rows)->Next(&row);
     if (!more.ok()) return more.status();
     if (!*more) break;
-    absl::StatusOr<CompiledStep*> program = Program(evaluated(), EvalFunction(), row, step_options);
+    absl::StatusOr<CompiledStep*> program = Program(cells.evaluated(), cells.EvalFunction(), row, step_options);
     if (!program.ok()) return program.status();
     if (absl::Status ran = (*program)->Run(row); !ran.ok()) return ran;
     absl::Status updated = metrics.Update((*program)->Output(0), (*program)->Output(1), row.back());
@@ -107,47 +101,18 @@ absl::StatusOr<std::map<std::string, double>> Model::Eval(const data::Dataset& d
   return impl_->Evaluate(dataset, impl_->options.metrics);
 }
 
-Model::Impl::Validation::Validation(const data::Dataset& dataset, const MetricList& given, FitOptions options)
-    : dataset(dataset), options(std::move(options)) {
-  // The loss is measured whether the Model has the metric or not, as MindSpore does.
-  std::vector<MetricRef> refs;
-  bool has_loss = false;
-  for (const auto& [name, metric] : given.entries()) {
-    refs.emplace_back(name, metric);
-    has_loss |= name == "loss";
-  }
-  if (!has_loss) refs.emplace_back("loss");
-  metrics = MetricList(refs);
-}
-
-std::vector<std::string> Model::Impl::Validation::names() const {
-  std::vector<std::string> names;
-  for (const auto& [name, metric] : metrics.entries()) names.push_back(kEvalPrefix + name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::vector<std::string> Model::Impl::Validation::smaller_is_better() const {
-  std::vector<std::string> names;
-  for (const auto& [name, metric] : metrics.entries()) {
-    if (metric->SmallerIsBetter()) names.push_back(kEvalPrefix + name);
-  }
-  return names;
-}
-
-absl::Status Model::Impl::Validate(const Validation& validation, const CallbackList& callbacks, RunContext& context) {
+absl::Status Model::Impl::Validate(const internal::Validation& validation, const CallbackList& callbacks,
+                                   RunContext& context) {
   // A later run of another Program could take away what it is read from.
   context.loss();
   callbacks.OnEvalBegin(context);
   if (!context.failure().ok()) return context.failure();
-  absl::StatusOr<std::map<std::string, double>> values = Evaluate(validation.dataset, validation.metrics);
+  absl::StatusOr<std::map<std::string, double>> values = Evaluate(validation.dataset(), validation.metrics());
   if (!values.ok()) {
     return absl::Status(values.status().code(),
                         absl::StrCat("evaluation after epoch ", context.epoch, ": ", values.status().message()));
   }
-  std::map<std::string, double> results;
-  for (const auto& [name, value] : *values) results[kEvalPrefix + name] = value;
-  context.set_eval_results(std::move(results));
+  context.set_eval_results(internal::Validation::Named(*values));
   callbacks.OnEvalEnd(context);
   return context.failure();
 }
@@ -157,11 +122,12 @@ absl::Status Model::Fit(std::int64_t epochs, const data::Dataset& train, const d
   Impl& self = *impl_;
   const std::scoped_lock lock(self.mutex);
   if (!self.status.ok()) return self.status;
-  if (absl::Status free = self.CheckNoRun("Fit"); !free.ok()) return free;
+  if (absl::Status free = self.phase.CheckNoRun("Fit"); !free.ok()) return free;
   if (absl::Status status = options.valid_frequency.Validate(); !status.ok()) return status;
-  const std::vector<std::string>& classes = train.class_names().empty() ? self.class_names : train.class_names();
+  const std::vector<std::string>& classes =
+      train.class_names().empty() ? self.position.class_names() : train.class_names();
   if (absl::Status status = self.CheckEvaluation(valid, classes); !status.ok()) return status;
-  const Impl::Validation validation(valid, self.options.metrics, options);
+  const internal::Validation validation(valid, self.options.metrics, options);
   return self.processes.Run([&] { return self.Train(*this, epochs, train, &validation, callbacks); });
 }
 
@@ -173,7 +139,7 @@ class Model::Impl::Trained : public TrainedModel {
 
   absl::StatusOr<Weights> CopyWeights() const override {
     Weights weights;
-    for (const auto& [name, parameter] : model_.impl_->root()->ParametersAndNames()) {
+    for (const auto& [name, parameter] : model_.impl_->cells.root()->ParametersAndNames()) {
       absl::StatusOr<Tensor> value = parameter.Value();
       if (!value.ok()) return value.status();
       weights.emplace_back(name, *std::move(value));
@@ -183,14 +149,14 @@ class Model::Impl::Trained : public TrainedModel {
 
   absl::Status SetWeights(const Weights& weights) override {
     for (const auto& [name, value] : weights) {
-      if (absl::Status set = model_.impl_->root()->SetParameter(name, value); !set.ok()) return set;
+      if (absl::Status set = model_.impl_->cells.root()->SetParameter(name, value); !set.ok()) return set;
     }
     return absl::OkStatus();
   }
 
   absl::StatusOr<std::vector<RateGroup>> LearningRates() const override {
     std::vector<RateGroup> groups;
-    for (const nn::Optimizer* optimizer : model_.impl_->optimizers()) {
+    for (const nn::Optimizer* optimizer : model_.impl_->cells.optimizers()) {
       for (std::size_t group = 0; group < optimizer->num_groups(); ++group) {
         groups.push_back({absl::StrCat(optimizer->TypeName(), " group ", group), {}});
         const absl::StatusOr<double> rate = optimizer->learning_rate(group);
@@ -215,7 +181,7 @@ class Model::Impl::Trained : public TrainedModel {
 
   absl::Status SetLearningRate(std::size_t group, double learning_rate) override {
     std::size_t before = 0;
-    for (nn::Optimizer* optimizer : model_.impl_->optimizers()) {
+    for (nn::Optimizer* optimizer : model_.impl_->cells.optimizers()) {
       if (group < before + optimizer->num_groups()) return optimizer->SetLearningRate(group - before, learning_rate);
       before += optimizer->num_groups();
     }
@@ -233,24 +199,27 @@ class Model::Impl::Trained : public TrainedModel {
 
   absl::Status Resume(const std::string& path, RunContext& context) override {
     Impl& self = *model_.impl_;
-    if (!self.may_resume) {
+    if (!self.phase.may_resume()) {
       return absl::FailedPreconditionError(absl::StrCat(path, " is resumed from in OnTrainBegin only"));
     }
-    const internal::SetForAWhile resuming(self.resumes);
+    const internal::SetForAWhile resuming = self.phase.Resume();
     absl::StatusOr<ResumeReport> report = model_.LoadCheckpoint(path);
     if (!report.ok()) return report.status();
-    if (absl::Status begun = self.BeginRun(context.epochs, dataset_, steps_per_epoch_); !begun.ok()) return begun;
-    context.global_step = self.global_step;
-    context.epoch = self.position.run_epoch;
-    self.TellScaling(context);
+    if (absl::Status begun =
+            self.position.Begin(context.epochs, dataset_.class_names(), steps_per_epoch_, self.remarks);
+        !begun.ok())
+      return begun;
+    context.global_step = self.position.global_step();
+    context.epoch = self.position.in_run().run_epoch;
+    self.scalers.TellScaling(context);
     return absl::OkStatus();
   }
 
  private:
-  using NamedRates = std::vector<std::pair<std::string, Parameter>>;
+  using NamedRates = internal::LearnedStep::NamedRates;
   /// The rates of a step that does not name its optimizers.
   NamedRates TracedRates() const {
-    return model_.impl_->optimizers().empty() ? model_.impl_->step_rates : NamedRates();
+    return model_.impl_->cells.optimizers().empty() ? model_.impl_->learned.rates() : NamedRates();
   }
 
   Model& model_;

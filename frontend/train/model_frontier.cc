@@ -33,7 +33,7 @@ absl::StatusOr<PrecisionFrontier> Model::FindPrecisionFrontier(const data::Datas
                                                                const PrecisionFrontierOptions& options) {
   const std::scoped_lock lock(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
-  if (!impl_->step.defined()) return absl::FailedPreconditionError("this Model has no training step");
+  if (impl_->cells.step() == nullptr) return absl::FailedPreconditionError("this Model has no training step");
   if (impl_->precision.level != "auto") {
     return absl::InvalidArgumentError(absl::StrCat("a frontier of precision is for level auto, not ",
                                                    impl_->precision.level, ": the other levels decide without times"));
@@ -60,7 +60,7 @@ absl::StatusOr<PrecisionFrontier> Model::FindPrecisionFrontier(const data::Datas
   absl::StatusOr<Impl::GradientProbe> probe = Impl::GradientProbe::Create(*impl_, options.rates);
   if (!probe.ok()) return probe.status();
   absl::StatusOr<PrecisionFrontier> frontier =
-      Impl::FrontierSearch(*probe, *std::move(batches), options).Run(impl_->network.cell()->TypeName());
+      Impl::FrontierSearch(*probe, *std::move(batches), options).Run(impl_->cells.network()->TypeName());
   if (absl::Status status = probe->Restore(); !status.ok()) return status;
   return frontier;
 }
@@ -83,18 +83,18 @@ absl::StatusOr<MeasuredErrors> Model::MeasurePrecisionErrors(const compiler::Cho
 absl::Status Model::UsePrecision(const compiler::ChosenPrecision& chosen, const data::Dataset& dataset) {
   const std::scoped_lock lock(impl_->mutex);
   if (absl::Status status = impl_->CheckChosen(*this, chosen, dataset); !status.ok()) return status;
-  impl_->KeepAssignment(chosen.slots, /*training=*/true);
+  impl_->decision.Keep(chosen.slots, /*training=*/true);
   return absl::OkStatus();
 }
 
 absl::Status Model::Impl::CheckChosen(const Model& model, const compiler::ChosenPrecision& chosen,
                                       const data::Dataset& dataset) const {
   if (!status.ok()) return status;
-  if (!step.defined()) return absl::FailedPreconditionError("this Model has no training step");
+  if (cells.step() == nullptr) return absl::FailedPreconditionError("this Model has no training step");
   if (precision.level != "auto") {
     return absl::InvalidArgumentError(absl::StrCat("a chosen precision is for level auto, not ", precision.level));
   }
-  const std::string name = network.cell()->TypeName();
+  const std::string name = cells.network()->TypeName();
   if (chosen.network != name) {
     return absl::InvalidArgumentError(
         absl::StrCat("the precision is of the network ", chosen.network, ", this one is ", name));

@@ -45,13 +45,13 @@ absl::StatusOr<std::vector<ValueStatistics>> Model::Measure(const std::vector<Te
                                                             const MeasureOptions& options) {
   const std::scoped_lock lock(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
-  if (!impl_->step.defined()) return absl::FailedPreconditionError("Measure needs a Model that trains");
+  if (impl_->cells.step() == nullptr) return absl::FailedPreconditionError("Measure needs a Model that trains");
   return impl_->Measure(columns, options);
 }
 
 absl::StatusOr<std::vector<ValueStatistics>> Model::Impl::Measure(const std::vector<Tensor>& columns,
                                                                   const MeasureOptions& measure) {
-  step.cell()->SetTrain(true);
+  cells.step()->SetTrain(true);
   StepOptions options = TrainOptions({});
   options.compile.instrument = true;
   // A process measures what it computes of its own rows. The others may not measure.
@@ -64,20 +64,17 @@ absl::StatusOr<std::vector<ValueStatistics>> Model::Impl::Measure(const std::vec
   }
   absl::StatusOr<StepOptions> precise = WithPrecision(options);
   if (!precise.ok()) return precise.status();
-  // As for other Programs, the assignment of O1 and auto is part of the key.
-  const std::string key = absl::StrCat(internal::StepKey(step.cell(), columns, *precise), "|", assignment_version);
-  auto known = measuring.find(key);
-  if (known == measuring.end() || !known->second->facts().PartsAreThere()) {
-    ForgetReplaced();
-    absl::StatusOr<std::unique_ptr<CompiledStep>> fresh = internal::CompileStep(
-        step.cell(), [this](const std::vector<Tensor>& symbolic) { return step.Flat(symbolic); },
-        internal::SpecsOf(columns), *precise);
+  const std::string key = internal::ProgramCache::KeyOf(cells.step(), columns, *precise, decision);
+  CompiledStep* program = programs.FindMeasuring(key);
+  if (program == nullptr) {
+    programs.ForgetReplaced();
+    absl::StatusOr<std::unique_ptr<CompiledStep>> fresh =
+        internal::CompileStep(cells.step(), cells.StepFunction(), internal::SpecsOf(columns), *precise);
     if (!fresh.ok()) return fresh.status();
-    known = measuring.insert_or_assign(key, *std::move(fresh)).first;
+    program = &programs.KeepMeasuring(key, *std::move(fresh));
   }
-  CompiledStep& program = *known->second;
-  if (absl::Status status = program.Run(columns); !status.ok()) return status;
-  return internal::ReadStatistics(program.executable());
+  if (absl::Status status = program->Run(columns); !status.ok()) return status;
+  return internal::ReadStatistics(program->executable());
 }
 
 absl::StatusOr<std::vector<ValueStatistics>> Model::Impl::MeasureBatch(const LossScaler& scaler, double scale,
@@ -120,7 +117,7 @@ std::string Model::Impl::DiagnoseBatches(const LossScaler& scaler, double scale,
 absl::Status Model::Impl::DiagnoseOverflow(const internal::StepResults& results, const std::vector<MicroBatch>& batches,
                                            absl::Status failure) {
   std::string text;
-  for (const Scaling& scaling : ScalingOf(results)) {
+  for (const internal::ActiveScalers::Scaling& scaling : scalers.Of(results)) {
     if (results.Record("finite" + scaling.suffix) != 0) continue;
     const double scale = results.Record("loss_scale" + scaling.suffix).value_or(scaling.scaler->scale());
     text = DiagnoseBatches(*scaling.scaler, scale, batches);

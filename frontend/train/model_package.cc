@@ -90,7 +90,7 @@ absl::StatusOr<runtime::Package> Model::MakePackage(const std::vector<std::pair<
   Impl& self = *impl_;
   const std::scoped_lock lock(self.mutex);
   if (!self.status.ok()) return self.status;
-  if (!self.step.defined()) return absl::FailedPreconditionError("a package needs a Model that trains");
+  if (self.cells.step() == nullptr) return absl::FailedPreconditionError("a package needs a Model that trains");
   if (absl::Status status = self.CheckOneProgram("MakePackage"); !status.ok()) return status;
   return self.MakePackage(columns);
 }
@@ -111,11 +111,11 @@ absl::StatusOr<runtime::Package> Model::Impl::MakePackage(
     if (!precise.ok()) return precise.status();
     absl::StatusOr<UnboundStep> compiled = internal::CompileUnbound(root, function, inputs, *precise);
     if (!compiled.ok()) return compiled.status();
-    if (user_step != nullptr && options.training) {
+    if (cells.user_step() != nullptr && options.training) {
       absl::Status status = CheckOwnStep(compiled->facts, compiled->compiled.program);
       if (!status.ok()) return status;
     }
-    KeepAssignment(compiled->compiled.assignment, options.training);
+    decision.Keep(compiled->compiled.assignment, options.training);
     if (absl::Status status = internal::StoreLowParameters(compiled->compiled.program, compiled->state); !status.ok()) {
       return status;
     }
@@ -125,40 +125,34 @@ absl::StatusOr<runtime::Package> Model::Impl::MakePackage(
     return absl::OkStatus();
   };
 
-  step.cell()->SetTrain(true);
-  absl::Status status = add(
-      step.cell(), [this](const std::vector<Tensor>& inputs) { return step.Flat(inputs); }, specs, TrainOptions(names));
+  cells.step()->SetTrain(true);
+  absl::Status status = add(cells.step(), cells.StepFunction(), specs, TrainOptions(names));
   // It is not known which inputs of a step of the user's own the network would take.
-  if (status.ok() && own_step != nullptr) {
-    const internal::InferenceMode inference(*evaluated());
+  if (status.ok() && cells.own_step() != nullptr) {
+    const internal::InferenceMode inference(*cells.evaluated());
     StepOptions eval = CommonOptions("eval_step");
     eval.input_names = names;
     eval.output_names = {"loss", "predictions"};
-    status = add(evaluated(), EvalFunction(), specs, eval);
+    status = add(cells.evaluated(), cells.EvalFunction(), specs, eval);
     StepOptions predict = CommonOptions("predict");
     predict.input_names.assign(names.begin(), names.end() - 1);
     predict.output_names = {"predictions"};
     if (status.ok()) {
-      status = add(
-          network.cell(), [this](const std::vector<Tensor>& inputs) { return network.Flat(inputs); },
-          {specs.begin(), specs.end() - 1}, predict);
+      status = add(cells.network(), cells.NetworkFunction(), {specs.begin(), specs.end() - 1}, predict);
     }
   }
   if (!status.ok()) return status;
   status = Beginnings(package).Add(package.State(), state);
   if (!status.ok()) return status;
 
-  package.metadata.emplace_back("model", network.cell()->TypeName());
-  std::string trainers;
-  for (const nn::Optimizer* trainer : optimizers()) {
-    absl::StrAppend(&trainers, trainers.empty() ? "" : ",", trainer->TypeName());
-  }
-  package.metadata.emplace_back("optimizer", trainers);
+  package.metadata.emplace_back("model", cells.network()->TypeName());
+  package.metadata.emplace_back("optimizer", cells.NamesOfOptimizers());
   package.metadata.emplace_back("amp_level", precision.level);
   package.metadata.emplace_back("amp_dtype", precision.level == "O0" ? "f32" : std::string(DTypeName(precision.dtype)));
-  package.metadata.emplace_back("loss_scale", std::string(scale_config.mode_name()));
+  package.metadata.emplace_back("loss_scale", std::string(scalers.config().mode_name()));
   package.metadata.emplace_back("arch", package.programs.front().arch);
-  if (!class_names.empty()) package.metadata.emplace_back("class_names", internal::FormatNames(class_names));
+  if (!position.class_names().empty())
+    package.metadata.emplace_back("class_names", internal::FormatNames(position.class_names()));
   for (auto& entry : internal::DescribeEnvironment(device())) package.metadata.push_back(entry);
   status = runtime::CheckPackage(package);
   if (!status.ok()) return status;

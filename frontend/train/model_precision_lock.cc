@@ -44,13 +44,13 @@ absl::StatusOr<compiler::PrecisionLock> Model::Impl::LockOf(const Model& model, 
         absl::StrCat("a precision lock tells bytes a sample from others, and the step cannot be traced on ",
                      2 * samples, " samples: ", second.status().message()));
   }
-  return compiler::LockPrecision(network.cell()->TypeName(), {*std::move(first), samples},
+  return compiler::LockPrecision(cells.network()->TypeName(), {*std::move(first), samples},
                                  {*std::move(second), 2 * samples}, compile);
 }
 
 absl::StatusOr<compiler::PrecisionLock> Model::Impl::LockOn(const Model& model, const data::Dataset& dataset) const {
   if (!status.ok()) return status;
-  if (!step.defined()) return absl::FailedPreconditionError("this Model has no training step");
+  if (cells.step() == nullptr) return absl::FailedPreconditionError("this Model has no training step");
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(0);
   if (!rows.ok()) return rows.status();
   data::Row batch;
@@ -67,7 +67,7 @@ absl::StatusOr<std::string> Model::PrecisionLock() const {
   const std::scoped_lock turn(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
   for (const char* name : {"train_step", "predict"}) {
-    for (const compiler::CompileResult* result : impl_->compiled) {
+    for (const compiler::CompileResult* result : impl_->programs.compiled()) {
       if (result->program.name != name) continue;
       // What decided: an assignment of an earlier run where there was one, and the rates at level auto.
       absl::StatusOr<compiler::PrecisionLock> lock = impl_->LockOf(

@@ -1,7 +1,5 @@
 // Which Programs a Model compiles, and with which options.
 
-#include <iterator>
-
 #include "absl/strings/str_cat.h"
 #include "frontend/distributed/distributed.h"
 #include "frontend/graph/amp_session.h"
@@ -11,12 +9,13 @@
 namespace mpc {
 
 using internal::CompiledStep;
+using internal::ProgramCache;
 using internal::StepOptions;
 
 StepOptions Model::Impl::CommonOptions(const char* name) const {
   StepOptions common;
   common.name = name;
-  common.networks = networks;
+  common.networks = cells.precision_networks();
   common.rng = rng;
   common.pass_state = pass_state;
   amp::internal::SetPrecision(precision, common);
@@ -33,25 +32,23 @@ StepOptions Model::Impl::TrainOptions(const std::vector<std::string>& columns) c
   if (device() == GetContext().device) train.load.steps_per_launch = GetContext().steps_per_launch;
   train.input_names = columns;
   train.output_names = {"loss"};
-  train.compile.loss_scale = std::string(scale_config.mode_name());
-  train.compile.skip = scale_config.skip;
-  train.compile.unscale = scale_config.unscale;
-  if (scale_config.mode == LossScaleConfig::Mode::kStatic && !scale_config.unscale) {
-    train.divided_scale = scale_config.init;
+  train.compile.loss_scale = std::string(scalers.config().mode_name());
+  train.compile.skip = scalers.config().skip;
+  train.compile.unscale = scalers.config().unscale;
+  if (scalers.config().mode == LossScaleConfig::Mode::kStatic && !scalers.config().unscale) {
+    train.divided_scale = scalers.config().init;
   }
   train.compile.num_losses = precision.num_losses;
   train.compile.accumulation_steps = options.accumulation_steps;
   internal::ShareGradients(processes.options(), processes.size(), train);
   // Where training is not spread over the group, a step may still exchange tensors in it.
   train.load.communicator = processes.size() > 1 ? processes.communicator() : distributed::internal::GetCommunicator();
-  if (scaler != nullptr) train.scaler = scaler->state();
-  for (const auto& more : more_scalers)
-    train.scaler.insert(train.scaler.end(), more->state().begin(), more->state().end());
-  if (user_step != nullptr) {
+  train.scaler = scalers.OwnState();
+  if (cells.user_step() != nullptr) {
     // A step of the user's own brings its own wrap, if any.
     StepOptions own = train;
     own.optimizers.clear();
-    step.cell()->ConfigureStep(own);
+    cells.step()->ConfigureStep(own);
     train.optimizers = own.optimizers;
     if (own.compile.loss_scale != "none") {
       train.compile.loss_scale = own.compile.loss_scale;
@@ -72,15 +69,12 @@ StepOptions Model::Impl::OptionsBeforeLast(StepOptions train) {
 
 absl::StatusOr<StepOptions> Model::Impl::WithPrecision(StepOptions step_options) const {
   compiler::CompileOptions& compile = step_options.compile;
-  // What Predict and Eval found before there was a training graph does not bind it.
-  if (assignment_is_trained || !step_options.training) compile.assignment = assignment;
+  decision.ApplyTo(compile, step_options.training);
   // A device that is only compiled for cannot be measured: the pass has rates of its own.
   if (compile.level != "auto" || !compile.arch.empty()) return step_options;
-  for (const auto& [signature, choices] : resumed.choices) {
-    if (const std::optional<compiler::DeviceRates> rates = amp::RatesFromChoices(choices); rates.has_value()) {
-      compile.rates = *rates;
-      return step_options;
-    }
+  if (const std::optional<compiler::DeviceRates> decided = resumed.Rates(); decided.has_value()) {
+    compile.rates = *decided;
+    return step_options;
   }
   absl::StatusOr<compiler::DeviceRates> rates = amp::MeasureDeviceRates(compile.device, precision.dtype);
   if (!rates.ok()) return rates.status();
@@ -88,14 +82,6 @@ absl::StatusOr<StepOptions> Model::Impl::WithPrecision(StepOptions step_options)
   if (!rates.ok()) return rates.status();
   compile.rates = *rates;
   return step_options;
-}
-
-void Model::Impl::KeepAssignment(const compiler::PrecisionMap& decided, bool training) {
-  if (!training && assignment_is_trained) return;
-  // Without a training graph the new assignment only adds to the old one.
-  if (training && decided != assignment) ++assignment_version;
-  assignment = decided;
-  assignment_is_trained |= training && !decided.empty();
 }
 
 absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const internal::TensorFunction& function,
@@ -107,68 +93,36 @@ absl::StatusOr<CompiledStep*> Model::Impl::Program(nn::Cell* root, const interna
                  : absl::InvalidArgumentError(absl::StrCat("input ", i, " is not a concrete tensor"));
     }
   }
-  // Parameters that are stored low from now on are part of the key, and so is the assignment.
-  const auto key = [&] { return absl::StrCat(internal::StepKey(root, inputs, step_options), "|", assignment_version); };
+  const auto key = [&] { return ProgramCache::KeyOf(root, inputs, step_options, decision); };
   const std::string asked = key();
-  auto known = KnownProgram(asked);
-  if (known == programs.end()) {
-    ForgetReplaced();
-    absl::StatusOr<StepOptions> precise = WithPrecision(step_options);
-    if (!precise.ok()) return precise.status();
-    absl::StatusOr<std::unique_ptr<CompiledStep>> fresh =
-        internal::CompileStep(root, function, internal::SpecsOf(inputs), *precise);
-    if (!fresh.ok()) return fresh.status();
-    const CompiledStep& step_run = **fresh;
-    if (absl::Status status = CompareProgram(step_run, step_options); !status.ok()) return status;
-    if (user_step != nullptr && step_options.training) {
-      if (absl::Status status = CheckOwnStep(step_run.facts(), step_run.program()); !status.ok()) return status;
-      step_rates = step_run.facts().rates;
-      step_is_scaled = step_run.facts().wrapped || !step_run.facts().scalers.empty();
-    }
-    SayWhatIsStoredLow();
-    KeepAssignment(step_run.compiled().assignment, step_options.training);
-    const std::string traced = key();
-    if (traced != asked) keys_after_tracing[asked] = traced;
-    if (const auto same = programs.find(traced); same != programs.end()) GiveUp(same);
-    known = programs.emplace(traced, *std::move(fresh)).first;
-    compiled.push_back(&step_run.compiled());
-    if (!step_run.facts().scalers.empty()) step_scalers = step_run.facts().scalers;
-    CompareChoices(step_run);
-    for (const std::string& remark : step_run.compiled().remarks) {
-      if (said.insert(remark).second) Say("remark: " + remark);
-    }
+  if (CompiledStep* known = programs.Find(asked); known != nullptr) return known;
+  programs.ForgetReplaced();
+  absl::StatusOr<StepOptions> precise = WithPrecision(step_options);
+  if (!precise.ok()) return precise.status();
+  absl::StatusOr<std::unique_ptr<CompiledStep>> fresh =
+      internal::CompileStep(root, function, internal::SpecsOf(inputs), *precise);
+  if (!fresh.ok()) return fresh.status();
+  if (absl::Status status = CompareProgram(**fresh, step_options); !status.ok()) return status;
+  const internal::StepFacts& facts = (*fresh)->facts();
+  if (cells.user_step() != nullptr && step_options.training) {
+    if (absl::Status status = CheckOwnStep(facts, (*fresh)->program()); !status.ok()) return status;
+    learned.NoteCompiled(facts);
+    scalers.NoteWrap(facts);
   }
-  return known->second.get();
-}
-
-Model::Impl::ProgramMap::iterator Model::Impl::KnownProgram(const std::string& asked) {
-  if (const auto known = programs.find(asked); known != programs.end()) {
-    return known->second->facts().PartsAreThere() ? known : programs.end();
-  }
-  const auto traced = keys_after_tracing.find(asked);
-  const auto known = traced == keys_after_tracing.end() ? programs.end() : programs.find(traced->second);
-  return known != programs.end() && known->second->is_current() ? known : programs.end();
-}
-
-Model::Impl::ProgramMap::iterator Model::Impl::GiveUp(ProgramMap::iterator program) {
-  std::erase(compiled, &program->second->compiled());
-  if (runs > 0) replaced.push_back(std::move(program->second));
-  return programs.erase(program);
-}
-
-void Model::Impl::ForgetReplaced() {
-  for (auto program = programs.begin(); program != programs.end();) {
-    program = program->second->is_current() ? std::next(program) : GiveUp(program);
-  }
-  std::erase_if(measuring, [](const auto& program) { return !program.second->is_current(); });
-  std::erase_if(keys_after_tracing, [this](const auto& keys) { return !programs.contains(keys.second); });
+  SayWhatIsStoredLow();
+  decision.Keep((*fresh)->compiled().assignment, step_options.training);
+  CompiledStep& kept = programs.Keep(asked, key(), *std::move(fresh));
+  scalers.NoteCalled(kept.facts());
+  WarnOfChoices(kept.program());
+  for (const std::string& remark : kept.compiled().remarks) remarks.SayOnce(remark, "remark: " + remark);
+  return &kept;
 }
 
 void Model::Impl::SayWhatIsStoredLow() {
   if (!precision.master_weights) return;
   std::vector<std::string> names;
   std::string dtype;
-  for (const auto& [name, parameter] : root()->ParametersAndNames()) {
+  for (const auto& [name, parameter] : cells.root()->ParametersAndNames()) {
     if (!parameter.low_storage().has_value()) continue;
     names.push_back(name);
     dtype = std::string(DTypeName(*parameter.low_storage()));
@@ -178,17 +132,7 @@ void Model::Impl::SayWhatIsStoredLow() {
       "level ", precision.level, " with master weights, but ", names.front(),
       names.size() > 1 ? absl::StrCat(" and ", names.size() - 1, " more parameters are") : std::string(" is"),
       " stored in ", dtype, " since a step with master_weights = false: every update is rounded to it");
-  if (said.insert(remark).second) Say("remark: " + remark);
-}
-
-internal::TensorFunction Model::Impl::EvalFunction() const {
-  return [this](const std::vector<Tensor>& columns) {
-    const std::vector<Tensor> data(columns.begin(), columns.end() - 1);
-    const std::vector<Tensor> predictions = network.Flat(data);
-    std::vector<Tensor> for_loss = predictions;
-    for_loss.push_back(columns.back());
-    return std::vector<Tensor>{loss.Flat(for_loss).at(0), predictions.front()};
-  };
+  remarks.SayOnce(remark, "remark: " + remark);
 }
 
 }  // namespace mpc

@@ -35,7 +35,7 @@ absl::StatusOr<compiler::RangeTable> Model::Impl::RangesOn(const Model& model, c
     const KnownRange interval = Joined(*known, assumptions.inputs.value_or(*known));
     assumptions.inputs = interval;
   }
-  absl::StatusOr<std::map<std::string, KnownRange>> state = internal::KnownState(*root());
+  absl::StatusOr<std::map<std::string, KnownRange>> state = internal::KnownState(*cells.root());
   if (!state.ok()) return state.status();
   assumptions.state = *std::move(state);
   absl::StatusOr<internal::StepOptions> precise = WithPrecision(TrainOptions({}));
@@ -47,22 +47,23 @@ absl::StatusOr<compiler::RangeTable> Model::Impl::RangesOn(const Model& model, c
 }
 
 absl::Status Model::Impl::DeriveLossScale(const Model& model, const data::Dataset& dataset) {
-  const bool is_first = global_step == 0 && scaler != nullptr && scaler->skipped_steps() == 0;
+  LossScaler* const scaler = scalers.own();
+  const bool is_first = position.global_step() == 0 && scaler != nullptr && scaler->skipped_steps() == 0;
   if (!options.amp.enabled || options.amp.loss_scale.text() != "derived" || !is_first ||
-      scaler->scale() != scale_config.init) {
+      scaler->scale() != scalers.config().init) {
     return absl::OkStatus();
   }
   absl::StatusOr<compiler::RangeTable> table = RangesOn(model, dataset);
   if (!table.ok()) return table.status();
   if (table->derived_scale == 0) {
-    Say(absl::StrFormat("remark: no f16 tensor of the step grows with the loss scale, which begins at %.10g",
-                        scale_config.init));
+    remarks.Say(absl::StrFormat("remark: no f16 tensor of the step grows with the loss scale, which begins at %.10g",
+                                scalers.config().init));
     return absl::OkStatus();
   }
-  for (const std::string& warning : compiler::OverflowWarnings(*table)) Say("warning: " + warning);
-  const double scale = std::clamp(table->derived_scale, scale_config.minimum, scale_config.maximum);
-  Say(absl::StrFormat("remark: the loss scale begins at %.10g: %s is expected to reach %.3g with it", scale,
-                      table->derived_from, table->derived_peak * scale));
+  for (const std::string& warning : compiler::OverflowWarnings(*table)) remarks.Say("warning: " + warning);
+  const double scale = std::clamp(table->derived_scale, scalers.config().minimum, scalers.config().maximum);
+  remarks.Say(absl::StrFormat("remark: the loss scale begins at %.10g: %s is expected to reach %.3g with it", scale,
+                              table->derived_from, table->derived_peak * scale));
   return scaler->SetScale(scale);
 }
 

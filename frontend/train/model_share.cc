@@ -1,5 +1,4 @@
 // What several processes of a Model share: the batches of an epoch, and what a run begins from.
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,7 +31,7 @@ absl::Status Model::Impl::CheckOneProgram(const char* what) const {
 absl::StatusOr<std::int64_t> Model::Impl::CountSteps(const data::Dataset& dataset) {
   const absl::StatusOr<std::int64_t> batches = dataset.size();
   if (!batches.ok()) return batches.status();
-  batches_per_epoch = *batches;
+  position.CountBatches(*batches);
   if (!updates.are_whole()) return *batches;
   const bool accumulates = updates.of_process > 1;
   if (*batches > 0 && updates.StepsOf(*batches) == 0) {
@@ -41,10 +40,11 @@ absl::StatusOr<std::int64_t> Model::Impl::CountSteps(const data::Dataset& datase
                      accumulates ? absl::StrCat(updates.of_process, " each an update") : "one each a step"));
   }
   const std::int64_t left_out = *batches % updates.all();
-  if (left_out > 0 && said.insert("left out").second) {
-    Say(absl::StrCat("remark: the last ", left_out, " of ", *batches, " batches of an epoch make no step of ",
-                     updates.processes, " processes",
-                     accumulates ? absl::StrCat(" with ", updates.of_process, " batches each") : ""));
+  if (left_out > 0) {
+    remarks.SayOnce("left out",
+                    absl::StrCat("remark: the last ", left_out, " of ", *batches,
+                                 " batches of an epoch make no step of ", updates.processes, " processes",
+                                 accumulates ? absl::StrCat(" with ", updates.of_process, " batches each") : ""));
   }
   return updates.StepsOf(*batches);
 }
@@ -54,7 +54,7 @@ absl::Status Model::Impl::CheckUpdatesOfEpoch(std::int64_t batches, std::int64_t
   const std::string what = absl::StrCat("the last batch of an epoch has fewer rows than the others of its step, which ",
                                         updates.all(), " batches make, so that the step is left out");
   if (batches == 0) return absl::InvalidArgumentError(absl::StrCat(what, ": no step is left"));
-  if (said.insert("fewer rows").second) Say(absl::StrCat("remark: ", what));
+  remarks.SayOnce("fewer rows", absl::StrCat("remark: ", what));
   return absl::OkStatus();
 }
 
@@ -114,25 +114,26 @@ absl::StatusOr<std::unique_ptr<data::DatasetIterator>> Model::Impl::OpenShare(co
 
 absl::StatusOr<std::unique_ptr<data::DatasetIterator>> Model::Impl::OpenEpoch(const data::Dataset& dataset) const {
   if (updates.are_whole()) {
-    return OpenShare(dataset, position.data_epoch, updates.all(), position.step_in_epoch / updates.of_process,
-                     data::PartialUpdate::kDrop);
+    return OpenShare(dataset, position.in_run().data_epoch, updates.all(),
+                     position.in_run().step_in_epoch / updates.of_process, data::PartialUpdate::kDrop);
   }
-  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(position.data_epoch);
+  absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(position.in_run().data_epoch);
   if (!rows.ok()) return rows.status();
   data::Row row;
-  for (std::int64_t skipped = 0; skipped < position.step_in_epoch; ++skipped) {
+  for (std::int64_t skipped = 0; skipped < position.in_run().step_in_epoch; ++skipped) {
     absl::StatusOr<bool> more = (*rows)->Next(&row);
     if (!more.ok()) return more.status();
     if (!*more) {
       return absl::FailedPreconditionError(absl::StrCat("the data set ends after ", skipped, " steps, the checkpoint ",
-                                                        "is at step ", position.step_in_epoch, " of this epoch"));
+                                                        "is at step ", position.in_run().step_in_epoch,
+                                                        " of this epoch"));
     }
   }
   return rows;
 }
 
 absl::Status Model::Impl::ShareStart(const Model& model, std::int64_t epochs, const data::Dataset& dataset,
-                                     const Validation* validation) {
+                                     const internal::Validation* validation) {
   if (processes.size() == 1) return absl::OkStatus();
   const std::vector<Parameter> state = KeptState(model);
   if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
@@ -152,10 +153,7 @@ absl::Status Model::Impl::ShareStart(const Model& model, std::int64_t epochs, co
   }
   if (absl::Status status = processes.CompareSettings(settings); !status.ok()) return status;
   if (absl::Status status = processes.SendState(state); !status.ok()) return status;
-  for (std::int64_t* number : {&global_step, &position.data_epoch, &position.run_epoch, &position.step_in_epoch}) {
-    if (absl::Status status = processes.SendNumber(*number); !status.ok()) return status;
-  }
-  return absl::OkStatus();
+  return position.SendFromFirst(processes);
 }
 
 }  // namespace mpc

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "frontend/graph/compiled_step.h"
+#include "frontend/graph/step_key.h"
 #include "frontend/state/safetensors.h"
 #include "tests/frontend/temporary_folder.h"
 #include "tests/training/probe.h"

@@ -1,13 +1,18 @@
 // The key of a compiled step: whatever the Program follows from tells two steps apart.
+#include "frontend/graph/step_key.h"
+
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "frontend/graph/compiled_step.h"
+#include "kernels/communicator.h"
 
 namespace mpc::internal {
 namespace {
@@ -16,12 +21,38 @@ using compiler::CompileOptions;
 using compiler::OptionInfo;
 using compiler::OptionKind;
 
+/// A group of one process.
+class Alone final : public Communicator {
+ public:
+  std::string_view transport() const override { return "none"; }
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  absl::Status status() const override { return absl::OkStatus(); }
+  absl::Status AllReduce(absl::Span<const ReducedPart>) override { return absl::OkStatus(); }
+  absl::Status ReduceScatter(const ReducedPart&) override { return absl::OkStatus(); }
+  absl::Status AllGather(const void*, void*, std::size_t) override { return absl::OkStatus(); }
+  absl::Status Broadcast(void*, std::size_t, int) override { return absl::OkStatus(); }
+  absl::Status Barrier() override { return absl::OkStatus(); }
+};
+
 // Gives an option another value.
 void Change(bool& option) { option = !option; }
 void Change(std::string& option) { option += "x"; }
 void Change(double& option) { option += 1; }
 void Change(std::int64_t& option) { ++option; }
 void Change(unsigned& option) { ++option; }
+void Change(int& option) { ++option; }
+void Change(std::optional<double>& option) { option = 2; }
+void Change(std::optional<DType>& option) { option = DType::kF16; }
+void Change(std::vector<const nn::Cell*>& option) { option.push_back(nullptr); }
+void Change(std::vector<Parameter>& option) { option.emplace_back(); }
+void Change(RngState& option) { option = MakeRngState(1); }
+void Change(std::shared_ptr<PassState>& option) { option = std::make_shared<PassState>(); }
+void Change(std::shared_ptr<Communicator>& option) { option = std::make_shared<Alone>(); }
+void Change(std::function<void(compiler::Module&)>& option) {
+  option = [](compiler::Module&) {};
+}
+void Change(CompileOptions& option) { option.level = "O1"; }
 void Change(std::optional<bool>& option) { option = true; }
 void Change(std::vector<std::string>& option) { option.emplace_back("softmax"); }
 void Change(compiler::PrecisionMap& option) { option["net/fc#matmul.0"] = "f16"; }
@@ -53,6 +84,32 @@ TEST(StepKey, DiffersWithEachOptionThatTheProgramFollowsFrom) {
       EXPECT_TRUE(is_new) << name << " has the key of " << other->second;
     } else {
       EXPECT_EQ(KeyOf(options), KeyOf(defaults)) << name;
+    }
+  }
+}
+
+TEST(StepKey, DiffersWithEachStepOptionOfTheProgramAndWithNoOther) {
+  StepOptions defaults;
+  int count = 0;
+  VisitStepOptions(defaults, [&](auto, const auto&) { ++count; });
+  std::map<std::string, std::string> seen = {{StepKey(nullptr, {}, defaults), "the defaults"}};
+  for (int changed = 0; changed < count; ++changed) {
+    StepOptions options;
+    std::string name;
+    bool is_of_program = false;
+    int index = 0;
+    VisitStepOptions(options, [&](auto info, auto& option) {
+      if (index++ != changed) return;
+      Change(option);
+      name = info.name;
+      is_of_program = info.kKind == StepOptionKind::kProgram;
+    });
+    const std::string key = StepKey(nullptr, {}, options);
+    if (is_of_program) {
+      const auto [other, is_new] = seen.emplace(key, name);
+      EXPECT_TRUE(is_new) << name << " has the key of " << other->second;
+    } else {
+      EXPECT_EQ(key, StepKey(nullptr, {}, defaults)) << name;
     }
   }
 }
@@ -103,6 +160,26 @@ TEST(CompileOptions, AreAllListed) {
   expect_listed(tune, choice_cache, allow_tf32, allow_winograd, keep_packed_weights, flat_share);
   auto& [bytes_per_second, low_flops, f32_flops, seconds_per_operation] = rates;
   expect_listed(bytes_per_second, low_flops, f32_flops, seconds_per_operation);
+}
+
+// The same of the options of a step: each member is listed by itself, those of `load` one by one.
+TEST(StepOptions, AreAllListed) {
+  StepOptions options;
+  std::set<const void*> listed;
+  VisitStepOptions(options, [&](auto info, auto& option) { EXPECT_TRUE(listed.insert(&option).second) << info.name; });
+  std::size_t members = 0;
+  const auto expect_one = [&](const void* member) {
+    EXPECT_TRUE(listed.contains(member)) << members;
+    ++members;
+  };
+  const auto expect_listed = [&](const auto&... each) { (expect_one(&each), ...); };
+  auto& [name, training, networks, network_outputs, rng, scaler, pass_state, input_names, output_names, optimizers,
+         divided_scale, weighs_elements, records, compile, load, edit] = options;
+  expect_listed(name, training, networks, network_outputs, rng, scaler, pass_state, input_names, output_names,
+                optimizers, divided_scale, weighs_elements, records, compile, edit);
+  auto& [graph, steps_per_launch, branches, communicator] = load;
+  expect_listed(graph, steps_per_launch, branches, communicator);
+  EXPECT_EQ(members, listed.size());
 }
 
 }  // namespace

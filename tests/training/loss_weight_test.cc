@@ -341,5 +341,40 @@ TEST(LossWeight, HoldsForTheLossOfMaskedTokens) {
       /*killed=*/{}, kByElements));
 }
 
+/// Leaves elements out on batches of several rows alone.
+class WeighedByRows : public nn::TrainingStep {
+ public:
+  MPC_CELL(WeighedByRows, network, cross_entropy)
+  Tensor Construct(Tensor x, Tensor label) {
+    const Tensor logits = network(x);
+    const bool is_mean = x.shape()[0] == 1;
+    const Tensor loss =
+        is_mean ? reduce_mean(logits) + reduce_sum(cast(label, DType::kF32)) : cross_entropy(logits, label);
+    return ops::Depend(loss, optimizer(ops::Backward(loss, optimizer.parameters())));
+  }
+  Linear network;
+  nn::CrossEntropyLoss cross_entropy;
+  nn::SGD optimizer{network.TrainableParams(), {.learning_rate = 1}};
+};
+
+// A weight that begins inside an update would stand for the batches before it, too.
+TEST(LossWeight, BatchesOfAnUpdateAllCountTheirElementsOrNoneDoes) {
+  const data::Row one = {Values({1, kFeatures}, 1), Tensor::From(std::vector<std::int32_t>{0}, {1})};
+  const data::Row two = {Values({2, kFeatures}, 2), Tensor::From(std::vector<std::int32_t>{0, 1}, {2})};
+  EXPECT_TRUE(RunGroup(
+      1,
+      [&](int) {
+        WeighedByRows same, other;
+        MPC_EXPECT_OK(Model(same, {.accumulation_steps = 2}).Train(1, Batches({two, two})));
+        const absl::Status status = Model(other, {.accumulation_steps = 2}).Train(1, Batches({one, two}));
+        EXPECT_NE(
+            status.message().find("batch 2 of 2 of the step has losses that leave elements out (loss_weight), and "
+                                  "those before it have losses that count all elements"),
+            std::string::npos)
+            << status;
+      },
+      /*killed=*/{}, kByElements));
+}
+
 }  // namespace
 }  // namespace mpc::testing

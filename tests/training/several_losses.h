@@ -33,6 +33,25 @@ class OneOptimizerStep : public nn::TrainingStep {
   nn::SGD optimizer{{first.weight, second.weight}, {.learning_rate = 1.0}};
 };
 
+/// Two models, one optimizer: one loss on batches of one number, two on larger ones.
+class LossesByRows : public nn::TrainingStep {
+ public:
+  MPC_CELL(LossesByRows, first, second)
+  Tensor Construct(Tensor x) {
+    const Tensor loss_x = reduce_sum(first(x));
+    const Tensor loss_y = reduce_sum(second(x));
+    if (x.shape()[0] == 1) return ops::Depend(loss_x + loss_y, optimizer(ops::Backward(loss_x + loss_y, weights())));
+    const Tensor of_x = ops::Backward(loss_x, {first.weight})[0];
+    const Tensor of_y = ops::Backward(loss_y, {second.weight})[0];
+    return ops::Depend(loss_x + loss_y, optimizer({of_x, of_y}));
+  }
+  std::vector<nn::Optimizer*> optimizers() const override { return {const_cast<nn::SGD*>(&optimizer)}; }
+  std::vector<Parameter> weights() const { return {first.weight, second.weight}; }
+
+  Probe first, second;
+  nn::SGD optimizer{{first.weight, second.weight}, {.learning_rate = 1.0}};
+};
+
 /// Two models, two losses, an optimizer each.
 class TwoOptimizersStep : public nn::TrainingStep {
  public:

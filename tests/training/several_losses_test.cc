@@ -220,5 +220,28 @@ TEST(SeveralLosses, AMP_23_ClippingScaledGradientsIsAnError) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("while it is scaled by 'scaler.scale'"));
 }
 
+// What the check of one loss has found has no place among the checks of two.
+TEST(SeveralLosses, BatchesOfAnAccumulatedStepHaveTheSameLosses) {
+  const auto train = [](const std::vector<std::vector<float>>& batches) {
+    LossesByRows step;
+    Model model(step, {.loss_scale_manager = DynamicScale(16, 2, 0.5, 100), .accumulation_steps = 2});
+    std::vector<data::Row> rows;
+    for (const std::vector<float>& batch : batches) {
+      rows.push_back({Tensor::From(batch, {static_cast<std::int64_t>(batch.size())})});
+    }
+    const absl::Status status = model.Train(1, data::GeneratorDataset(rows, {"x"}));
+    EXPECT_EQ(model.skipped_steps(), 0) << "every gradient is finite";
+    return std::pair(std::string(status.message()), WeightOf(step.first));
+  };
+  EXPECT_EQ(train({{2}, {4}, {1, 2}, {2, 3}}), std::pair(std::string(), -3.0f - 4.0f));
+  EXPECT_THAT(train({{2}, {1, 2}}).first,
+              HasSubstr("training step 1 (epoch 1 step 2): batch 2 of 2 of the step has 2 losses (first_bad0, "
+                        "first_bad1), and those before it have 1 loss (first_bad); what was found in the losses of a "
+                        "step cannot go on in others: let the step have the same losses on all batches that it "
+                        "accumulates"));
+  EXPECT_THAT(train({{1, 2}, {2}}).first,
+              HasSubstr("has 1 loss (first_bad), and those before it have 2 losses (first_bad0, first_bad1)"));
+}
+
 }  // namespace
 }  // namespace mpc::testing
