@@ -20,8 +20,8 @@ static cl::extrahelp passes_help(
     "\nA file is treated as mlir-opt treats it. Passes are flags too, such as --mpc-amp=level=O2: --list-passes lists\n"
     "them, docs/passes.md describes mpc's. --help-hidden adds the options of passes, MLIR and LLVM to this text.\n");
 
-static const std::string model_help = "Print the IR of a model: " + ModelNames();
-static cl::opt<std::string> model_name("model", cl::desc(model_help), cl::cat(category));
+static const std::string kModelHelp = "Print the IR of a model: " + ModelNames();
+static cl::opt<std::string> model_name("model", cl::desc(kModelHelp), cl::cat(category));
 static cl::opt<bool> train("train", cl::desc("The training step, not the forward function"), cl::cat(category));
 static cl::opt<int64_t> batch("batch", cl::desc("Samples a step (32)"), cl::init(32), cl::cat(category));
 static cl::opt<std::string> stage_name(
