@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/aligned_buffer.h"
+#include "runtime/occupied_memory.h"
 
 namespace mpc::runtime {
 namespace {
@@ -119,99 +120,104 @@ class GapSearch {
   std::ptrdiff_t best_room_ = -1;
 };
 
-/// The intervals that have a place already, in the order of addresses.
+/// An interval in the counts that a search needs. Times are the instructions at which some interval begins, counted
+/// from 0: two lives meet at one of them or never.
+struct Life {
+  std::size_t bytes = 0;  ///< padded
+  std::size_t first = 0;  ///< time
+  std::size_t last = 0;   ///< time
+};
+
+/// The lives of all intervals, and how many times there are.
+struct Lives {
+  std::vector<Life> all;
+  std::size_t times = 0;
+};
+
+Lives LivesOf(const std::vector<LiveInterval>& intervals) {
+  std::vector<std::size_t> begins;
+  for (const LiveInterval& interval : intervals) begins.push_back(interval.first);
+  std::sort(begins.begin(), begins.end());
+  begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+  // The last time at or before an instruction. The interval itself begins there or earlier.
+  const auto time_of = [&](std::size_t instruction) -> std::size_t {
+    return std::upper_bound(begins.begin(), begins.end(), instruction) - begins.begin() - 1;
+  };
+  Lives lives{{}, begins.size()};
+  for (const LiveInterval& interval : intervals) {
+    lives.all.push_back({PaddedBytes(interval), time_of(interval.first), time_of(interval.last)});
+  }
+  return lives;
+}
+
+/// The intervals that have a place already.
 class Placed {
  public:
-  void Add(const LiveInterval& interval, std::size_t offset) {
-    const Entry entry{offset, offset + PaddedBytes(interval), interval.first, interval.last};
-    entries_.insert(std::upper_bound(entries_.begin(), entries_.end(), entry,
-                                     [](const Entry& a, const Entry& b) { return a.begin < b.begin; }),
-                    entry);
+  explicit Placed(const Lives& lives) : lives_(lives), memory_(lives.times) {}
+
+  void Add(std::size_t interval, std::size_t offset) {
+    const Life& life = lives_.all[interval];
+    memory_.Add(life.first, life.last, {offset, offset + life.bytes});
   }
 
-  /// Where a block of one part begins. Nothing is collected, and the search ends where no better gap can come.
-  std::size_t FindGap(const LiveInterval& part, Fit fit) const {
-    const auto bytes = static_cast<std::ptrdiff_t>(PaddedBytes(part));
+  /// Where the first byte of a block lies.
+  std::size_t FindGap(const RigidIntervals& parts, Fit fit) {
+    forbidden_.clear();
+    for (std::size_t i = 0; i < parts.intervals.size(); ++i) {
+      const Life& part = lives_.all[parts.intervals[i]];
+      if (part.bytes > 0) AddForbidden(part, parts.distances[i]);
+    }
+    if (parts.intervals.size() > 1) {
+      std::sort(forbidden_.begin(), forbidden_.end(),
+                [](const Forbidden& a, const Forbidden& b) { return a.above < b.above; });
+    }
     GapSearch search(fit);
-    for (const Entry& other : entries_) {
-      if (!AreLiveTogether(part, other)) continue;
-      if (search.Pass({static_cast<std::ptrdiff_t>(other.begin) - bytes, static_cast<std::ptrdiff_t>(other.end)}))
-        break;
+    for (const Forbidden& range : forbidden_) {
+      if (search.Pass(range)) break;
     }
     return search.Begin();
   }
 
+ private:
   /// Adds the ranges where a block cannot begin. `part` is the part of the block that lies `distance` bytes behind its
-  /// beginning. The added ranges are sorted, and overlapping ones are merged. Ranges that only touch stay apart, since
-  /// a block may begin between them.
-  void AddForbidden(const LiveInterval& part, std::size_t distance, std::vector<Forbidden>& forbidden) const {
+  /// beginning. The added ranges are sorted.
+  void AddForbidden(const Life& part, std::size_t distance) {
     const auto begin = static_cast<std::ptrdiff_t>(distance);
-    const auto end = begin + static_cast<std::ptrdiff_t>(PaddedBytes(part));
-    const std::size_t own = forbidden.size();
-    for (const Entry& other : entries_) {
-      if (!AreLiveTogether(part, other)) continue;
-      const auto other_end = static_cast<std::ptrdiff_t>(other.end);
-      if (other_end <= begin) continue;
-      const Forbidden range{static_cast<std::ptrdiff_t>(other.begin) - end, other_end - begin};
-      if (forbidden.size() > own && range.above < forbidden.back().below) {
-        forbidden.back().below = std::max(forbidden.back().below, range.below);
-      } else {
-        forbidden.push_back(range);
-      }
+    const auto end = begin + static_cast<std::ptrdiff_t>(part.bytes);
+    memory_.FindTaken(part.first, part.last, taken_);
+    for (const AddressRange& range : taken_) {
+      const auto above = static_cast<std::ptrdiff_t>(range.begin) - end;
+      const auto below = static_cast<std::ptrdiff_t>(range.end) - begin;
+      if (below > 0) forbidden_.push_back({above, below});
     }
   }
 
- private:
-  struct Entry {
-    std::size_t begin, end;   ///< addresses
-    std::size_t first, last;  ///< instructions
-  };
-
-  static bool AreLiveTogether(const LiveInterval& part, const Entry& other) {
-    return other.first <= part.last && part.first <= other.last;
-  }
-
-  std::vector<Entry> entries_;
+  const Lives& lives_;
+  OccupiedMemory memory_;
+  // Both are of the last search. They are members so that their memory serves the next one.
+  std::vector<Forbidden> forbidden_;
+  std::vector<AddressRange> taken_;
 };
-
-/// Where the first byte of a rigid set lies.
-std::size_t FindGapOfSet(const std::vector<LiveInterval>& intervals, const RigidIntervals& parts, const Placed& placed,
-                         Fit fit) {
-  std::vector<Forbidden> forbidden;
-  for (std::size_t i = 0; i < parts.intervals.size(); ++i) {
-    const LiveInterval& part = intervals[parts.intervals[i]];
-    if (part.bytes > 0) placed.AddForbidden(part, parts.distances[i], forbidden);
-  }
-  std::sort(forbidden.begin(), forbidden.end(),
-            [](const Forbidden& a, const Forbidden& b) { return a.above < b.above; });
-  GapSearch search(fit);
-  for (const Forbidden& range : forbidden) {
-    if (search.Pass(range)) break;
-  }
-  return search.Begin();
-}
 
 /// Places blocks one after the other. A block avoids the intervals placed before it that its parts overlap in time.
 /// Gives up, without offsets, where the arena takes more than `most` bytes.
-MemoryPlan PlaceInOrder(const std::vector<LiveInterval>& intervals, const std::vector<Block>& blocks,
-                        const std::vector<std::size_t>& order, Fit fit, std::size_t most) {
+MemoryPlan PlaceInOrder(const Lives& lives, const std::vector<Block>& blocks, const std::vector<std::size_t>& order,
+                        Fit fit, std::size_t most) {
   assert(order.size() == blocks.size() && "the order names every block");
   MemoryPlan plan;
-  plan.offsets.resize(intervals.size(), 0);
-  Placed placed;
+  plan.offsets.resize(lives.all.size(), 0);
+  Placed placed(lives);
   for (std::size_t index : order) {
     const RigidIntervals& parts = blocks[index].parts;
-    const bool is_alone = parts.intervals.size() == 1 && parts.distances.front() == 0;
-    const std::size_t offset = is_alone ? placed.FindGap(intervals[parts.intervals.front()], fit)
-                                        : FindGapOfSet(intervals, parts, placed, fit);
+    const std::size_t offset = placed.FindGap(parts, fit);
     for (std::size_t i = 0; i < parts.intervals.size(); ++i) {
       const std::size_t interval = parts.intervals[i];
-      const std::size_t bytes = PaddedBytes(intervals[interval]);
+      const std::size_t bytes = lives.all[interval].bytes;
       if (bytes == 0) continue;
       plan.offsets[interval] = offset + parts.distances[i];
       assert(plan.offsets[interval] % AlignedBuffer::kAlignment == 0);
       plan.arena_bytes = std::max(plan.arena_bytes, plan.offsets[interval] + bytes);
-      placed.Add(intervals[interval], plan.offsets[interval]);
+      placed.Add(interval, plan.offsets[interval]);
     }
     if (plan.arena_bytes > most) return {{}, kAnyBytes, 0};
   }
@@ -272,10 +278,11 @@ MemoryPlan PlanMemory(const std::vector<LiveInterval>& intervals, const std::vec
   best.lower_bound = peak.bytes;
   if (peak.bytes > most) return best;
   const std::vector<Block> blocks = BlocksOf(intervals, rigid);
+  const Lives lives = LivesOf(intervals);
   for (const std::vector<std::size_t>& order : Orders(blocks, peak.time)) {
     for (Fit fit : {Fit::kSmallest, Fit::kLowest}) {
       if (best.arena_bytes == peak.bytes) return best;
-      MemoryPlan plan = PlaceInOrder(intervals, blocks, order, fit, std::min(most, best.arena_bytes - 1));
+      MemoryPlan plan = PlaceInOrder(lives, blocks, order, fit, std::min(most, best.arena_bytes - 1));
       if (plan.arena_bytes >= best.arena_bytes) continue;
       assert(plan.arena_bytes >= peak.bytes && "no plan is smaller than the lower bound");
       best = std::move(plan);

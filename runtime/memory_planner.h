@@ -4,9 +4,10 @@
 // Pisarchyk and Lee 2020, "Efficient memory management for deep neural net inference", place by size with best fit.
 // They call it Greedy by Size for Offset Calculation. The other orders and lowest fit are tried beside it.
 //
-// Nothing bounds how far an arena lies above the lower bound. Placed intervals never move again. A try takes time
-// quadratic in the number of intervals, times a logarithm for rigid sets. There are at most 6 tries, or 18 with rigid
-// sets.
+// Nothing bounds how far an arena lies above the lower bound. Placed intervals never move again. There are at most 6
+// tries, or 18 with rigid sets. In a try each interval meets the ranges of addresses that are taken while it lives
+// (runtime/occupied_memory.h). In a training step these are few. Where holes stay between most of the intervals, a try
+// takes time quadratic in their number.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 """Counts the steps that training skips at first, with the default loss scale and with the derived one.
 
 first_loss_scale.py MPC_TRAIN [--steps=100]: trains each model twice from the same bits, on the same random batches, and
-prints a row of a Markdown table for each. docs/precision.md shows the table.
+prints a row of a Markdown table for each. docs/ranges.md shows the table.
 """
 import argparse
 import re

@@ -54,8 +54,4 @@ struct FusionCode {
 llvm::Expected<FusionCode> emitFusion(FusionOp fusion, llvm::StringRef name, const CodeTarget &target,
                                       llvm::Module &module);
 
-/// Whether the code may write output \p output over input \p input. Both must have the same extent, and nothing may
-/// read an input element after the output element is stored in its place.
-bool mayAlias(FusionOp fusion, const FusionPlan &plan, unsigned output, unsigned input);
-
 } // namespace mpc::codegen

@@ -92,38 +92,4 @@ llvm::SetVector<Value> FusionOutputs::inputsCombined(unsigned sweep) const {
   return inputsBehind(wanted, {sweep, 0});
 }
 
-// An output of columns may lie over an input that no sweep after its combination reads. One block of the combination
-// reads and writes each column.
-static bool mayAliasColumns(const FusionPlan &plan, const FusionOutputs &outputs, const FusionOutputs::Output &o,
-                            Value input) {
-  std::optional<unsigned> storedAfter;
-  for (unsigned sweep = 0; sweep < plan.numSweeps(); ++sweep) {
-    if (storedAfter) {
-      for (unsigned phase = 0; phase < plan.numPhases(sweep); ++phase)
-        if (outputs.inputsRead({sweep, phase}).contains(input))
-          return false;
-      if (outputs.inputsCombined(sweep).contains(input))
-        return false;
-    } else if (outputs.isCombined(o, sweep)) {
-      storedAfter = sweep;
-    }
-  }
-  return storedAfter.has_value();
-}
-
-bool mayAlias(FusionOp fusion, const FusionPlan &plan, unsigned output, unsigned input) {
-  FusionOutputs outputs(fusion, plan);
-  const FusionOutputs::Output &o = outputs.all()[output];
-  Value argument = fusion.getBody().front().getArgument(input);
-  if (argument.getType() != o.value.getType() || plan.extent(argument) != o.extent || o.extent == Extent::Single)
-    return false;
-  if (o.extent == Extent::PerColumn)
-    return mayAliasColumns(plan, outputs, o, argument);
-  for (unsigned sweep = o.when.sweep; sweep < plan.numSweeps(); ++sweep)
-    for (unsigned phase = 0; phase < plan.numPhases(sweep); ++phase)
-      if (Availability at{sweep, phase}; o.when < at && outputs.inputsRead(at).contains(argument))
-        return false;
-  return true;
-}
-
 } // namespace mpc::codegen

@@ -1,4 +1,4 @@
-// When a region stores each output and reads each input. This decides whether an output may lie over an input.
+// When a region stores each output and reads each input.
 #pragma once
 
 #include "compiler/dialect/fusion_plan.h"
@@ -23,8 +23,8 @@ public:
 
   /// Puts off outputs that are available before the last phase of their sweep. It is for a target that would rather
   /// store every element once and last. Only sums of two f32 inputs are put off: they are as quickly added again as
-  /// read back. It happens only if all whole outputs of the sweep are then stored in its last phase. `mayAlias` holds
-  /// as before: each position is read before it is stored.
+  /// read back. It happens only if all whole outputs of the sweep are then stored in its last phase. What
+  /// FusionAliasing says holds as before: each position is read before it is stored.
   void putOffSums();
 
   llvm::ArrayRef<Output> all() const { return outputs; }

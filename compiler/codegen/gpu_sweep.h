@@ -25,7 +25,7 @@ struct Sweep {
   /// Results with a value a column, or a single value, that are stored where the sweep before this one is combined.
   llvm::SmallVector<unsigned> columnStores, singleStores;
   /// The values that the sweep reads at every element: inputs of the region, and what earlier sweeps stored.
-  /// codegen::mayAlias says which outputs may lie over which of these inputs.
+  /// FusionAliasing says which outputs may lie over which of these inputs.
   llvm::SmallVector<mlir::Value> elements;
   /// The same with one value a row.
   llvm::SmallVector<mlir::Value> rowValues;

@@ -7,6 +7,7 @@
 #include "mlir/IR/DialectInterface.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -37,6 +38,9 @@ struct KernelPlan {
 /// of its kernels: none writes over an operand or takes a workspace.
 ///
 /// It answers what passes ask, and nothing that none asks.
+/// Whether a kernel may write a result over an operand. What it takes to know is found out once, for all pairs.
+using Aliasing = std::function<bool(unsigned result, unsigned operand)>;
+
 class TargetModel {
 public:
   virtual ~TargetModel() = default;
@@ -59,8 +63,8 @@ public:
   virtual bool prefersChannelsLast(mlir::Operation *op) const = 0;
   /// The low type that the device computes in natively; bf16 where it is not here.
   virtual DType nativeLowType() const = 0;
-  /// Whether the kernel of \p op may write result \p result over operand \p operand.
-  virtual bool mayAlias(mlir::Operation *op, unsigned result, unsigned operand) const = 0;
+  /// Which results the kernel of \p op may write over which operands.
+  virtual Aliasing aliasing(mlir::Operation *op) const = 0;
   /// The plan of an operation that is an instruction by itself. Empty where asking is too expensive, and for what is no
   /// instruction. That of `mpc.repeat` has what its function needs beside its arguments as workspace.
   virtual KernelPlan kernelPlan(mlir::Operation *op) const = 0;

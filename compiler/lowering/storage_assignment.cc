@@ -1,5 +1,6 @@
 #include "compiler/lowering/storage_assignment.h"
 
+#include "compiler/codegen/fusion_aliasing.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/dialect/operation_attributes.h"
@@ -89,20 +90,30 @@ std::vector<FusionAlias> StorageAssignment::aliases(FusionOp fusion) const {
   return pairs;
 }
 
-bool mayAlias(Operation *op, unsigned result, unsigned operand, const runtime::Device *target) {
+Aliasing aliasingOf(Operation *op, const runtime::Device *target) {
   // A result begins as its operand.
   if (isa<RepeatOp>(op))
-    return result == operand;
+    return [](unsigned result, unsigned operand) { return result == operand; };
   if (auto fusion = dyn_cast<FusionOp>(op)) {
     llvm::Expected<codegen::FusionPlan> plan = codegen::FusionPlan::create(fusion);
     if (!plan) {
       llvm::consumeError(plan.takeError());
-      return false;
+      return [](unsigned, unsigned) { return false; };
     }
-    return codegen::mayAlias(fusion, *plan, result, operand);
+    return [region = codegen::FusionAliasing(fusion, *plan)](unsigned result, unsigned operand) {
+      return region.mayAlias(result, operand);
+    };
   }
-  StringRef kernel = op->getName().stripDialect();
-  return target && target->MayAlias(std::string_view(kernel.data(), kernel.size()), result, operand);
+  return [kernel = op->getName().stripDialect(), target](unsigned result, unsigned operand) {
+    return target && target->MayAlias(std::string_view(kernel.data(), kernel.size()), result, operand);
+  };
+}
+
+bool StorageAssignment::mayAlias(Operation *op, unsigned result, unsigned operand) {
+  if (op != asked)
+    aliasing = aliasingOf(op, target);
+  asked = op;
+  return aliasing(result, operand);
 }
 
 std::string StorageAssignment::obstacleInSequence(OpResult update, Value old) const {
@@ -115,7 +126,7 @@ std::string StorageAssignment::obstacleInSequence(OpResult update, Value old) co
   return "";
 }
 
-std::string StorageAssignment::obstacleInside(OpResult update, Value old) const {
+std::string StorageAssignment::obstacleInside(OpResult update, Value old) {
   Operation *writer = update.getOwner();
   unsigned index = update.getResultNumber();
   if (isSequence(writer->getParentOp()))
@@ -123,7 +134,7 @@ std::string StorageAssignment::obstacleInside(OpResult update, Value old) const 
       return obstacle;
   if (isa<FusionOp>(writer) || isSequence(writer->getParentOp())) {
     for (auto [other, operand] : llvm::enumerate(writer->getOperands()))
-      if (root(operand) == old && !mayAlias(writer, index, other, target))
+      if (root(operand) == old && !mayAlias(writer, index, other))
         return nameWithPath(writer) + " reads the old value when it has begun to write the new one";
     return "";
   }
@@ -139,7 +150,7 @@ std::string StorageAssignment::obstacleInside(OpResult update, Value old) const 
   return "";
 }
 
-std::string StorageAssignment::inPlaceObstacle(OpResult update, Value old) const {
+std::string StorageAssignment::inPlaceObstacle(OpResult update, Value old) {
   Operation *writer = update.getOwner();
   if (std::string obstacle = obstacleInside(update, old); !obstacle.empty())
     return obstacle;
@@ -196,7 +207,7 @@ void StorageAssignment::reuseDyingOperands() {
         bool dies = life != lives.end() && life->second.second == last && life->second.first < first;
         bool sameSpec = operand.get().getType() == result.getType() && candidate.getType() == result.getType();
         if (!temporary || !dies || !sameSpec || !readsOnce(candidate, range) ||
-            !mayAlias(op, result.getResultNumber(), operand.getOperandNumber(), target))
+            !mayAlias(op, result.getResultNumber(), operand.getOperandNumber()))
           continue;
         assert(lives.contains(result) && "every result has a life");
         life->second.second = lives.lookup(result).second;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/analysis/block_dependences.h"
+#include "compiler/dialect/target_model.h"
 #include "compiler/lowering/fusion_instruction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/executable.h"
@@ -13,9 +14,9 @@
 
 namespace mpc::compiler {
 
-/// Whether the kernel of \p op on \p target may write a result over an operand. Without a target none but a region
+/// Which results the kernel of \p op on \p target may write over which operands. Without a target none but a region
 /// does.
-bool mayAlias(mlir::Operation *op, unsigned result, unsigned operand, const runtime::Device *target);
+Aliasing aliasingOf(mlir::Operation *op, const runtime::Device *target);
 
 /// Storage of the values of one straight-line function. Values are grouped by their *root*: a view has that of its
 /// source. New values of state, or of the first arguments of a sequence, live in their argument. A kernel may write
@@ -53,12 +54,14 @@ private:
   Range runsWith(size_t index) const;
   void placeStateInPlace(mlir::func::FuncOp function);
   void reuseDyingOperands();
+  /// Whether \p op may write a result over an operand. It is asked about one operation after the other.
+  bool mayAlias(mlir::Operation *op, unsigned result, unsigned operand);
   /// How many operands of the instructions in \p range have each root.
   llvm::DenseMap<mlir::Value, int64_t> readsAtOnce(Range range) const;
   /// Empty if result `index` of `update` may overwrite state argument `old`, else the reason why not.
-  std::string inPlaceObstacle(mlir::OpResult update, mlir::Value old) const;
+  std::string inPlaceObstacle(mlir::OpResult update, mlir::Value old);
   /// The same of how \p update's operation itself reads \p old.
-  std::string obstacleInside(mlir::OpResult update, mlir::Value old) const;
+  std::string obstacleInside(mlir::OpResult update, mlir::Value old);
   /// Where kernels write over operands, they do so over one of the result's shape.
   std::string obstacleInSequence(mlir::OpResult update, mlir::Value old) const;
 
@@ -69,6 +72,8 @@ private:
   llvm::DenseMap<size_t, Range> buckets; ///< by instruction: the first and the last one of its bucket
   llvm::DenseMap<mlir::Value, Range> lives;
   std::vector<Copy> copies;
+  mlir::Operation *asked = nullptr; ///< the operation that `mayAlias` was asked about last
+  Aliasing aliasing;                ///< what its kernel may write over what
 };
 
 } // namespace mpc::compiler

@@ -21,11 +21,26 @@ static std::string plainText(std::string text) {
   return rest.rfind(op, 0) == 0 ? rest : op + " " + rest;
 }
 
+// The verifiers of declarations (ODS) give the kind of a value, " #", its index, the rule and the type, each by itself.
+static std::optional<unsigned> refusedOperandIn(Diagnostic &diag) {
+  using Kind = DiagnosticArgument::DiagnosticArgumentKind;
+  auto arguments = diag.getArguments();
+  if (arguments.empty() || arguments.back().getKind() != Kind::Type)
+    return std::nullopt;
+  for (size_t i = 0; i + 2 < arguments.size(); ++i)
+    if (arguments[i].getKind() == Kind::String && arguments[i].getAsString() == "operand" &&
+        arguments[i + 2].getKind() == Kind::Unsigned)
+      return static_cast<unsigned>(arguments[i + 2].getAsUnsigned());
+  return std::nullopt;
+}
+
 DiagnosticCollector::DiagnosticCollector(MLIRContext *context)
     : handler(context, [this](Diagnostic &diag) {
         std::string text = plainText(diag.str());
         for (Diagnostic &note : diag.getNotes())
           text += "\n  note: " + plainText(note.str());
+        if (!refusedOperand)
+          refusedOperand = refusedOperandIn(diag);
         (diag.getSeverity() == DiagnosticSeverity::Error ? errors : remarks).push_back(std::move(text));
         return success();
       }) {}

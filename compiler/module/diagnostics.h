@@ -4,6 +4,7 @@
 #include "absl/status/status.h"
 #include "mlir/IR/Diagnostics.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,15 @@ public:
 
   /// INVALID_ARGUMENT with every collected error (notes indented), or \p fallback if there was none.
   absl::Status status(const char *fallback) const;
+  /// The first operand whose type an operation's declaration does not take, of the errors that were collected.
+  std::optional<unsigned> getRefusedOperand() const { return refusedOperand; }
   /// Remarks and warnings, one a line.
   const std::vector<std::string> &getRemarks() const { return remarks; }
 
 private:
   std::vector<std::string> errors;
   std::vector<std::string> remarks;
+  std::optional<unsigned> refusedOperand;
   mlir::ScopedDiagnosticHandler handler;
 };
 

@@ -70,6 +70,7 @@ struct GraphBuilder::State {
     Block &body() { return function.getBody().front(); }
   };
   llvm::SmallVector<Open> open;
+  std::optional<RefusedOperand> refused; ///< by the last Emit
 
   OpBuilder builder() { return OpBuilder::atBlockEnd(&open.back().body()); }
 
@@ -152,11 +153,26 @@ static absl::Status withGivenText(const absl::Status &status, const NamedAttrLis
   return status;
 }
 
+// Whether operand \p index of the operation of \p state may be f32: the verifier is asked about one. It stays in the
+// state.
+static bool takesFloats(OperationState &state, unsigned index) {
+  MLIRContext *context = state.getContext();
+  Block block;
+  auto given = cast<RankedTensorType>(state.operands[index].getType());
+  state.operands[index] = block.addArgument(given.clone(Float32Type::get(context)), state.location);
+  DiagnosticCollector diagnostics(context);
+  Operation *op = Operation::create(state);
+  bool takes = succeeded(verify(op, /*verifyRecursively=*/false)) || diagnostics.getRefusedOperand() != index;
+  op->destroy();
+  return takes;
+}
+
 absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Emit(std::string_view name,
                                                            absl::Span<const ValueHandle> operands,
                                                            const Attributes &values, const Scope &where,
                                                            std::optional<DType> resultDType) {
   MLIRContext *context = state_->context;
+  state_->refused.reset();
   std::optional<RegisteredOperationName> registered =
       RegisteredOperationName::lookup(absl::StrCat("mpc.", std::string(name)), context);
   auto *inference = registered ? registered->getInterface<ShapeInferenceOpInterface>() : nullptr;
@@ -188,10 +204,14 @@ absl::StatusOr<std::vector<TypedValue>> GraphBuilder::Emit(std::string_view name
     setRecomputeCall(op, b.getI64IntegerAttr(where.recompute));
   absl::StatusOr<std::vector<TypedValue>> results =
       state_->finish(op, where, diagnostics, "the operation is malformed");
-  if (!results.ok())
-    return withGivenText(results.status(), list);
-  return results;
+  if (results.ok())
+    return results;
+  if (std::optional<unsigned> index = diagnostics.getRefusedOperand(); index && *index < inputs.size())
+    state_->refused = RefusedOperand{*index, takesFloats(state, *index)};
+  return withGivenText(results.status(), list);
 }
+
+std::optional<RefusedOperand> GraphBuilder::LastRefusedOperand() const { return state_->refused; }
 
 TypedValue GraphBuilder::Splat(const TensorSpec &spec, double value, const Scope &where) {
   RankedTensorType type = toTensorType(state_->context, spec);

@@ -72,6 +72,12 @@ struct NamedResult {
   std::optional<Role> role;
 };
 
+/// An operand of a type that an operation does not take.
+struct RefusedOperand {
+  std::size_t index = 0;
+  bool takesFloats = false; ///< whether the operation takes f32 there
+};
+
 /// Functions are built as a stack: the innermost open one receives operations. Errors carry the operation's own words,
 /// without the Cell path.
 class GraphBuilder {
@@ -94,6 +100,8 @@ public:
   absl::StatusOr<std::vector<TypedValue>> Emit(std::string_view op, absl::Span<const ValueHandle> operands,
                                                const Attributes &attributes, const Scope &scope,
                                                std::optional<DType> result_dtype = std::nullopt);
+  /// The operand whose type made the last call of Emit fail. None where it did not fail, or failed otherwise.
+  std::optional<RefusedOperand> LastRefusedOperand() const;
   /// A constant with every element equal to `value`.
   TypedValue Splat(const TensorSpec &spec, double value, const Scope &scope);
   /// A constant from row-major storage.

@@ -94,8 +94,10 @@ public:
   bool prefersChannelsLast(Operation *op) const override { return known.channelsLastAlways || !isSmallAndNarrow(op); }
   DType nativeLowType() const override { return device ? device->native_low_type() : DType::kBF16; }
 
-  bool mayAlias(Operation *op, unsigned result, unsigned operand) const override {
-    return isa_and_present<MpcDialect>(op->getDialect()) && compiler::mayAlias(op, result, operand, device);
+  Aliasing aliasing(Operation *op) const override {
+    if (!isa_and_present<MpcDialect>(op->getDialect()))
+      return [](unsigned, unsigned) { return false; };
+    return aliasingOf(op, device);
   }
 
   KernelPlan kernelPlan(Operation *op) const override {

@@ -36,7 +36,15 @@ Tensor elu(const Tensor& x, double alpha) {
   // The derivative at 0 is that of the exponential. NaN passes the comparison.
   const Tensor zero = ops::Fill(x.dtype(), {}, 0);
   const Tensor positive = greater(x, zero);
-  return where(positive, x, (exp(where(positive, zero, x)) + -1.0) * alpha);
+  const Tensor low = where(positive, zero, x);
+  const Tensor power = exp(low);
+  // exp(x) - 1 = tanh(x / 2) (exp(x) + 1) has no difference of neighbours near 0. Further out the difference loses two
+  // bits at most, and its derivative, exp(x), is the more accurate one. In f16 tanh would round before the product.
+  const Tensor wide = x.dtype() == DType::kF64 ? low : cast(low, DType::kF32);
+  const Tensor product = tanh(wide * 0.5) * (power + 1.0);
+  const Tensor near = IsLowPrecision(x.dtype()) ? cast(product, x.dtype()) : product;
+  const Tensor far = power + -1.0;
+  return where(positive, x, where(greater(low, ops::Fill(x.dtype(), {}, -0.5)), near, far) * alpha);
 }
 
 Tensor softplus(const Tensor& x) {

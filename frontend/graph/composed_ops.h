@@ -10,9 +10,9 @@
 
 namespace mpc {
 
-/// x where x > 0, else alpha * (exp(x) - 1), of x's shape. The derivative at 0 is alpha. Close to 0 the relative
-/// accuracy of a negative x is lost. The exponential is Deny. Sums and products are Infer, comparisons and choices are
-/// Clear.
+/// x where x > 0, else alpha * (exp(x) - 1), of x's shape. The derivative at 0 is alpha. A negative x close to 0 keeps
+/// its digits: there it is tanh(x / 2) * (exp(x) + 1), with tanh in f32. The exponential is Deny. Sums, products and
+/// tanh are Infer, comparisons and choices are Clear.
 Tensor elu(const Tensor& x, double alpha = 1.0);
 /// log(1 + exp(x)), of x's shape, which no finite x makes overflow. The derivative is sigmoid(x). The exponential and
 /// the logarithm are Deny.

@@ -1,7 +1,7 @@
 #include "frontend/graph/traced_graph.h"
 
 #include <atomic>
-#include <charconv>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,17 +15,11 @@ const void* NewTraceId() {
   return reinterpret_cast<const void*>(++last);
 }
 
-/// `error` of an operation's verifier in the user's words, where the type of an operand is what it complains about.
-std::string InUsersWords(std::string_view op, const std::string& error, absl::Span<const Tensor> operands) {
-  constexpr std::string_view kOperand = "operand #";
-  const std::size_t at = error.find(kOperand);
-  if (at == std::string::npos || error.find(" must be ", at) == std::string::npos) return error;
-  std::size_t index = operands.size();
-  std::from_chars(error.data() + at + kOperand.size(), error.data() + error.size(), index);
-  if (index >= operands.size()) return error;
-  const bool wants_floats = error.find("-bit float", at) != std::string::npos;
-  return absl::StrCat(std::string(op), " does not take ", operands[index].spec().ToString(), " as operand ", index,
-                      "; cast it first, as with ops::Cast(x, DType::", wants_floats ? "kF32" : "kI32", ")");
+/// The error of operation `op`, which does not take the type of one of `operands`.
+std::string RefusalOf(std::string_view op, const compiler::RefusedOperand& refused, absl::Span<const Tensor> operands) {
+  return absl::StrCat(std::string(op), " does not take ", operands[refused.index].spec().ToString(), " as operand ",
+                      refused.index,
+                      "; cast it first, as with ops::Cast(x, DType::", refused.takesFloats ? "kF32" : "kI32", ")");
 }
 
 }  // namespace
@@ -80,7 +74,8 @@ std::vector<Tensor> TracedGraph::Emit(std::string_view op, absl::Span<const Tens
       failed() ? absl::StatusOr<std::vector<compiler::TypedValue>>(status_)
                : builder_.Emit(op, values, attributes, cells_.ScopeOf(op), result_dtype);
   if (!results.ok()) {
-    Fail(InUsersWords(op, std::string(results.status().message()), operands));
+    const std::optional<compiler::RefusedOperand> refused = failed() ? std::nullopt : builder_.LastRefusedOperand();
+    Fail(refused ? RefusalOf(op, *refused, operands) : std::string(results.status().message()));
     const Shape shape = operands.empty() || !operands[0].defined() ? Shape() : operands[0].shape();
     return std::vector<Tensor>(4, Poison(Shape(shape.size(), 1)));
   }

@@ -11,6 +11,24 @@ namespace mpc::nn {
 
 using mpc::internal::FailWith;
 
+namespace {
+
+/// `padding` as left and right, where one value stands for both.
+std::vector<std::int64_t> TwoSides(std::vector<std::int64_t> padding) {
+  if (padding.size() == 1) padding.push_back(padding[0]);
+  return padding;
+}
+
+Pool1dOpOptions PoolOptions(const Pool1dOptions& options) {
+  return {.kernel_size = options.kernel_size,
+          .stride = options.stride,
+          .pad_mode = options.pad_mode,
+          .padding = TwoSides(options.padding),
+          .count_include_pad = options.count_include_pad};
+}
+
+}  // namespace
+
 InstanceNorm2d::InstanceNorm2d(std::int64_t num_features, const InstanceNormOptions& options)
     : gamma({num_features}, options.gamma_init, {.requires_grad = options.affine}),
       beta({num_features}, options.beta_init, {.requires_grad = options.affine}),
@@ -31,10 +49,9 @@ Conv1d::Conv1d(std::int64_t in_channels, std::int64_t out_channels, std::int64_t
     : in_channels_(in_channels),
       options_{.stride = options.stride,
                .pad_mode = options.pad_mode,
-               .padding = options.padding,
+               .padding = TwoSides(options.padding),
                .dilation = options.dilation,
                .group = options.group} {
-  if (options.padding.size() == 1) options_.padding.push_back(options.padding[0]);
   const std::int64_t group_channels = in_channels / std::max<std::int64_t>(1, options.group);
   weight =
       Parameter({out_channels, group_channels, kernel_size}, options.weight_init.value_or(HeUniform(std::sqrt(5.0))));
@@ -51,5 +68,8 @@ Tensor Conv1d::Construct(const Tensor& x) {
   }
   return conv1d(x, weight, bias.defined() ? bias.Read() : Tensor(), options_);
 }
+
+MaxPool1d::MaxPool1d(const Pool1dOptions& options) : options_(PoolOptions(options)) {}
+AvgPool1d::AvgPool1d(const Pool1dOptions& options) : options_(PoolOptions(options)) {}
 
 }  // namespace mpc::nn

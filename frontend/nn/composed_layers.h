@@ -141,6 +141,38 @@ class Conv1d : public Cell {
   Conv1dOpOptions options_;
 };
 
+struct Pool1dOptions {
+  std::int64_t kernel_size = 1;
+  std::int64_t stride = 1;                  ///< 0: kernel_size
+  std::string pad_mode = "valid";           ///< same, valid, pad
+  std::vector<std::int64_t> padding = {0};  ///< for "pad": one value, or left, right
+  bool count_include_pad = true;            ///< AvgPool1d only
+};
+
+/// The largest element of each window of sequences [N, C, L]. MindSpore's dilation, return_indices and ceil_mode are
+/// not there. AMP classes and errors: those of max_pool1d.
+class MaxPool1d : public Cell {
+ public:
+  MPC_CELL(MaxPool1d)
+  explicit MaxPool1d(const Pool1dOptions& options = {});
+  Tensor Construct(const Tensor& x) { return max_pool1d(x, options_); }
+
+ private:
+  Pool1dOpOptions options_;
+};
+
+/// The mean of each window of sequences [N, C, L]. MindSpore's ceil_mode is not there. AMP classes and errors: those of
+/// avg_pool1d.
+class AvgPool1d : public Cell {
+ public:
+  MPC_CELL(AvgPool1d)
+  explicit AvgPool1d(const Pool1dOptions& options = {});
+  Tensor Construct(const Tensor& x) { return avg_pool1d(x, options_); }
+
+ private:
+  Pool1dOpOptions options_;
+};
+
 /// The mean over windows that give an image of the size `output_size`, where -1 keeps an extent. AMP classes: those of
 /// adaptive_avg_pool2d.
 class AdaptiveAvgPool2d : public Cell {

@@ -52,7 +52,7 @@ struct ModelOptions {
   /// Writes one step to this file, to be repeated elsewhere: `mpc-run --replay=FILE`. It is the first bad step, one
   /// with a gradient that is not finite, or without a scaler a loss. The file holds the batch and all state, so that it
   /// is as secret as the data. A file that cannot be written ends no run. Of processes that train together rank 0
-  /// writes the step of all, and all ask for it alike. Empty: none. See docs/precision.md.
+  /// writes the step of all, and all ask for it alike. Empty: none. See docs/capsules.md.
   std::string capsule_path;
   /// Writes this step to `capsule_path` in place of the first bad one, bad or not: Model::global_step after it. 0: the
   /// first bad one.

@@ -53,6 +53,7 @@ void MemorySchedule::addNode(Operation *op, const BlockDependences &dependences,
       before.insert(known->second);
   replacement.reads.assign(reads.begin(), reads.end());
   replacement.before.assign(before.begin(), before.end());
+  Aliasing mayAlias = model.aliasing ? model.aliasing(op) : Aliasing();
   for (OpResult result : op->getResults()) {
     // What it waits for has storage already.
     if (isWait(op))
@@ -63,8 +64,8 @@ void MemorySchedule::addNode(Operation *op, const BlockDependences &dependences,
       bytes[storage] = 0;
     replacement.writes.push_back(storage);
     for (OpOperand &operand : op->getOpOperands())
-      if (model.mayAlias && operand.get().getType() == result.getType() && bytes[storageOf(operand.get())] > 0 &&
-          model.mayAlias(op, result.getResultNumber(), operand.getOperandNumber()))
+      if (mayAlias && operand.get().getType() == result.getType() && bytes[storageOf(operand.get())] > 0 &&
+          mayAlias(result.getResultNumber(), operand.getOperandNumber()))
         replacement.aliases.emplace_back(storage, storageOf(operand.get()));
   }
   for (unsigned other : replacement.before)

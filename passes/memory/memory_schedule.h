@@ -4,6 +4,7 @@
 // allocation problems"). So the search is local. It moves one operation at a time and may end above the lowest peak.
 #pragma once
 
+#include "compiler/dialect/target_model.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
@@ -20,8 +21,8 @@ class BlockDependences;
 /// What a device needs for an operation's storage. Members that are left out mean no scratch, and that nothing is
 /// written over an operand.
 struct MemoryModel {
-  std::function<int64_t(mlir::Operation *)> scratch; ///< bytes that an operation takes only while it runs
-  std::function<bool(mlir::Operation *, unsigned result, unsigned operand)> mayAlias;
+  std::function<int64_t(mlir::Operation *)> scratch;   ///< bytes that an operation takes only while it runs
+  std::function<Aliasing(mlir::Operation *)> aliasing; ///< which results its kernel may write over which operands
 };
 
 /// An order of the operations of a function's one block. Their storage is counted as lowering assigns it. Temporaries

@@ -72,10 +72,8 @@ private:
       scratch[&op] = plan.workspaceBytes + (plan.packing && isPackedByEveryRun(op, signature) ? plan.packedBytes() : 0);
     }
     auto scratchOf = [&](Operation *op) { return scratch.lookup(op); };
-    auto mayAlias = [&](Operation *op, unsigned result, unsigned operand) {
-      return target.mayAlias(op, result, operand);
-    };
-    MemorySchedule schedule(body, {scratchOf, mayAlias});
+    auto aliasing = [&](Operation *op) { return target.aliasing(op); };
+    MemorySchedule schedule(body, {scratchOf, aliasing});
     if (!schedule.improve())
       return;
     size_t before = target.arenaBytes(function, scratchOf, SIZE_MAX);

@@ -2,9 +2,7 @@
 // signature for each argument would take bytes with the square of their number.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -14,33 +12,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/passes.h"
-
-namespace {
-
-std::atomic<std::size_t> g_bytes{0};
-
-void* Allocate(std::size_t bytes, std::size_t alignment) {
-  g_bytes += bytes;
-  void* data = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (data == nullptr) std::abort();
-  return data;
-}
-
-/// Not inlined: the compiler would see memory of a `new` that it did not inline go to std::free, and warn.
-[[gnu::noinline]] void Free(void* data) { std::free(data); }
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return Allocate(bytes == 0 ? 1 : bytes, alignof(std::max_align_t)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return Allocate(bytes == 0 ? 1 : bytes, static_cast<std::size_t>(alignment));
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return operator new(bytes); }
-void operator delete(void* data) noexcept { Free(data); }
-void operator delete(void* data, const std::nothrow_t&) noexcept { Free(data); }
-void operator delete(void* data, std::size_t) noexcept { Free(data); }
-void operator delete(void* data, std::align_val_t) noexcept { Free(data); }
-void operator delete(void* data, std::size_t, std::align_val_t) noexcept { Free(data); }
+#include "tests/support/counted_allocations.h"
 
 namespace mpc {
 namespace {
@@ -51,7 +23,7 @@ constexpr int kMany = 4 * kFew;
 constexpr std::size_t kMost = 6;
 
 std::size_t BytesOfTracing(int parameters) {
-  const std::size_t before = g_bytes;
+  testing::StartCounting();
   compiler::GraphBuilder builder;
   builder.BeginFunction("f", /*isPrivate=*/false);
   std::vector<compiler::NamedResult> results;
@@ -63,7 +35,7 @@ std::size_t BytesOfTracing(int parameters) {
     results.push_back({.value = argument, .name = name, .role = Role::kParameter});
   }
   builder.EndFunction(results);
-  return g_bytes - before;
+  return testing::StopCounting().bytes;
 }
 
 TEST(SignatureBytes, TracingTakesThemInProportionToArguments) {
@@ -92,9 +64,9 @@ std::size_t BytesOfLowCopies(int parameters) {
   if (!module) return 0;
   mlir::PassManager manager(&context);
   manager.addNestedPass<mlir::func::FuncOp>(createLowCopiesPass({/*masterWeights=*/true}));
-  const std::size_t before = g_bytes;
+  testing::StartCounting();
   EXPECT_TRUE(mlir::succeeded(manager.run(*module)));
-  const std::size_t bytes = g_bytes - before;
+  const std::size_t bytes = testing::StopCounting().bytes;
   EXPECT_EQ((*module->getOps<mlir::func::FuncOp>().begin()).getNumArguments(), 2u * parameters);
   return bytes;
 }

@@ -154,7 +154,7 @@ TEST_F(Targets, KnowKernelsOfInstructionsAlone) {
     EXPECT_FALSE(model->kernelPlan(op).packing.has_value());
     if (op->getNumResults() == 1 && op->getNumOperands() == 1) {
       const bool aliases = mlir::isa<ReluOp, ReshapeOp>(op);
-      EXPECT_EQ(model->mayAlias(op, 0, 0), aliases) << op->getName().getStringRef().str();
+      EXPECT_EQ(model->aliasing(op)(0, 0), aliases) << op->getName().getStringRef().str();
     }
   });
 }

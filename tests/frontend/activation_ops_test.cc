@@ -204,6 +204,14 @@ TEST(Ops, EmptyTensorsAreRefusedByName) {
   EXPECT_THAT(ErrorOf(broadcast_to(Tensor::Zeros({1}), {0})), HasSubstr("at least one"));
 }
 
+TEST(Ops, TypesThatAnOperationDoesNotTakeAreNamedWithTheCast) {
+  const Tensor integers = Tensor::From<std::int32_t>({1, 2, 3, 4}, {2, 2});
+  EXPECT_EQ(ErrorOf(relu(integers)),
+            "relu does not take tensor<2x2xi32> as operand 0; cast it first, as with ops::Cast(x, DType::kF32)");
+  EXPECT_EQ(ErrorOf(sigmoid(Tensor::From<std::int64_t>({1, 2}, {2}))),
+            "sigmoid does not take tensor<2xi64> as operand 0; cast it first, as with ops::Cast(x, DType::kF32)");
+}
+
 TEST(Ops, ErrorsOfMovementSayWhatIsAccepted) {
   EXPECT_THAT(ErrorOf(concat({})), HasSubstr("at least one tensor"));
   EXPECT_THAT(ErrorOf(concat({kA, kB})), HasSubstr("agree on every other axis"));

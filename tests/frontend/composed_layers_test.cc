@@ -55,6 +55,34 @@ TEST(Norms, RefuseAnEpsilonBelowZeroOrNotFinite) {
   EXPECT_EQ(ErrorOf(nn::LayerNorm({2}, {.epsilon = 0})(x)), "");
 }
 
+// The values are those of PyTorch's layers, whose padding is one value for both sides.
+TEST(Pooling1d, DefaultsAndWindows) {
+  const Tensor x = Tensor::From({1.0f, 5.0f, 2.0f, 4.0f, 3.0f}, {1, 1, 5});
+  EXPECT_EQ(nn::MaxPool1d()(x).ToFloats(), x.ToFloats()) << "kernel 1, stride 1";
+  EXPECT_EQ(nn::AvgPool1d()(x).ToFloats(), x.ToFloats()) << "kernel 1, stride 1";
+  EXPECT_THAT(nn::MaxPool1d({.kernel_size = 3})(x).ToFloats(), ElementsAre(5, 5, 4));
+  EXPECT_THAT(nn::AvgPool1d({.kernel_size = 2, .stride = 2})(x).ToFloats(), ElementsAre(3, 3));
+  const nn::Pool1dOptions padded{.kernel_size = 2, .stride = 2, .pad_mode = "pad", .padding = {1}};
+  EXPECT_THAT(nn::MaxPool1d(padded)(x).ToFloats(), ElementsAre(1, 5, 4)) << "the padding never wins";
+  EXPECT_THAT(nn::AvgPool1d(padded)(x).ToFloats(), ElementsAre(0.5, 3.5, 3.5));
+  nn::Pool1dOptions valid_only = padded;
+  valid_only.count_include_pad = false;
+  EXPECT_THAT(nn::AvgPool1d(valid_only)(x).ToFloats(), ElementsAre(1, 3.5, 3.5));
+}
+
+TEST(Pooling1d, PaddingOfEachSideErrorsAndGradients) {
+  const Tensor x = Tensor::From({1.0f, 5.0f, 2.0f, 4.0f, 3.0f}, {1, 1, 5});
+  nn::AvgPool1d left({.kernel_size = 2, .stride = 2, .pad_mode = "pad", .padding = {1, 0}});
+  EXPECT_THAT(left(x).ToFloats(), ElementsAre(0.5, 3.5, 3.5));
+  EXPECT_EQ(nn::MaxPool1d({.kernel_size = 2, .stride = 2, .pad_mode = "same"})(Values({2, 3, 7})).shape(),
+            Shape({2, 3, 4}));
+  EXPECT_THAT(ErrorOf(nn::MaxPool1d()(Values({3, 7}))), HasSubstr("max_pool1d takes sequences [N, C, L], got"));
+  EXPECT_THAT(ErrorOf(nn::AvgPool1d({.padding = {1, 2, 3}})(x)), HasSubstr("takes a padding of two values"));
+  nn::MaxPool1d largest({.kernel_size = 3, .stride = 2});
+  ExpectGradient([&](const Tensor& x) { return largest(x); }, DistinctValues({1, 2, 7}));
+  ExpectGradient([&](const Tensor& x) { return left(x); }, Values({1, 2, 7}));
+}
+
 TEST(Conv1d, DefaultsAreMindSpores) {
   nn::Conv1d conv(4, 6, 3);
   EXPECT_EQ(conv.weight.shape(), Shape({6, 4, 3}));

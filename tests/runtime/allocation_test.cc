@@ -2,67 +2,24 @@
 // count must not grow with the tensors.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "runtime/code_loader.h"
 #include "tests/runtime/program_builder.h"
-
-namespace {
-
-std::atomic<bool> g_counting{false};
-std::atomic<long> g_allocations{0};
-std::atomic<long> g_bytes{0};
-
-void* Allocate(std::size_t bytes, std::size_t alignment) {
-  if (g_counting) {
-    ++g_allocations;
-    g_bytes += static_cast<long>(bytes);
-  }
-  void* data = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (data == nullptr) throw std::bad_alloc();
-  return data;
-}
-
-/// Not inlined: the compiler would see memory of a `new` that it did not inline go to std::free, and warn.
-[[gnu::noinline]] void Free(void* data) { std::free(data); }
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return Allocate(bytes == 0 ? 1 : bytes, alignof(std::max_align_t)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return Allocate(bytes == 0 ? 1 : bytes, static_cast<std::size_t>(alignment));
-}
-// The library's own form calls the first one above, that of the address sanitizer does not.
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  try {
-    return operator new(bytes);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-void operator delete(void* data) noexcept { Free(data); }
-void operator delete(void* data, const std::nothrow_t&) noexcept { Free(data); }
-void operator delete(void* data, std::size_t) noexcept { Free(data); }
-void operator delete(void* data, std::align_val_t) noexcept { Free(data); }
-void operator delete(void* data, std::size_t, std::align_val_t) noexcept { Free(data); }
+#include "tests/support/counted_allocations.h"
 
 namespace mpc::runtime {
 namespace {
 
 const Device& Cpu() { return **GetDevice("cpu"); }
 
-/// Allocations of one step, after a first one that may set up threads.
-long AllocationsOfAStep(Executable& executable, absl::Span<const absl::Span<const std::uint8_t>> inputs) {
+/// Those of one step, after a first one that may set up threads.
+testing::Allocations AllocationsOfAStep(Executable& executable,
+                                        absl::Span<const absl::Span<const std::uint8_t>> inputs) {
   EXPECT_TRUE(executable.Run(inputs).ok());
-  g_allocations = 0;
-  g_bytes = 0;
-  g_counting = true;
+  testing::StartCounting();
   const absl::Status status = executable.Run(inputs);
-  g_counting = false;
+  const testing::Allocations allocations = testing::StopCounting();
   EXPECT_TRUE(status.ok());
-  return g_allocations;
+  return allocations;
 }
 
 TEST(Allocation, AStepOfOwnKernelsAllocatesNothing) {
@@ -95,7 +52,7 @@ TEST(Allocation, AStepOfOwnKernelsAllocatesNothing) {
   auto executable = Cpu().Load(builder.Build(), store);
   ASSERT_TRUE(executable.ok()) << executable.status();
   const std::vector<std::uint8_t> input(matrix.bytes());
-  EXPECT_EQ(AllocationsOfAStep(**executable, {BytesOf(input)}), 0);
+  EXPECT_EQ(AllocationsOfAStep(**executable, {BytesOf(input)}).calls, 0u);
 }
 
 /// y = 2 x, 4 numbers a block.
@@ -124,12 +81,12 @@ TEST(Allocation, GeneratedKernelsAllocateNothing) {
   builder.program.code.push_back({"code", "object", {1}, {"double_0"}});
   auto executable = Cpu().Load(builder.Build(), StateStore());
   ASSERT_TRUE(executable.ok()) << executable.status();
-  EXPECT_EQ(AllocationsOfAStep(**executable, {BytesOf(std::vector<float>(4 * kBlocks, 1))}), 0);
+  EXPECT_EQ(AllocationsOfAStep(**executable, {BytesOf(std::vector<float>(4 * kBlocks, 1))}).calls, 0u);
 }
 
 TEST(Allocation, OneDnnAllocatesOnlyItsArgumentTables) {
   // One primitive packs the weight. The convolution is one more, or one for each of four images.
-  for (const auto& [channels, primitives] : {std::pair<std::int64_t, long>{8, 2}, {64, 5}}) {
+  for (const auto& [channels, primitives] : {std::pair<std::int64_t, std::size_t>{8, 2}, {64, 5}}) {
     ProgramBuilder builder("predict");
     const ValueId x = builder.Input("x", {DType::kF32, {4, 16, 16, channels}});
     const ValueId weight = builder.Input("weight", {DType::kF32, {channels, channels, 3, 3}});
@@ -139,11 +96,11 @@ TEST(Allocation, OneDnnAllocatesOnlyItsArgumentTables) {
     ASSERT_TRUE(executable.ok()) << executable.status();
     const std::vector<std::uint8_t> x_bytes(builder.program.values[x].spec.bytes());
     const std::vector<std::uint8_t> weight_bytes(builder.program.values[weight].spec.bytes());
-    const long allocations = AllocationsOfAStep(**executable, {BytesOf(x_bytes), BytesOf(weight_bytes)});
-    RecordProperty("conv2d_allocations_" + std::to_string(channels), static_cast<int>(allocations));
-    RecordProperty("conv2d_bytes_" + std::to_string(channels), static_cast<int>(g_bytes));
-    EXPECT_LE(allocations, 12 * primitives);
-    EXPECT_LE(g_bytes.load(), 2048 * primitives);
+    const testing::Allocations step = AllocationsOfAStep(**executable, {BytesOf(x_bytes), BytesOf(weight_bytes)});
+    RecordProperty("conv2d_allocations_" + std::to_string(channels), static_cast<int>(step.calls));
+    RecordProperty("conv2d_bytes_" + std::to_string(channels), static_cast<int>(step.bytes));
+    EXPECT_LE(step.calls, 12 * primitives);
+    EXPECT_LE(step.bytes, 2048 * primitives);
   }
 }
 

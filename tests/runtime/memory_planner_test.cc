@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <random>
 
 namespace mpc::runtime {
@@ -134,6 +135,42 @@ TEST(MemoryPlanner, PlansAreThoseOfThePlainSearch) {
   }
   EXPECT_EQ(Fingerprint(loose), 0x80c95d473aee82e3u);
   EXPECT_EQ(Fingerprint(rigid), 0x9eb5406f16266a16u);
+}
+
+/// A training step: values that the backward pass reads, the last one first, temporaries, and gradients that the
+/// optimizer reads at the end.
+std::vector<LiveInterval> TrainingIntervals(std::size_t layers) {
+  std::mt19937 random(5);
+  std::vector<LiveInterval> intervals;
+  const std::size_t end = 4 * layers;
+  for (std::size_t i = 0; i < layers; ++i) {
+    const std::size_t backward = end - 2 * i - 2;
+    intervals.push_back({1 + random() % 5000, 2 * i, backward + 1});
+    intervals.push_back({1 + random() % 5000, 2 * i, 2 * i + 1 + random() % 3});
+    intervals.push_back({1 + random() % 5000, backward, backward + 2});
+    intervals.push_back({1 + random() % 500, backward, end + 1});
+  }
+  return intervals;
+}
+
+TEST(MemoryPlanner, PlansOfManyLayersAreThoseOfThePlainSearch) {
+  const std::vector<LiveInterval> intervals = TrainingIntervals(800);
+  RigidIntervals gradients;
+  std::size_t end = 0;
+  for (std::size_t i = 3; i < intervals.size(); i += 4) {
+    gradients.intervals.push_back(i);
+    gradients.distances.push_back(end);
+    end += (intervals[i].bytes + 63) / 64 * 64;
+  }
+  EXPECT_EQ(Fingerprint(PlanMemory(intervals).offsets), 0x757ed5a997cadffu);
+  EXPECT_EQ(Fingerprint(PlanMemory(intervals, {gradients}).offsets), 0x868aebb4e3417072u);
+}
+
+TEST(MemoryPlanner, TakesLivesOfAnyLength) {
+  // Two lives that never end, and two that meet none of each other.
+  constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+  const MemoryPlan plan = PlanMemory({{64, 0, kNever}, {64, kNever, kNever}, {64, 5, 7}, {64, 8, 1'000'000'000'000}});
+  EXPECT_EQ(plan.arena_bytes, 128u);
 }
 
 TEST(MemoryPlanner, APlanOfMoreThanIsAskedForIsNone) {

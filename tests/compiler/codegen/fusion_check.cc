@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/codegen/fusion_aliasing.h"
 #include "tests/compiler/codegen/compiled_fusion.h"
 #include "tests/compiler/codegen/operation_check.h"
 #include "tests/compiler/op_case_module.h"
@@ -51,10 +52,11 @@ class FusionCheck {
 
   void ExpectAliasesChangeNothing(int expected) {
     codegen::FusionPlan plan = llvm::cantFail(codegen::FusionPlan::create(fusion_));
+    const codegen::FusionAliasing aliasing(fusion_, plan);
     int found = 0;
     for (unsigned output = 0; output < yielded_.size(); ++output) {
       for (unsigned input = 0; input < inputs_.size(); ++input) {
-        if (!codegen::mayAlias(fusion_, plan, output, input)) continue;
+        if (!aliasing.mayAlias(output, input)) continue;
         ++found;
         EXPECT_EQ(Run(Order::kForward, std::pair(output, input)), outputs_) << output << " over " << input;
       }
