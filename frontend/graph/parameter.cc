@@ -55,9 +55,9 @@ Parameter::Parameter(const Tensor& data, ParameterOptions options) : data_(std::
   } else if (data.concrete()) {
     data_->initial_error = data_->entry->Write(data.bytes());
   } else if (data.defined()) {
-    data_->initial_error = absl::UnimplementedError(
-        absl::StrCat("a Parameter was made from a tensor of the step, ", data.spec().ToString(),
-                     ": Parameters are those that MPC_CELL names; ops::Grad gives derivatives by inputs and other tensors"));
+    data_->initial_error = absl::UnimplementedError(absl::StrCat(
+        "a Parameter was made from a tensor of the step, ", data.spec().ToString(),
+        ": Parameters are those that MPC_CELL names; ops::Grad gives derivatives by inputs and other tensors"));
   }
 }
 
