@@ -13,28 +13,30 @@ namespace mpc::nn {
 namespace {
 
 using NamedParameters = std::vector<std::pair<std::string, Parameter>>;
+using internal::PathsOfParameter;
 
-void Collect(Cell& cell, const std::string& prefix, NamedParameters& out) {
+void Collect(Cell& cell, const std::string& prefix, std::vector<PathsOfParameter>& out) {
   internal::ForEachMember(
       cell,
       [&](const std::string& name, Cell& child) {
         Collect(child, cell.transparent() ? prefix : absl::StrCat(prefix, name, "."), out);
       },
       [&](const std::string& name, Parameter& parameter) {
-        const bool seen =
-            std::any_of(out.begin(), out.end(), [&](const auto& known) { return known.second == parameter; });
-        if (parameter.defined() && !seen) out.emplace_back(absl::StrCat(prefix, name), parameter);
+        if (!parameter.defined()) return;
+        std::string path = absl::StrCat(prefix, name);
+        const auto known = std::find_if(out.begin(), out.end(),
+                                        [&](const PathsOfParameter& each) { return each.parameter == parameter; });
+        if (known == out.end()) {
+          out.push_back({{std::move(path)}, parameter});
+        } else if (!known->IsAt(path)) {
+          known->paths.push_back(std::move(path));
+        }
       });
 }
 
-bool BeginsWith(const std::string& text, std::string_view prefix) {
-  return text.compare(0, prefix.size(), prefix) == 0 &&
-         (text.size() == prefix.size() || prefix.empty() || prefix.back() == '.' || text[prefix.size()] == '.');
-}
-
-std::string ListNames(const NamedParameters& parameters) {
+std::string ListNames(const std::vector<PathsOfParameter>& parameters) {
   return absl::StrJoin(parameters, ", ",
-                       [](std::string* out, const auto& named) { absl::StrAppend(out, named.first); });
+                       [](std::string* out, const auto& each) { absl::StrAppend(out, each.paths.front()); });
 }
 
 void AppendSummary(Cell& cell, const std::string& name, int depth, std::string& out) {
@@ -63,6 +65,30 @@ Tensor internal::WrongArity(const Cell& cell, int arity, std::size_t given) {
     return trace->Poison({});
   }
   return mpc::internal::ErrorTensor(absl::InvalidArgumentError(message));
+}
+
+bool internal::LiesIn(std::string_view name, std::string_view path) {
+  return name.substr(0, path.size()) == path &&
+         (name.size() == path.size() || path.empty() || path.back() == '.' || name[path.size()] == '.');
+}
+
+bool internal::PathsOfParameter::LiesIn(std::string_view path) const {
+  return std::any_of(paths.begin(), paths.end(), [path](const auto& each) { return internal::LiesIn(each, path); });
+}
+
+bool internal::PathsOfParameter::IsAt(std::string_view path) const {
+  return std::find(paths.begin(), paths.end(), path) != paths.end();
+}
+
+std::vector<PathsOfParameter> internal::ParametersAndPaths(Cell& cell) {
+  std::vector<PathsOfParameter> parameters;
+  Collect(cell, "", parameters);
+  // A trace has named its state by the paths of its step: another path would give one entry two names.
+  const bool is_named = mpc::internal::Trace::Current() != nullptr;
+  for (PathsOfParameter& each : parameters) {
+    if (!is_named || each.parameter.name().empty()) each.parameter.set_name(each.paths.front());
+  }
+  return parameters;
 }
 
 Cell::Cell() = default;
@@ -99,11 +125,8 @@ void Cell::VisitMembers(internal::MemberVisitor& visitor) {
 
 std::vector<std::pair<std::string, Parameter>> Cell::ParametersAndNames() {
   NamedParameters parameters;
-  Collect(*this, "", parameters);
-  // A trace has named its state by the paths of its step: another path would give one entry two names.
-  const bool is_named = mpc::internal::Trace::Current() != nullptr;
-  for (auto& [name, parameter] : parameters) {
-    if (!is_named || parameter.name().empty()) parameter.set_name(name);
+  for (PathsOfParameter& each : internal::ParametersAndPaths(*this)) {
+    parameters.emplace_back(std::move(each.paths.front()), std::move(each.parameter));
   }
   return parameters;
 }
@@ -117,9 +140,9 @@ std::vector<Parameter> Cell::TrainableParams() {
 }
 
 absl::StatusOr<Parameter> Cell::GetParameter(std::string_view path) {
-  const NamedParameters parameters = ParametersAndNames();
-  for (const auto& [name, parameter] : parameters) {
-    if (name == path) return parameter;
+  const std::vector<PathsOfParameter> parameters = internal::ParametersAndPaths(*this);
+  for (const PathsOfParameter& each : parameters) {
+    if (each.IsAt(path)) return each.parameter;
   }
   return absl::NotFoundError(
       absl::StrCat(TypeName(), " has no parameter '", std::string(path), "'; it has ", ListNames(parameters)));
@@ -137,14 +160,14 @@ Cell& Cell::SetTrain(bool train) {
 }
 
 absl::Status Cell::SetRequiresGrad(std::string_view prefix, bool requires_grad) {
-  NamedParameters parameters = ParametersAndNames();
+  std::vector<PathsOfParameter> parameters = internal::ParametersAndPaths(*this);
   bool found = false;
-  for (auto& [name, parameter] : parameters) {
-    if (!BeginsWith(name, prefix) || parameter.entry()->role() != Role::kParameter) continue;
+  for (PathsOfParameter& each : parameters) {
+    if (!each.LiesIn(prefix) || each.parameter.entry()->role() != Role::kParameter) continue;
     found = true;
     // What was never to be trained does not thaw with what is.
-    if (requires_grad && !parameter.made_trainable() && name != prefix) continue;
-    parameter.set_requires_grad(requires_grad);
+    if (requires_grad && !each.parameter.made_trainable() && !each.IsAt(prefix)) continue;
+    each.parameter.set_requires_grad(requires_grad);
   }
   if (found) return absl::OkStatus();
   return absl::NotFoundError(

@@ -98,7 +98,7 @@ class Cell {
   std::vector<std::pair<std::string, Parameter>> ParametersAndNames();
   /// The Parameters that require gradients, in the same order.
   std::vector<Parameter> TrainableParams();
-  /// Errors (NOT_FOUND): the path and those that exist.
+  /// By any of its paths. Errors (NOT_FOUND): the path and those that exist.
   absl::StatusOr<Parameter> GetParameter(std::string_view path);
   /// Errors: those of GetParameter and Parameter::SetData.
   absl::Status SetParameter(std::string_view path, const Tensor& value);
@@ -109,9 +109,9 @@ class Cell {
   Cell& SetTrain(bool train = true);
   /// Whether this Cell is in training mode. A running trace fails if this Cell is called and not named in MPC_CELL.
   bool training() const;
-  /// Freezes or unfreezes the Parameters whose path begins with `prefix` ("" for all), which ends where a name ends.
-  /// Running statistics stay as they are. A Parameter that was made with requires_grad = false, as gamma and beta of a
-  /// norm with affine = false, is unfrozen by its own path alone. Errors (NOT_FOUND): no such path.
+  /// Freezes or unfreezes the Parameters that have a path below `prefix` ("" for all), which ends where a name ends. A
+  /// tied one has several. Running statistics stay. What was made with requires_grad = false, as gamma of a norm with
+  /// affine = false, is unfrozen by its own path alone. Errors (NOT_FOUND): no such path.
   absl::Status SetRequiresGrad(std::string_view prefix, bool requires_grad);
   /// Computes this Cell and its sub-cells in `dtype` whatever the AMP level says; a later call on a sub-cell wins
   /// there. Compiling the network reports an error for another type than f32, f16 and bf16.

@@ -42,7 +42,9 @@ struct LoadOptions {
   /// floating type or no value, or stands for two Parameters is an error in both.
   bool strict = true;
   NameMap names;  ///< what the file calls the Parameters; NameMap::PyTorch() for PyTorch
-  /// Parameters at and below these paths keep their values, whatever the file has for them: {"fc"} for a new head.
+  /// Parameters at and below these paths keep their values, whatever the file has for them: {"fc"} for a new head. A
+  /// path ends where a name ends, a dot behind it or not: {"layer"} is no part of "layer1". One at or below which the
+  /// network has no Parameter is an error. A tied Parameter is left out by any of its paths.
   std::vector<std::string> filter_prefix;
 };
 

@@ -1,6 +1,7 @@
 #include "frontend/state/checkpoint_fit.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
@@ -53,6 +54,7 @@ class Fitter {
     for (const auto& [name, tensor] : file_) {
       if (!seen_.contains(name)) FitRest(name, *tensor);
     }
+    fit_.lacks_slots_alone = !fit_.problems.empty() && missing_slots_ == fit_.problems.size();
     if (own_scaler_) fit_.differences.emplace_back("the loss scaler keeps its own state, not the file's");
     if (dropped_) fit_.differences.emplace_back("gradients that have been accumulated are dropped");
     if (idle_scaler_) fit_.differences.emplace_back("the file's loss scaler has no use here");
@@ -120,6 +122,7 @@ class Fitter {
     const auto found = file_.find(name);
     if (found == file_.end()) {
       fit_.problems.push_back(absl::StrCat("'", name, "' (", std::string(RoleName(role)), ") is missing"));
+      if (entry.owner().defined() && file_.contains(entry.owner().name())) ++missing_slots_;
       return;
     }
     const Tensor& value = *found->second;
@@ -197,6 +200,7 @@ class Fitter {
   const CheckpointSetting& setting_;
   std::map<std::string, const Tensor*> file_;
   std::set<std::string> seen_;
+  std::size_t missing_slots_ = 0;  ///< problems that are slots of Parameters in the file
   bool own_scaler_ = false;
   bool drops_ = false;    ///< nothing that the file has gathered is taken
   bool dropped_ = false;  ///< and the file has something

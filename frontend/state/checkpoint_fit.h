@@ -31,6 +31,7 @@ struct CheckpointFit {
   std::vector<std::string> loaded;
   std::vector<std::string> differences;  ///< what is not as it was, in words
   std::vector<std::string> problems;     ///< unknown, missing, misshapen, of another type
+  bool lacks_slots_alone = false;        ///< every problem is a slot of a Parameter that the file has
   bool weights_only = false;             ///< the Model has an optimizer's state, the file none of it
 };
 

@@ -8,15 +8,18 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/graph/cell_members.h"
 #include "frontend/state/finite_conversion.h"
 #include "frontend/state/tensor_rows.h"
 
 namespace mpc::internal {
 namespace {
 
+using nn::internal::PathsOfParameter;
 using ParameterMap = std::map<std::string, Tensor>;
 
 std::string Quoted(const std::string& name) { return absl::StrCat("'", name, "'"); }
@@ -34,10 +37,43 @@ std::string QuotedList(const std::vector<std::string>& names) {
 
 bool HasValue(const Tensor& tensor) { return tensor.defined() && tensor.status().ok() && tensor.concrete(); }
 
-/// Whether the dotted `name` is `path` or lies below it.
-bool LiesIn(const std::string& name, const std::string& path) {
-  return path.empty() || name == path ||
-         (name.size() > path.size() && name[path.size()] == '.' && name.compare(0, path.size(), path) == 0);
+/// The first of the paths of each Parameter, as Cell::ParametersAndNames has them.
+std::vector<std::string> NamesOf(const std::vector<PathsOfParameter>& parameters) {
+  std::vector<std::string> names;
+  for (const PathsOfParameter& each : parameters) names.push_back(each.paths.front());
+  return names;
+}
+
+/// What is wrong where `option` was given `paths` that name none of the `parameters` of `net`; empty without any.
+std::string UnknownPaths(const std::string& option, const std::vector<std::string>& paths, const nn::Cell& net,
+                         const std::vector<PathsOfParameter>& parameters) {
+  if (paths.empty()) return "";
+  return absl::StrCat(option, " has ", QuotedList(paths), ", which ", paths.size() == 1 ? "names" : "name",
+                      " no parameter of ", net.TypeName(), "; a path ends where a name ends, and the names are ",
+                      absl::StrJoin(NamesOf(parameters), ", "));
+}
+
+/// What is wrong with the network's paths in `names`; else empty.
+std::string UnknownPaths(const NameMap& names, const nn::Cell& net, const std::vector<PathsOfParameter>& parameters) {
+  const std::vector<std::string> paths = names.PathsWithout(NamesOf(parameters));
+  std::string problem = UnknownPaths("NameMap", paths, net, parameters);
+  for (const PathsOfParameter& each : parameters) {
+    const auto known = std::find_if(paths.begin(), paths.end(), [&](const auto& path) { return each.LiesIn(path); });
+    if (known == paths.end()) continue;
+    absl::StrAppend(&problem, "; ", Quoted(*known), " is tied to ", Quoted(each.paths.front()), ", which is its name");
+  }
+  return problem;
+}
+
+/// What is wrong with the entry of a matrix that is transposed for some of its Parameters alone; else empty.
+std::string TransposedForSome(const NameMap& names, const Parameter& parameter, const ForeignLayout& layout) {
+  if (parameter.shape().size() != 2) return "";
+  const auto is_transposed = [&](const std::string& sharer) { return names.LayoutOf(sharer).transposed; };
+  const auto is = std::find_if(layout.sharers.begin(), layout.sharers.end(), is_transposed);
+  const auto is_not = std::find_if_not(layout.sharers.begin(), layout.sharers.end(), is_transposed);
+  if (is == layout.sharers.end() || is_not == layout.sharers.end()) return "";
+  return absl::StrCat(Quoted(layout.entries.front()), " is transposed for ", Quoted(*is), " and not for ",
+                      Quoted(*is_not), "; give all of them to NameMap::Transpose, or none");
 }
 
 /// The number of the first element that is not a number.
@@ -82,7 +118,12 @@ struct Entry {
 class ForeignFitter {
  public:
   ForeignFitter(nn::Cell& net, const ParameterMap& entries, const LoadOptions& options) : net_(net), options_(options) {
-    for (const auto& [name, parameter] : net.ParametersAndNames()) parameters_.emplace(name, parameter);
+    const std::vector<PathsOfParameter> parameters = nn::internal::ParametersAndPaths(net);
+    for (const PathsOfParameter& each : parameters) parameters_.emplace(each.paths.front(), each.parameter);
+    LeaveOut(parameters);
+    if (std::string problem = UnknownPaths(options.names, net, parameters); !problem.empty()) {
+      Problem(std::move(problem));
+    }
     std::vector<std::string> names;
     for (const auto& [name, tensor] : entries) names.push_back(name);
     const std::vector<std::string> meanings = options.names.Meanings(names);
@@ -109,6 +150,29 @@ class ForeignFitter {
  private:
   void Problem(std::string text) { fit_.problems.push_back(std::move(text)); }
 
+  /// Finds the Parameters that LoadOptions::filter_prefix names.
+  void LeaveOut(const std::vector<PathsOfParameter>& parameters) {
+    std::vector<std::string> unknown;
+    for (const std::string& path : options_.filter_prefix) {
+      bool found = false;
+      for (const PathsOfParameter& each : parameters) {
+        if (!each.LiesIn(path)) continue;
+        found = true;
+        left_out_.insert(each.paths.front());
+      }
+      if (!found) unknown.push_back(path);
+    }
+    std::string problem = UnknownPaths("LoadOptions::filter_prefix", unknown, net_, parameters);
+    if (!problem.empty()) Problem(std::move(problem));
+  }
+
+  /// What the file has for a Parameter that is not loaded is no surprise.
+  void PassOver(const ForeignLayout& layout) {
+    for (const std::string& entry : layout.entries) {
+      if (const auto found = entries_.find(entry); found != entries_.end()) found->second.used = true;
+    }
+  }
+
   /// What to do where a prefix is all that the missing names lack in the file, or have too much here.
   std::string PrefixAdvice() const {
     const std::vector<std::string>& there = fit_.report.unexpected;
@@ -119,8 +183,9 @@ class ForeignFitter {
     const std::string prefix = PrefixOf(there, missing_);
     if (prefix.empty()) return "";
     const std::string lacks = absl::StrCat("the file's names lack '", prefix, ".'");
-    const bool is_of_network = std::any_of(parameters_.begin(), parameters_.end(),
-                                           [&](const auto& parameter) { return LiesIn(parameter.first, prefix); });
+    const bool is_of_network = std::any_of(parameters_.begin(), parameters_.end(), [&](const auto& parameter) {
+      return nn::internal::LiesIn(parameter.first, prefix);
+    });
     if (!is_of_network) return absl::StrCat(lacks, ", which LoadOptions::names puts before those of the network");
     return absl::StrCat(lacks, ": NameMap::Rename(\"", prefix, "\", \"\") of LoadOptions::names leaves it out");
   }
@@ -147,15 +212,12 @@ class ForeignFitter {
 
   void FitParameter(const std::string& name, const Parameter& parameter) {
     const ForeignLayout layout = options_.names.LayoutOf(name);
-    const bool left_out = std::any_of(options_.filter_prefix.begin(), options_.filter_prefix.end(),
-                                      [&name](const std::string& path) { return LiesIn(name, path); });
-    if (left_out) {
-      for (const std::string& entry : layout.entries) {
-        if (const auto found = entries_.find(entry); found != entries_.end()) found->second.used = true;
-      }
-      return;
-    }
+    if (left_out_.contains(name)) return PassOver(layout);
     if (layout.entries.empty()) return Problem(WithoutEntries(name));
+    if (std::string problem = TransposedForSome(options_.names, parameter, layout); !problem.empty()) {
+      if (!absl::c_linear_search(fit_.problems, problem)) Problem(std::move(problem));
+      return PassOver(layout);
+    }
     const std::optional<std::vector<Tensor>> parts = PartsOf(name, layout);
     if (!parts.has_value()) return;
     const std::string shown = Shown(name, layout.entries);
@@ -251,6 +313,7 @@ class ForeignFitter {
   nn::Cell& net_;
   const LoadOptions& options_;
   std::map<std::string, Parameter> parameters_;
+  std::set<std::string> left_out_;        ///< Parameters at and below LoadOptions::filter_prefix
   std::map<std::string, Entry> entries_;  ///< by what they mean
   std::vector<std::string> missing_;      ///< entries that the file lacks
   WeightsFit fit_;
@@ -285,12 +348,17 @@ WeightsFit FitWeights(nn::Cell& net, const ParameterMap& entries, const LoadOpti
 absl::StatusOr<std::vector<std::pair<std::string, Tensor>>> ForeignTensors(nn::Cell& net, const NameMap& names) {
   std::vector<std::pair<std::string, Tensor>> tensors;
   SharedEntries shared;
+  const std::string unknown = UnknownPaths(names, net, nn::internal::ParametersAndPaths(net));
+  if (!unknown.empty()) return absl::InvalidArgumentError(unknown);
   for (const auto& [name, parameter] : net.ParametersAndNames()) {
     absl::StatusOr<Tensor> value = parameter.Value();
     if (!value.ok()) return value.status();
     const ForeignLayout layout = names.LayoutOf(name);
     if (layout.entries.empty()) return absl::InvalidArgumentError(WithoutEntries(name));
     if (!layout.sharers.empty()) {
+      if (const std::string problem = TransposedForSome(names, parameter, layout); !problem.empty()) {
+        return absl::InvalidArgumentError(problem);
+      }
       const std::optional<Tensor> whole = shared.Add(name, layout, *value);
       if (whole.has_value()) tensors.emplace_back(layout.entries.front(), InLayout(*whole, layout));
       continue;

@@ -19,6 +19,12 @@ std::vector<std::string> PartsOf(std::string_view path) {
   return absl::StrSplit(absl::string_view(path.data(), path.size()), '.');
 }
 
+/// `path` without a dot behind it.
+std::string WithoutLastDot(std::string path) {
+  if (path.size() > 1 && path.back() == '.') path.pop_back();
+  return path;
+}
+
 /// Whether `name` is `path` or lies below it.
 bool IsAtOrBelow(const std::vector<std::string>& name, const std::vector<std::string>& path) {
   if (name.size() < path.size()) return false;
@@ -72,32 +78,35 @@ NameMap NameMap::PyTorch() {
 NameMap& NameMap::Rename(std::string own, std::string foreign) { return Join(std::move(own), {std::move(foreign)}); }
 
 NameMap& NameMap::Join(std::string own, std::vector<std::string> foreign) {
-  rules_.push_back({PartsOf(own), std::move(foreign), {}});
+  for (std::string& path : foreign) path = WithoutLastDot(std::move(path));
+  rules_.push_back({PartsOf(WithoutLastDot(std::move(own))), std::move(foreign), {}});
   return *this;
 }
 
 NameMap& NameMap::Split(const std::vector<std::string>& own, const std::string& foreign) {
-  for (const std::string& path : own) rules_.push_back({PartsOf(path), {foreign}, own});
+  std::vector<std::string> sharers;
+  for (const std::string& path : own) sharers.push_back(WithoutLastDot(path));
+  for (const std::string& path : sharers) rules_.push_back({PartsOf(path), {WithoutLastDot(foreign)}, sharers});
   return *this;
 }
 
 NameMap& NameMap::Transpose(const std::string& own) {
-  transposed_.push_back(PartsOf(own));
+  transposed_.push_back(PartsOf(WithoutLastDot(own)));
   return *this;
 }
 
 NameMap& NameMap::Prefix(std::string foreign) {
-  prefix_ = std::move(foreign);
+  prefix_ = WithoutLastDot(std::move(foreign));
   return *this;
 }
 
 NameMap& NameMap::OptionalPrefix(std::string foreign) {
-  optional_prefix_ = std::move(foreign);
+  optional_prefix_ = WithoutLastDot(std::move(foreign));
   return *this;
 }
 
 NameMap& NameMap::Ignore(const std::string& foreign) {
-  ignored_.push_back(PartsOf(foreign));
+  ignored_.push_back(PartsOf(WithoutLastDot(foreign)));
   return *this;
 }
 
@@ -165,6 +174,26 @@ ForeignLayout NameMap::LayoutOf(std::string_view own) const {
 std::string NameMap::Foreign(std::string_view own) const {
   const std::vector<std::string> entries = LayoutOf(own).entries;
   return entries.empty() ? "" : entries.front();
+}
+
+std::vector<std::string> NameMap::PathsWithout(const std::vector<std::string>& own) const {
+  std::vector<Path> names;
+  for (const std::string& name : own) names.push_back(PartsOf(name));
+  const auto is_there = [&names](const Path& path) {
+    return std::any_of(names.begin(), names.end(), [&path](const Path& name) { return IsAtOrBelow(name, path); });
+  };
+  std::vector<std::string> without;
+  for (std::size_t i = preset_rules_; i < rules_.size(); ++i) {
+    // A split whose other parameters are there is refused with them.
+    const std::vector<std::string>& sharers = rules_[i].sharers;
+    const bool shares = std::any_of(sharers.begin(), sharers.end(),
+                                    [&](const std::string& sharer) { return is_there(PartsOf(sharer)); });
+    if (!shares && !is_there(rules_[i].own)) without.push_back(absl::StrJoin(rules_[i].own, "."));
+  }
+  for (std::size_t i = preset_transposed_; i < transposed_.size(); ++i) {
+    if (!is_there(transposed_[i])) without.push_back(absl::StrJoin(transposed_[i], "."));
+  }
+  return without;
 }
 
 bool NameMap::Ignores(std::string_view foreign) const {

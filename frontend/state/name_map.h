@@ -1,6 +1,7 @@
 // What another framework calls the parameters of a network, and how it lays them out.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +22,9 @@ struct ForeignLayout {
 };
 
 /// Maps the names of a network's Parameters ("bn.gamma") to those in a file ("bn.weight"). Both loading and saving ask
-/// for the file's name of each Parameter. Paths are dotted; a part `*` of a path stands for any one part.
+/// for the file's name of each Parameter. Paths are dotted; a part `*` of a path stands for any one part. A path ends
+/// where a name ends, and may be written with a dot behind it: "layer" and "layer." have no part in "layer1". Both ways
+/// refuse a path of the network, of Rename, Join, Split and Transpose, at or below which it has no Parameter.
 class NameMap {
  public:
   /// Names stay as they are.
@@ -49,6 +52,7 @@ class NameMap {
   /// both are an error.
   NameMap& Join(std::string own, std::vector<std::string> foreign);
   /// The other way: one entry of the file holds the rows of several Parameters: Split({"query", "key"}, "in_proj").
+  /// Transpose takes all of their matrices or none: another map is refused.
   NameMap& Split(const std::vector<std::string>& own, const std::string& foreign);
   /// The file has matrices at and below the path `own` with their axes exchanged.
   NameMap& Transpose(const std::string& own);
@@ -75,6 +79,9 @@ class NameMap {
   std::vector<std::string> Meanings(const std::vector<std::string>& entries) const;
   /// Entries that repeat another one: the entry and that other one.
   std::vector<std::pair<std::string, std::string>> Repeats() const;
+  /// The paths of Rename, Join, Split and Transpose at or below which none of `own` lies. Those of a Preset are left
+  /// out.
+  std::vector<std::string> PathsWithout(const std::vector<std::string>& own) const;
   /// The value of "format" in the metadata of a file with these names: "mpc", "pt".
   const std::string& format() const { return format_; }
 
@@ -97,6 +104,8 @@ class NameMap {
   std::vector<std::pair<std::string, std::string>> members_;  ///< last part of a name: own, foreign
   std::vector<Rule> rules_;
   std::vector<Path> transposed_;                              ///< paths here
+  std::size_t preset_rules_ = 0;                              ///< the first of rules_, which a preset has
+  std::size_t preset_transposed_ = 0;                         ///< the first of transposed_, which a preset has
   std::vector<std::string> ignored_members_;                  ///< last parts
   std::vector<Path> ignored_;                                 ///< paths in the file
   std::string prefix_;                                        ///< in front of every name; empty: none

@@ -96,7 +96,12 @@ const std::map<std::string, std::function<NameMap()>, std::less<>>& Presets() {
 
 absl::StatusOr<NameMap> NameMap::Preset(std::string_view name) {
   const auto found = Presets().find(name);
-  if (found != Presets().end()) return found->second();
+  if (found != Presets().end()) {
+    NameMap map = found->second();
+    map.preset_rules_ = map.rules_.size();
+    map.preset_transposed_ = map.transposed_.size();
+    return map;
+  }
   return absl::NotFoundError(
       absl::StrCat("unknown preset of names '", std::string(name), "'; choose ", absl::StrJoin(PresetNames(), ", ")));
 }

@@ -160,7 +160,9 @@ absl::Status Model::SaveCheckpoint(const std::string& path) const {
 
 absl::Status Model::Impl::CheckFit(const std::string& path, const CheckpointMetadata& metadata,
                                    const CheckpointMetadata& own, internal::CheckpointFit& fit) const {
-  if (cells.step() != nullptr && metadata.optimizer != own.optimizer && !fit.weights_only) {
+  const bool same_optimizer = metadata.optimizer == own.optimizer;
+  const bool were_frozen = fit.lacks_slots_alone && same_optimizer && !fit.weights_only;
+  if (cells.step() != nullptr && !same_optimizer && !fit.weights_only) {
     fit.problems.insert(fit.problems.begin(),
                         absl::StrCat("the optimizer was ", metadata.optimizer, ", here it is ", own.optimizer));
   }
@@ -173,7 +175,10 @@ absl::Status Model::Impl::CheckFit(const std::string& path, const CheckpointMeta
   return absl::InvalidArgumentError(absl::StrCat(
       path, " does not fit this Model of ", own.model, ":\n  ", absl::StrJoin(fit.problems, "\n  "),
       "\nnothing was loaded",
-      fit.weights_only ? "; the file has no optimizer state: LoadParamIntoNet(network, path) loads its weights" : ""));
+      fit.weights_only ? "; the file has no optimizer state: LoadParamIntoNet(network, path) loads its weights" : "",
+      were_frozen ? "; the file was trained with the parameters of these slots frozen: LoadParamIntoNet(network, path) "
+                    "begins from its weights"
+                  : ""));
 }
 
 void Model::Impl::WarnOfChoices(const runtime::Program& program) const {

@@ -75,9 +75,11 @@ std::unique_ptr<Callback> MakeSaver(const TrainOptions& options) {
 }
 
 absl::Status InFlags(const absl::Status& status) {
-  return absl::Status(status.code(),
-                      absl::StrReplaceAll(status.message(), {{"LoadCheckpoint(path, {.continue_run = false})",
-                                                              "--load=FILE in place of --resume"}}));
+  return absl::Status(
+      status.code(),
+      absl::StrReplaceAll(status.message(),
+                          {{"LoadCheckpoint(path, {.continue_run = false})", "--load=FILE in place of --resume"},
+                           {"LoadParamIntoNet(network, path)", "--load=FILE in place of --resume"}}));
 }
 
 absl::StatusOr<std::string> Resume(const TrainOptions& options, Model& model) {
@@ -89,7 +91,7 @@ absl::StatusOr<std::string> Resume(const TrainOptions& options, Model& model) {
   }
   if (!path.ok()) return path.status();
   absl::StatusOr<ResumeReport> report = model.LoadCheckpoint(*path);
-  if (!report.ok()) return report.status();
+  if (!report.ok()) return InFlags(report.status());
   for (const std::string& difference : report->differences) std::cerr << "warning: " << difference << "\n";
   const absl::StatusOr<Tensor> seed = model.State("rng.seed").Value();
   if (seed.ok() && seed->Item<std::int64_t>() != options.seed) {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "frontend/state/checkpoint_metadata.h"
+#include "frontend/state/foreign_weights.h"
 #include "frontend/state/safetensors.h"
 #include "mpc/train.h"
 
@@ -21,6 +22,27 @@ namespace {
 
 /// The last layers of the ResNets and of Vit, which alone take --classes.
 constexpr const char* kHeads[] = {"fc", "head"};
+
+/// Those that `network` has.
+std::vector<std::string> HeadsOf(nn::Cell& network) {
+  std::vector<std::string> heads;
+  const std::vector<std::pair<std::string, Parameter>> parameters = network.ParametersAndNames();
+  std::copy_if(std::begin(kHeads), std::end(kHeads), std::back_inserter(heads), [&](const std::string& head) {
+    return std::any_of(parameters.begin(), parameters.end(), [&](const auto& parameter) {
+      return absl::StartsWith(parameter.first, absl::StrCat(head, "."));
+    });
+  });
+  return heads;
+}
+
+/// The flag that makes the head new, where the file fits but for that; else empty.
+std::string HeadAdvice(nn::Cell& network, const std::map<std::string, Tensor>& parameters, LoadOptions loading) {
+  loading.filter_prefix = HeadsOf(network);
+  if (loading.filter_prefix.empty() || !internal::FitWeights(network, parameters, loading).problems.empty()) return "";
+  const absl::StatusOr<Parameter> bias = network.GetParameter(loading.filter_prefix.front() + ".bias");
+  if (!bias.ok()) return "";
+  return absl::StrCat("; --classes=", bias->shape()[0], " begins with a new '", loading.filter_prefix.front(), "'");
+}
 
 /// What published files call the Parameters of a network.
 NameMap PublishedNames(const std::string& model) {
@@ -79,9 +101,11 @@ absl::Status LoadInitialWeights(const TrainOptions& options, nn::Cell& network) 
   LoadOptions loading;
   NameMap published = PublishedNames(options.model);
   if (CountFound(network, entries, published) > CountFound(network, entries, {})) loading.names = std::move(published);
-  if (options.classes > 0) loading.filter_prefix.assign(std::begin(kHeads), std::end(kHeads));
+  if (options.classes > 0) loading.filter_prefix = HeadsOf(network);
   const absl::Status status = LoadParamIntoNet(network, *parameters, loading).status();
-  return status.ok() ? status : absl::Status(status.code(), absl::StrCat(options.init_path, ": ", status.message()));
+  if (status.ok()) return status;
+  const std::string advice = options.classes > 0 ? "" : HeadAdvice(network, *parameters, loading);
+  return absl::Status(status.code(), absl::StrCat(options.init_path, ": ", status.message(), advice));
 }
 
 }  // namespace mpc::tools
