@@ -22,18 +22,18 @@ using testing::TwoLayers;
 using Entries = std::map<std::string, Tensor>;
 
 /// Two square layers, whose matrices fit either way round.
-class Square : public nn::Cell {
+class SquareLayers : public nn::Cell {
  public:
-  MPC_CELL(Square, a, b)
+  MPC_CELL(SquareLayers, a, b)
   Tensor Construct(Tensor x) { return b(a(x)); }
   nn::Dense a{2, 2}, b{2, 2};
 };
 
 /// A head whose matrix is the token table.
-class Tied : public nn::Cell {
+class TiedHead : public nn::Cell {
  public:
-  MPC_CELL(Tied, tok, head)
-  Tied() { head.weight = tok.embedding_table; }
+  MPC_CELL(TiedHead, tok, head)
+  TiedHead() { head.weight = tok.embedding_table; }
   Tensor Construct(Tensor x) { return head(tok(x)); }
   nn::Embedding tok{9, 6};
   nn::Dense head{6, 9};
@@ -45,26 +45,22 @@ std::vector<std::string> TrainableNames(nn::Cell& net) {
   return names;
 }
 
-/// The names in the file that `net` saves.
-std::vector<std::string> SavedNames(nn::Cell& net, const NameMap& names) {
-  const testing::TemporaryFolder folder;
-  MPC_EXPECT_OK(SaveCheckpoint(net, folder / "x", {.names = names}));
-  std::vector<std::string> saved;
-  const absl::StatusOr<Entries> entries = LoadCheckpoint(folder / "x");
-  if (!entries.ok()) return saved;
-  for (const auto& [name, tensor] : *entries) saved.push_back(name);
-  return saved;
-}
-
-Entries Saved(nn::Cell& net, const NameMap& names = {}) {
+/// What is in the file that `net` saves.
+Entries EntriesOf(nn::Cell& net, const NameMap& names = {}) {
   const testing::TemporaryFolder folder;
   MPC_EXPECT_OK(SaveCheckpoint(net, folder / "x", {.names = names}));
   absl::StatusOr<Entries> entries = LoadCheckpoint(folder / "x");
   return entries.ok() ? *std::move(entries) : Entries();
 }
 
+std::vector<std::string> SavedNames(nn::Cell& net, const NameMap& names) {
+  std::vector<std::string> saved;
+  for (const auto& [name, tensor] : EntriesOf(net, names)) saved.push_back(name);
+  return saved;
+}
+
 TEST(ParameterPaths, AnEntryThatIsTransposedForSomeOfItsParametersIsRefused) {
-  Square net;
+  SquareLayers net;
   const NameMap split = NameMap().Split({"a", "b"}, "ab");
   const testing::TemporaryFolder folder;
   for (const char* path : {"a", "b", "a.weight"}) {
@@ -74,7 +70,7 @@ TEST(ParameterPaths, AnEntryThatIsTransposedForSomeOfItsParametersIsRefused) {
         "'ab.weight' is transposed for '" + std::string(1, path[0]) + ".weight' and not for '" + other + ".weight'";
     EXPECT_THAT(ErrorOf(SaveCheckpoint(net, folder / "x", {.names = names})), HasSubstr(refused));
     const testing::Snapshot before = testing::ParametersOf(net);
-    const std::string error = ErrorOf(LoadParamIntoNet(net, Saved(net, split), {.names = names}).status());
+    const std::string error = ErrorOf(LoadParamIntoNet(net, EntriesOf(net, split), {.names = names}).status());
     EXPECT_THAT(error, HasSubstr(refused));
     EXPECT_EQ(error.find("is transposed"), error.rfind("is transposed")) << "once for both";
     EXPECT_THAT(error, Not(HasSubstr("is no parameter")));
@@ -87,9 +83,9 @@ TEST(ParameterPaths, SplitEntriesThatAreAllTransposedLoadAgain) {
                                NameMap().Split({"a.", "b."}, "ab.").Transpose("a.").Transpose("b."),
                                NameMap().Split({"a", "b"}, "ab").Transpose("a.bias")}) {
     SetSeed(5);
-    Square net;
-    const Entries entries = Saved(net, names);
-    Square loaded;
+    SquareLayers net;
+    const Entries entries = EntriesOf(net, names);
+    SquareLayers loaded;
     MPC_ASSERT_OK(LoadParamIntoNet(loaded, entries, {.names = names}).status());
     EXPECT_EQ(testing::ParametersOf(loaded), testing::ParametersOf(net));
   }
@@ -97,7 +93,7 @@ TEST(ParameterPaths, SplitEntriesThatAreAllTransposedLoadAgain) {
 
 TEST(ParameterPaths, OfNothingInTheNetworkAreNoFilter) {
   TwoLayers net;
-  const Entries entries = Saved(net);
+  const Entries entries = EntriesOf(net);
   const testing::Snapshot before = testing::ParametersOf(net);
   for (const bool strict : {true, false}) {
     for (const char* path : {"fc", "fc3", "fc2.", "fc2.weigh", "."}) {
@@ -124,7 +120,7 @@ TEST(ParameterPaths, OfNothingInTheNetworkHaveNoNamesInAFile) {
   const testing::TemporaryFolder folder;
   for (const NameMap& names : {NameMap().Rename("fc3", "x"), NameMap().Join("fc3", {"x", "y"}),
                                NameMap().Transpose("fc3."), NameMap().Split({"fc3", "fc4"}, "x")}) {
-    const std::string error = ErrorOf(LoadParamIntoNet(net, Saved(net), {.names = names}).status());
+    const std::string error = ErrorOf(LoadParamIntoNet(net, EntriesOf(net), {.names = names}).status());
     EXPECT_THAT(error, HasSubstr("NameMap has 'fc3'"));
     EXPECT_THAT(error, HasSubstr("no parameter of TwoLayers; a path ends where a name ends, and the names are fc1."));
     EXPECT_THAT(ErrorOf(SaveCheckpoint(net, folder / "x", {.names = names})), HasSubstr("NameMap has 'fc3'"));
@@ -138,7 +134,7 @@ TEST(ParameterPaths, OfNothingInTheNetworkHaveNoNamesInAFile) {
 }
 
 TEST(ParameterPaths, MayEndInADot) {
-  Square net;
+  SquareLayers net;
   EXPECT_THAT(SavedNames(net, NameMap().Prefix("module.")),
               ElementsAre("module.a.bias", "module.a.weight", "module.b.bias", "module.b.weight"));
   for (const NameMap& names :
@@ -147,17 +143,17 @@ TEST(ParameterPaths, MayEndInADot) {
   }
   EXPECT_THAT(SavedNames(net, NameMap().Join("a.", {"q.", "k."})),
               ElementsAre("b.bias", "b.weight", "k.bias", "k.weight", "q.bias", "q.weight"));
-  Entries entries = Saved(net);
+  Entries entries = EntriesOf(net);
   entries["mask.x"] = Tensor::Scalar(1.0f);
   const NameMap module = NameMap().Rename("", "module.").OptionalPrefix("module.").Ignore("module.mask.");
   MPC_EXPECT_OK(LoadParamIntoNet(net, entries, {.names = module}).status());
-  MPC_EXPECT_OK(LoadParamIntoNet(net, Saved(net, NameMap().Prefix("module")), {.names = module}).status());
+  MPC_EXPECT_OK(LoadParamIntoNet(net, EntriesOf(net, NameMap().Prefix("module")), {.names = module}).status());
   MPC_EXPECT_OK(net.SetRequiresGrad("a.", false));
   EXPECT_THAT(TrainableNames(net), ElementsAre("b.weight", "b.bias"));
 }
 
 TEST(ParameterPaths, ATiedParameterIsFrozenByAnyOfThem) {
-  Tied net;
+  TiedHead net;
   for (const char* path : {"head", "head.", "head.weight", "tok", "tok.embedding_table"}) {
     MPC_ASSERT_OK(net.SetRequiresGrad(path, false));
     EXPECT_FALSE(net.tok.embedding_table.requires_grad()) << path;
@@ -169,7 +165,7 @@ TEST(ParameterPaths, ATiedParameterIsFrozenByAnyOfThem) {
 }
 
 TEST(ParameterPaths, ATiedParameterIsReadAndSetByAnyOfThem) {
-  Tied net;
+  TiedHead net;
   const absl::StatusOr<Parameter> weight = net.GetParameter("head.weight");
   MPC_ASSERT_OK(weight.status());
   EXPECT_TRUE(*weight == net.tok.embedding_table);
@@ -177,12 +173,12 @@ TEST(ParameterPaths, ATiedParameterIsReadAndSetByAnyOfThem) {
   MPC_EXPECT_OK(net.SetParameter("head.weight", Tensor::Full({9, 6}, 2.0)));
   EXPECT_EQ(net.tok.embedding_table.Value()->ToFloats(), std::vector<float>(54, 2.0f));
   EXPECT_THAT(std::string(net.GetParameter("head.gamma").status().message()),
-              HasSubstr("Tied has no parameter 'head.gamma'; it has tok.embedding_table, head.bias"));
+              HasSubstr("TiedHead has no parameter 'head.gamma'; it has tok.embedding_table, head.bias"));
 }
 
 TEST(ParameterPaths, ATiedParameterIsLeftOutByAnyOfThem) {
-  Tied net;
-  const Entries entries = Saved(net);
+  TiedHead net;
+  const Entries entries = EntriesOf(net);
   for (const char* path : {"head", "head.weight", "tok."}) {
     const absl::StatusOr<LoadReport> report = LoadParamIntoNet(net, entries, {.filter_prefix = {path}});
     MPC_ASSERT_OK(report.status());

@@ -129,7 +129,7 @@ TEST(MpcTrainResume, AFileOfMoreFrozenLayersIsForLoad) {
   const std::string file = folder.File("frozen");
   ASSERT_EQ(Train({"--epochs=1", "--freeze=fc1", "--save=" + file}).exit_code, 0);
   const std::string error = Train({"--epochs=2", "--resume=" + file}).error;
-  EXPECT_THAT(error, HasSubstr("'fc1.weight.momentum' (slot) is missing"));
+  EXPECT_THAT(error, HasSubstr("'optimizer.fc1.weight.velocity' (slot) is missing"));
   EXPECT_THAT(error, HasSubstr("nothing was loaded; the file was trained with the parameters of these slots frozen: "
                                "--load=FILE in place of --resume begins from its weights"));
   EXPECT_EQ(Train({"--epochs=1", "--load=" + file}).exit_code, 0);
