@@ -35,20 +35,21 @@ class CellOf : public nn::Cell {
   std::function<Tensor(Probe&, Tensor)> body_;
 };
 
-Tensor Run(std::function<Tensor(Probe&, Tensor)> body, Tensor x = Tensor::From({2.0f, -1.0f}, {2})) {
+Tensor ResultOf(std::function<Tensor(Probe&, Tensor)> body, Tensor x = Tensor::From({2.0f, -1.0f}, {2})) {
   CellOf cell(std::move(body));
   return cell(x);
 }
 
 TEST(Grad, ByAnInput) {
   // d/dx sum((w x)^2) = 2 w^2 x.
-  EXPECT_THAT(
-      Run([](Probe& network, const Tensor& x) { return ops::Grad(reduce_sum(square(network(x))), {x})[0]; }).ToFloats(),
-      ElementsAre(36, -18));
+  EXPECT_THAT(ResultOf([](Probe& network, const Tensor& x) {
+                return ops::Grad(reduce_sum(square(network(x))), {x})[0];
+              }).ToFloats(),
+              ElementsAre(36, -18));
 }
 
 TEST(Grad, ByAValueInBetween) {
-  EXPECT_THAT(Run([](Probe& network, const Tensor& x) {
+  EXPECT_THAT(ResultOf([](Probe& network, const Tensor& x) {
                 const Tensor y = network(x);
                 const std::vector<Tensor> gradients = ops::Grad(reduce_sum(y * y), {y, x}, Tensor::Scalar(0.5f));
                 return gradients[0] + gradients[1];
@@ -57,7 +58,7 @@ TEST(Grad, ByAValueInBetween) {
 }
 
 TEST(Grad, IsZeroWhereNothingDepends) {
-  EXPECT_THAT(Run([](Probe& network, const Tensor& x) {
+  EXPECT_THAT(ResultOf([](Probe& network, const Tensor& x) {
                 const Tensor y = network(x);
                 return ops::Grad(reduce_sum(x * x), {y})[0];
               }).ToFloats(),
@@ -67,7 +68,7 @@ TEST(Grad, IsZeroWhereNothingDepends) {
 TEST(Grad, OfGradients) {
   // Third derivatives by x of sin(w x), tanh(w x) at w = 3, and of x^4.
   const auto third = [](const std::function<Tensor(const Tensor&)>& function) {
-    return Run(
+    return ResultOf(
                [&](Probe& network, const Tensor& x) {
                  Tensor y = function(network(x));
                  for (int order = 0; order < 3; ++order) y = ops::Grad(reduce_sum(y), {x})[0];
@@ -92,17 +93,18 @@ TEST(Grad, OfGradients) {
 
 TEST(Grad, RefusesWhatHasNoGradient) {
   const auto by = [](const std::function<Tensor(const Tensor&)>& of) {
-    return ErrorOf(Run([&](Probe& network, const Tensor& x) { return ops::Grad(reduce_sum(network(x)), {of(x)})[0]; }));
+    return ErrorOf(
+        ResultOf([&](Probe& network, const Tensor& x) { return ops::Grad(reduce_sum(network(x)), {of(x)})[0]; }));
   };
   EXPECT_THAT(by([](const Tensor&) { return Tensor(); }), HasSubstr("Grad was given an undefined tensor"));
   EXPECT_THAT(by([](const Tensor&) { return Tensor::Scalar(1.0f); }),
               HasSubstr("Grad takes tensors that the loss was computed from, got a constant, tensor<f32>"));
   EXPECT_THAT(by([](const Tensor& x) { return argmax(x); }), HasSubstr("Grad takes floating tensors, got tensor<i32>"));
-  EXPECT_THAT(ErrorOf(Run([](Probe&, const Tensor& x) { return ops::Grad(argmax(x), {x})[0]; })),
+  EXPECT_THAT(ErrorOf(ResultOf([](Probe&, const Tensor& x) { return ops::Grad(argmax(x), {x})[0]; })),
               HasSubstr("Grad differentiates a floating loss, got tensor<i32>"));
   EXPECT_THAT(ErrorOf(ops::Grad(Tensor::Scalar(1.0f), {Tensor::Scalar(1.0f)})[0]),
               HasSubstr("Grad belongs into a Cell's Construct; no trace is running"));
-  EXPECT_THAT(ErrorOf(Run([](Probe& network, const Tensor& x) {
+  EXPECT_THAT(ErrorOf(ResultOf([](Probe& network, const Tensor& x) {
                 const Tensor first = ops::Grad(reduce_sum(gelu(network(x))), {x})[0];
                 return ops::Grad(reduce_sum(first), {x})[0];
               })),
@@ -127,9 +129,9 @@ TEST(Grad, IsOfTheMicroBatchAndWithoutTheLossScale) {
   for (const char* level : {"O0", "O1", "O2", "O3"}) {
     for (const std::int64_t micro_steps : {1, 2}) {
       PenaltyStep step;
-      Model model(
-          step,
-          {.amp_level = level, .loss_scale_manager = FixedLossScaleManager(64), .accumulation_steps = micro_steps});
+      Model model(step, {.amp_level = level,
+                         .loss_scale_manager = FixedLossScaleManager({.loss_scale = 64}),
+                         .accumulation_steps = micro_steps});
       const data::Dataset batches =
           data::GeneratorDataset({{Tensor::Full({1}, 1.0f)}, {Tensor::Full({1}, 2.0f)}}, {"x"});
       MPC_ASSERT_OK(model.Train(1, batches));
@@ -155,7 +157,7 @@ class ParameterPenaltyStep : public PenaltyStep {
 TEST(Backward, APenaltyOnGradientsReadsThemUnscaled) {
   for (const char* level : {"O0", "O1", "O2", "O3"}) {
     ParameterPenaltyStep step;
-    Model model(step, {.amp_level = level, .loss_scale_manager = FixedLossScaleManager(64)});
+    Model model(step, {.amp_level = level, .loss_scale_manager = FixedLossScaleManager({.loss_scale = 64})});
     MPC_ASSERT_OK(model.Train(1, data::GeneratorDataset({{Tensor::Full({1}, 2.0f)}}, {"x"})));
     EXPECT_EQ(step.network.weight.Value()->Item<float>(), 1 - 8.0f * 4 / 64) << level;
   }
@@ -194,7 +196,7 @@ TEST(Grad, PenaltiesTrainConvolutionsAtEveryLevel) {
   for (const char* level : {"O0", "O1", "O2", "O3", "auto"}) {
     SetSeed(3);
     CriticStep step;
-    Model model(step, {.amp_level = level, .loss_scale_manager = FixedLossScaleManager(128)});
+    Model model(step, {.amp_level = level, .loss_scale_manager = FixedLossScaleManager({.loss_scale = 128})});
     History history;
     MPC_ASSERT_OK(model.Train(30, batches, {history}));
     const std::vector<double>& losses = history.of("loss");
