@@ -102,19 +102,18 @@ absl::StatusOr<std::map<std::string, double>> Model::Eval(const data::Dataset& d
 }
 
 absl::Status Model::Impl::Validate(const internal::Validation& validation, const CallbackList& callbacks,
-                                   RunContext& context) {
+                                   internal::HookWrites& hooks, RunContext& context) {
   // A later run of another Program could take away what it is read from.
   context.loss();
-  callbacks.OnEvalBegin(context);
-  if (!context.failure().ok()) return context.failure();
+  absl::Status begun = hooks.Share(context, [&] { callbacks.OnEvalBegin(context); });
+  if (!begun.ok()) return begun;
   absl::StatusOr<std::map<std::string, double>> values = Evaluate(validation.dataset(), validation.metrics());
   if (!values.ok()) {
     return absl::Status(values.status().code(),
                         absl::StrCat("evaluation after epoch ", context.epoch, ": ", values.status().message()));
   }
   context.set_eval_results(internal::Validation::Named(*values));
-  callbacks.OnEvalEnd(context);
-  return context.failure();
+  return hooks.Share(context, [&] { callbacks.OnEvalEnd(context); });
 }
 
 absl::Status Model::Fit(std::int64_t epochs, const data::Dataset& train, const data::Dataset& valid,

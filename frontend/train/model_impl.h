@@ -14,6 +14,7 @@
 #include "frontend/state/checkpoint_metadata.h"
 #include "frontend/train/active_scalers.h"
 #include "frontend/train/capsule_writer.h"
+#include "frontend/train/hook_writes.h"
 #include "frontend/train/inference_mode.h"
 #include "frontend/train/learned_step.h"
 #include "frontend/train/model.h"
@@ -145,7 +146,8 @@ struct Model::Impl {
   /// The metrics over one pass of `dataset`. Nothing of training changes.
   absl::StatusOr<std::map<std::string, double>> Evaluate(const data::Dataset& dataset, const MetricList& metrics);
   /// Evaluates and tells the callbacks and the context.
-  absl::Status Validate(const internal::Validation& validation, const CallbackList& callbacks, RunContext& context);
+  absl::Status Validate(const internal::Validation& validation, const CallbackList& callbacks,
+                        internal::HookWrites& hooks, RunContext& context);
   static std::unique_ptr<TrainedModel> MakeTrained(Model& model, const data::Dataset& dataset,
                                                    std::int64_t steps_per_epoch);
 

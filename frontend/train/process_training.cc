@@ -93,6 +93,24 @@ absl::Status ProcessTraining::SendState(const std::vector<Parameter>& state) con
   return absl::OkStatus();
 }
 
+absl::Status ProcessTraining::SendWritten(const std::vector<Parameter>& state,
+                                          const std::vector<std::string>& written) const {
+  if (size() == 1) return absl::OkStatus();
+  std::string names = absl::StrJoin(written, "\n");
+  if (absl::Status sent = distributed::BroadcastBytes(*processes_, names); !sent.ok()) return sent;
+  std::vector<Parameter> entries;
+  for (const absl::string_view name : absl::StrSplit(names, '\n', absl::SkipEmpty())) {
+    const auto found =
+        std::find_if(state.begin(), state.end(), [&](const Parameter& entry) { return entry.name() == name; });
+    if (found == state.end()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("a callback of rank 0 has written ", name, ", and rank ", rank(), " has no such state"));
+    }
+    entries.push_back(*found);
+  }
+  return SendState(entries);
+}
+
 absl::Status ProcessTraining::AgreeOnStop(RunContext& context) const {
   if (size() == 1) return absl::OkStatus();
   // Of two signals the one with the larger number counts.

@@ -52,6 +52,9 @@ class ProcessTraining {
   absl::Status CompareSettings(const std::vector<std::string>& settings) const;
   /// Gives every rank the values of rank 0. The entries have been compared: names, types and shapes agree.
   absl::Status SendState(const std::vector<Parameter>& state) const;
+  /// Gives every rank the entries of `state` that rank 0 names in `written`; those of other ranks do not count. Errors
+  /// (FAILED_PRECONDITION): `state` has no entry of a name.
+  absl::Status SendWritten(const std::vector<Parameter>& state, const std::vector<std::string>& written) const;
   /// Gives every rank the number of rank 0.
   absl::Status SendNumber(std::int64_t& number) const;
   /// Lets the run end everywhere where any rank asks for it, and tells all the signal.
