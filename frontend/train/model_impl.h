@@ -143,8 +143,10 @@ struct Model::Impl {
   internal::StepOptions EvalOptions(const data::Dataset& dataset) const;
   /// Where there is a memory budget, compiles what Evaluate runs on the first batch. Errors: it does not fit.
   absl::Status CheckEvaluationFits(const data::Dataset& dataset);
-  /// The metrics over one pass of `dataset`. Nothing of training changes.
+  /// The metrics over one pass of `dataset`. Nothing of training changes. An error of one rank is one of all.
   absl::StatusOr<std::map<std::string, double>> Evaluate(const data::Dataset& dataset, const MetricList& metrics);
+  /// Updates `metrics` by the batches of `dataset`; `shares`: by those of this rank.
+  absl::Status EvaluateBatches(const data::Dataset& dataset, const MetricList& metrics, bool shares);
   /// Evaluates and tells the callbacks and the context.
   absl::Status Validate(const internal::Validation& validation, const CallbackList& callbacks,
                         internal::HookWrites& hooks, RunContext& context);

@@ -61,7 +61,8 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   if (failure.ok()) failure = processes.AgreeOnStop(context);
   context.global_step = position.global_step();
   context.epoch = position.in_run().run_epoch;
-  internal::HookWrites hooks(processes, [&] { return KeptState(model); }, given.OnRank(1).empty());
+  internal::HookWrites hooks(
+      processes, [&] { return KeptState(model); }, given.OnRank(1).empty());
   TrainingRun run(*this, dataset, validation, callbacks, hooks, context);
   while (position.in_run().run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();
   if (failure.ok() && run.micro_steps_left() > 0) {
