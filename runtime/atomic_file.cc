@@ -1,6 +1,7 @@
 #include "runtime/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,18 +79,25 @@ absl::Status SetPermissions(int descriptor, mode_t permissions, const std::strin
   return ::fchmod(descriptor, permissions) == 0 ? absl::OkStatus() : SystemError("set the permissions of", path);
 }
 
-/// Makes `temporary`, with `kept` permissions if there are any. Others read nothing before it is complete.
-absl::Status WriteNewFile(const std::string& temporary, absl::Span<const absl::Span<const std::uint8_t>> chunks,
-                          const FileWriting& writing, std::optional<mode_t> kept) {
+/// Makes `temporary`, with `kept` permissions if there are any. Others read nothing before it is complete. The open
+/// file has a lock, by which others see that it is being written, where the file system has locks.
+absl::StatusOr<Descriptor> WriteNewFile(const std::string& temporary,
+                                        absl::Span<const absl::Span<const std::uint8_t>> chunks,
+                                        const FileWriting& writing, std::optional<mode_t> kept) {
   const mode_t first = kept.has_value() ? *kept & 0700 : writing.permissions.value_or(kNewFile);
-  const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, first));
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, first));
   if (file.get() < 0) return SystemError("create", temporary);
+  struct stat made {};
+  // Who removes what nobody writes may have come before the lock.
+  if (::flock(file.get(), LOCK_EX) == 0 && ::fstat(file.get(), &made) == 0 && made.st_nlink == 0) {
+    return absl::AlreadyExistsError(absl::StrCat(temporary, " was removed while it was made"));
+  }
   if (absl::Status status = WriteChunks(file.get(), chunks, temporary); !status.ok()) return status;
   if (kept.has_value()) {
     if (absl::Status status = SetPermissions(file.get(), *kept, temporary); !status.ok()) return status;
   }
   if (writing.sync && ::fsync(file.get()) != 0) return SystemError("flush", temporary);
-  return absl::OkStatus();
+  return file;
 }
 
 /// The descriptor of this process that `path` names: 1 of "/proc/self/fd/1".
@@ -175,17 +183,17 @@ absl::Status WriteBeside(const std::string& path, absl::Span<const absl::Span<co
     folder = *std::move(opened);
   }
   std::string temporary;
-  absl::Status written;
+  absl::StatusOr<Descriptor> written = absl::UnknownError("not written");  // open, and locked, until it has its name
   // A process that was killed may have left a file of this name: in containers the same process ids come again.
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     temporary = TemporaryName(path, counter.fetch_add(1));
     written = WriteNewFile(temporary, chunks, writing, *kept);
-    if (!absl::IsAlreadyExists(written)) break;
+    if (!absl::IsAlreadyExists(written.status())) break;
   }
   if (!written.ok()) {
     // Not ours to remove if another process's file of that name is why creating failed.
-    if (!absl::IsAlreadyExists(written)) ::unlink(temporary.c_str());
-    return written;
+    if (!absl::IsAlreadyExists(written.status())) ::unlink(temporary.c_str());
+    return written.status();
   }
   if (absl::Status status = Replace(temporary, path); !status.ok() || !folder.has_value()) return status;
   // File systems without folder flushing answer EINVAL.

@@ -1,6 +1,10 @@
 #include "frontend/state/checkpoint_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -11,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/state/checkpoint_file.h"
 #include "runtime/atomic_file.h"
+#include "runtime/descriptor.h"
 
 namespace mpc {
 namespace {
@@ -41,13 +46,20 @@ std::optional<std::int64_t> StepOf(const std::string& name, const std::string& p
   return number && absl::SimpleAtoi(digits, &step) ? std::optional<std::int64_t>(step) : std::nullopt;
 }
 
-/// Removes the files of a folder whose names fit; those that cannot be removed stay.
+/// Removes a file that no process writes: WriteFileAtomically holds a lock on what it has not finished.
+void RemoveUnlessWritten(const std::string& path) {
+  const runtime::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return;
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return;
+  std::error_code ignored;
+  fs::remove(path, ignored);
+}
+
+/// Removes the unfinished files of a folder whose names fit; those that cannot be removed stay.
 template <typename Fits>
 void RemoveWhere(const std::string& directory, const Fits& fits) {
   for (const fs::path& path : FilesIn(directory)) {
-    if (!fits(path.filename().string())) continue;
-    std::error_code ignored;
-    fs::remove(path, ignored);
+    if (fits(path.filename().string())) RemoveUnlessWritten(path.string());
   }
 }
 

@@ -49,7 +49,6 @@ void ModelCheckpoint::OnTrainBegin(RunContext& context) {
         absl::UnavailableError(absl::StrCat("cannot make the folder ", options_.directory, ": ", error.message())));
     return;
   }
-  RemoveUnfinishedCheckpoints(options_.directory, options_.prefix);
   // Counting steps from zero again would let this run's files pass for older than those, and be removed first.
   for (const CheckpointFile& file : ListCheckpoints(options_.directory, options_.prefix)) {
     if (file.step <= context.global_step || !internal::ReadCheckpointFile(file.path).ok()) continue;
@@ -58,6 +57,7 @@ void ModelCheckpoint::OnTrainBegin(RunContext& context) {
                      ": resume from the newest checkpoint, or choose another folder or prefix")));
     return;
   }
+  RemoveUnfinishedCheckpoints(options_.directory, options_.prefix);
 }
 
 bool ModelCheckpoint::NeedsState(const RunContext& context) const {

@@ -110,6 +110,9 @@ std::vector<std::string> Model::Impl::DescribeRun(std::int64_t epochs, const dat
           absl::StrCat("seed: ", GetSeed()),
           absl::StrCat("first batch of the data set: ", DescribeFirstBatch(dataset)),
           absl::StrCat("batches of a validation: ", validated.value_or(-1)),
+          absl::StrCat("record_gradient_norm: ", options.record_gradient_norm),
+          absl::StrCat("record_learning_rate: ", options.record_learning_rate),
+          absl::StrCat("record_state_hash: ", options.record_state_hash),
           absl::StrCat("capsule: ", options.capsule_path.empty() ? "none"
                                     : options.capsule_at == 0    ? "of the first bad step"
                                                                  : absl::StrCat("of step ", options.capsule_at))};

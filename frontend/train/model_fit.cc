@@ -65,14 +65,10 @@ absl::Status Model::Impl::CheckEvaluationFits(const data::Dataset& dataset) {
   return absl::Status(status.code(), absl::StrCat("evaluation, before the first step: ", status.message()));
 }
 
-absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::Dataset& dataset,
-                                                                    const MetricList& metrics) {
+absl::Status Model::Impl::EvaluateBatches(const data::Dataset& dataset, const MetricList& metrics, bool shares) {
   if (absl::Status checked = CheckEvaluation(dataset, position.class_names()); !checked.ok()) return checked;
   const InferenceMode inference(*cells.evaluated());
   const StepOptions step_options = EvalOptions(dataset);
-  metrics.Clear();
-  // A metric of the user's own may have no state that travels. Every process then evaluates all rows.
-  const bool shares = processes.size() > 1 && metrics.SaveState().ok();
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows =
       shares ? OpenShare(dataset, 0, processes.size(), 0, data::PartialUpdate::kKeep) : dataset.NewIterator(0);
   if (!rows.ok()) return rows.status();
@@ -87,6 +83,17 @@ absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::
     absl::Status updated = metrics.Update((*program)->Output(0), (*program)->Output(1), row.back());
     if (!updated.ok()) return updated;
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::Dataset& dataset,
+                                                                    const MetricList& metrics) {
+  metrics.Clear();
+  // A metric of the user's own may have no state that travels. Every process then evaluates all rows.
+  const bool shares = processes.size() > 1 && metrics.SaveState().ok();
+  absl::Status ran = EvaluateBatches(dataset, metrics, shares);
+  if (shares) ran = processes.AgreeOnEvaluation(ran);
+  if (!ran.ok()) return ran;
   if (shares) {
     if (absl::Status merged = processes.MergeMetrics(metrics); !merged.ok()) return merged;
   }
@@ -102,19 +109,18 @@ absl::StatusOr<std::map<std::string, double>> Model::Eval(const data::Dataset& d
 }
 
 absl::Status Model::Impl::Validate(const internal::Validation& validation, const CallbackList& callbacks,
-                                   RunContext& context) {
+                                   internal::HookWrites& hooks, RunContext& context) {
   // A later run of another Program could take away what it is read from.
   context.loss();
-  callbacks.OnEvalBegin(context);
-  if (!context.failure().ok()) return context.failure();
+  absl::Status begun = hooks.Share(context, [&] { callbacks.OnEvalBegin(context); });
+  if (!begun.ok()) return begun;
   absl::StatusOr<std::map<std::string, double>> values = Evaluate(validation.dataset(), validation.metrics());
   if (!values.ok()) {
     return absl::Status(values.status().code(),
                         absl::StrCat("evaluation after epoch ", context.epoch, ": ", values.status().message()));
   }
   context.set_eval_results(internal::Validation::Named(*values));
-  callbacks.OnEvalEnd(context);
-  return context.failure();
+  return hooks.Share(context, [&] { callbacks.OnEvalEnd(context); });
 }
 
 absl::Status Model::Fit(std::int64_t epochs, const data::Dataset& train, const data::Dataset& valid,
@@ -123,12 +129,15 @@ absl::Status Model::Fit(std::int64_t epochs, const data::Dataset& train, const d
   const std::scoped_lock lock(self.mutex);
   if (!self.status.ok()) return self.status;
   if (absl::Status free = self.phase.CheckNoRun("Fit"); !free.ok()) return free;
-  if (absl::Status status = options.valid_frequency.Validate(); !status.ok()) return status;
-  const std::vector<std::string>& classes =
-      train.class_names().empty() ? self.position.class_names() : train.class_names();
-  if (absl::Status status = self.CheckEvaluation(valid, classes); !status.ok()) return status;
-  const internal::Validation validation(valid, self.options.metrics, options);
-  return self.processes.Run([&] { return self.Train(*this, epochs, train, &validation, callbacks); });
+  // Other processes hear of what is wrong with the arguments in this one.
+  return self.processes.Run([&]() -> absl::Status {
+    if (absl::Status status = options.valid_frequency.Validate(); !status.ok()) return status;
+    const std::vector<std::string>& classes =
+        train.class_names().empty() ? self.position.class_names() : train.class_names();
+    if (absl::Status status = self.CheckEvaluation(valid, classes); !status.ok()) return status;
+    const internal::Validation validation(valid, self.options.metrics, options);
+    return self.Train(*this, epochs, train, &validation, callbacks);
+  });
 }
 
 /// What callbacks reach of a Model in Train.

@@ -14,6 +14,7 @@
 #include "frontend/state/checkpoint_metadata.h"
 #include "frontend/train/active_scalers.h"
 #include "frontend/train/capsule_writer.h"
+#include "frontend/train/hook_writes.h"
 #include "frontend/train/inference_mode.h"
 #include "frontend/train/learned_step.h"
 #include "frontend/train/model.h"
@@ -142,10 +143,13 @@ struct Model::Impl {
   internal::StepOptions EvalOptions(const data::Dataset& dataset) const;
   /// Where there is a memory budget, compiles what Evaluate runs on the first batch. Errors: it does not fit.
   absl::Status CheckEvaluationFits(const data::Dataset& dataset);
-  /// The metrics over one pass of `dataset`. Nothing of training changes.
+  /// The metrics over one pass of `dataset`. Nothing of training changes. An error of one rank is one of all.
   absl::StatusOr<std::map<std::string, double>> Evaluate(const data::Dataset& dataset, const MetricList& metrics);
+  /// Updates `metrics` by the batches of `dataset`; `shares`: by those of this rank.
+  absl::Status EvaluateBatches(const data::Dataset& dataset, const MetricList& metrics, bool shares);
   /// Evaluates and tells the callbacks and the context.
-  absl::Status Validate(const internal::Validation& validation, const CallbackList& callbacks, RunContext& context);
+  absl::Status Validate(const internal::Validation& validation, const CallbackList& callbacks,
+                        internal::HookWrites& hooks, RunContext& context);
   static std::unique_ptr<TrainedModel> MakeTrained(Model& model, const data::Dataset& dataset,
                                                    std::int64_t steps_per_epoch);
 

@@ -109,7 +109,14 @@ std::string Model::Impl::DiagnoseBatches(const LossScaler& scaler, double scale,
     } else if (count > 1) {
       absl::StrAppend(&text, "no batch that was replayed is bad; of the last one:\n");
     }
-    return text + mpc::DiagnoseOverflow(*values, scale);
+    std::string found = mpc::DiagnoseOverflow(*values, scale);
+    if (!is_bad && processes.size() > 1) {
+      // Its first line speaks of all rows of the step.
+      found = absl::StrCat("every value of the rows of rank ", processes.rank(), " is finite at loss scale ", scale,
+                           ": those of another rank are not, or the gradients overflow when they are added or divided ",
+                           "by it\n", found.substr(found.find('\n') + 1));
+    }
+    return text + found;
   }
   return text;
 }

@@ -91,7 +91,11 @@ absl::StatusOr<runtime::Package> Model::MakePackage(const std::vector<std::pair<
   const std::scoped_lock lock(self.mutex);
   if (!self.status.ok()) return self.status;
   if (self.cells.step() == nullptr) return absl::FailedPreconditionError("a package needs a Model that trains");
-  if (absl::Status status = self.CheckOneProgram("MakePackage"); !status.ok()) return status;
+  if (self.processes.size() > 1) {
+    return absl::UnimplementedError(
+        absl::StrCat("MakePackage: a package runs in one process, and this Model trains in ", self.processes.size(),
+                     "; make it of a Model without SetAutoParallelContext"));
+  }
   return self.MakePackage(columns);
 }
 

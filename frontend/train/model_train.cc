@@ -57,14 +57,20 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   if (failure.ok()) failure = DeriveLossScale(model, dataset);
   if (failure.ok()) failure = ShareStart(model, epochs, dataset, validation);
   scalers.TellScaling(context);
-  TrainingRun run(*this, dataset, validation, callbacks, context);
+  // A callback may have resumed a run, or asked for a stop, in rank 0 alone.
+  if (failure.ok()) failure = processes.AgreeOnStop(context);
+  context.global_step = position.global_step();
+  context.epoch = position.in_run().run_epoch;
+  internal::HookWrites hooks(
+      processes, [&] { return KeptState(model); }, given.OnRank(1).empty());
+  TrainingRun run(*this, dataset, validation, callbacks, hooks, context);
   while (position.in_run().run_epoch < epochs && failure.ok() && !context.stop_requested()) failure = run.Epoch();
   if (failure.ok() && run.micro_steps_left() > 0) {
     remarks.Say(
         absl::StrCat("remark: the last ", run.micro_steps_left(), " of ", options.accumulation_steps,
                      " batches of a step have no step yet: their gradients are kept for the next call of Train"));
   }
-  if (failure.ok()) callbacks.OnTrainEnd(context);
+  if (failure.ok()) failure = hooks.Share(context, [&] { callbacks.OnTrainEnd(context); });
   failure.Update(context.failure());
   return failure;
 }

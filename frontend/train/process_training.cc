@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -17,11 +19,36 @@ namespace {
 constexpr std::int64_t kStop = 1;
 constexpr std::int64_t kInterrupt = 2;
 
+// What ranks gather bytes for.
+constexpr std::string_view kSettings = "the settings of Train or Fit";
+constexpr std::string_view kEvaluation = "the end of an evaluation";
+constexpr std::string_view kMetrics = "the metrics of an evaluation";
+
 std::atomic<std::int64_t> runs_begun{0};
 
 }  // namespace
 
 std::int64_t ProcessTraining::runs() { return runs_begun; }
+
+absl::StatusOr<std::vector<std::string>> ProcessTraining::Gather(std::string_view purpose,
+                                                                 const std::string& bytes) const {
+  absl::StatusOr<std::vector<std::string>> all =
+      distributed::GatherBytes(*processes_, absl::StrCat(std::string(purpose), "\n", bytes));
+  if (!all.ok()) return all;
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    std::string& each = (*all)[rank];
+    const std::string other = each.substr(0, each.find('\n'));
+    if (other != purpose) {
+      const bool is_known = other == kSettings || other == kEvaluation || other == kMetrics;
+      return absl::FailedPreconditionError(absl::StrCat("processes that train together do different things: rank ",
+                                                        processes_->rank(), " sends ", std::string(purpose), ", rank ",
+                                                        rank, " sends ", is_known ? other : "something else",
+                                                        "; all of them call Train, Fit and Eval in one order"));
+    }
+    each.erase(0, purpose.size() + 1);
+  }
+  return all;
+}
 
 ProcessTraining ProcessTraining::FromContext() {
   const AutoParallelOptions& options = GetAutoParallelContext();
@@ -62,8 +89,7 @@ absl::Status ProcessTraining::SendNumber(std::int64_t& number) const {
 
 absl::Status ProcessTraining::CompareSettings(const std::vector<std::string>& settings) const {
   if (size() == 1) return absl::OkStatus();
-  const absl::StatusOr<std::vector<std::string>> all =
-      distributed::GatherBytes(*processes_, absl::StrJoin(settings, "\n"));
+  const absl::StatusOr<std::vector<std::string>> all = Gather(kSettings, absl::StrJoin(settings, "\n"));
   if (!all.ok()) return all.status();
   const std::vector<std::string> first = absl::StrSplit(all->front(), '\n');
   for (std::size_t rank = 1; rank < all->size(); ++rank) {
@@ -93,6 +119,24 @@ absl::Status ProcessTraining::SendState(const std::vector<Parameter>& state) con
   return absl::OkStatus();
 }
 
+absl::Status ProcessTraining::SendWritten(const std::vector<Parameter>& state,
+                                          const std::vector<std::string>& written) const {
+  if (size() == 1) return absl::OkStatus();
+  std::string names = absl::StrJoin(written, "\n");
+  if (absl::Status sent = distributed::BroadcastBytes(*processes_, names); !sent.ok()) return sent;
+  std::vector<Parameter> entries;
+  for (const absl::string_view name : absl::StrSplit(names, '\n', absl::SkipEmpty())) {
+    const auto found =
+        std::find_if(state.begin(), state.end(), [&](const Parameter& entry) { return entry.name() == name; });
+    if (found == state.end()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("a callback of rank 0 has written ", name, ", and rank ", rank(), " has no such state"));
+    }
+    entries.push_back(*found);
+  }
+  return SendState(entries);
+}
+
 absl::Status ProcessTraining::AgreeOnStop(RunContext& context) const {
   if (size() == 1) return absl::OkStatus();
   // Of two signals the one with the larger number counts.
@@ -104,11 +148,28 @@ absl::Status ProcessTraining::AgreeOnStop(RunContext& context) const {
   return absl::OkStatus();
 }
 
+absl::Status ProcessTraining::AgreeOnEvaluation(const absl::Status& own) const {
+  if (size() == 1) return own;
+  const std::string text = own.ok() ? "" : absl::StrCat(static_cast<int>(own.code()), " ", std::string(own.message()));
+  const absl::StatusOr<std::vector<std::string>> all = Gather(kEvaluation, text);
+  if (!own.ok()) return own;
+  if (!all.ok()) return all.status();
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    if ((*all)[rank].empty()) continue;
+    const std::pair<std::string, std::string> parts = absl::StrSplit((*all)[rank], absl::MaxSplits(' ', 1));
+    int code = 0;
+    if (!absl::SimpleAtoi(parts.first, &code)) code = static_cast<int>(absl::StatusCode::kInternal);
+    return absl::Status(static_cast<absl::StatusCode>(code),
+                        absl::StrCat("rank ", rank, " could not evaluate: ", parts.second));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ProcessTraining::MergeMetrics(const MetricList& metrics) const {
   if (size() == 1) return absl::OkStatus();
   const absl::StatusOr<std::string> own = metrics.SaveState();
   if (!own.ok()) return own.status();
-  const absl::StatusOr<std::vector<std::string>> all = distributed::GatherBytes(*processes_, *own);
+  const absl::StatusOr<std::vector<std::string>> all = Gather(kMetrics, *own);
   if (!all.ok()) return all.status();
   metrics.Clear();
   for (const std::string& state : *all) {

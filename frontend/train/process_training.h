@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -52,16 +53,26 @@ class ProcessTraining {
   absl::Status CompareSettings(const std::vector<std::string>& settings) const;
   /// Gives every rank the values of rank 0. The entries have been compared: names, types and shapes agree.
   absl::Status SendState(const std::vector<Parameter>& state) const;
+  /// Gives every rank the entries of `state` that rank 0 names in `written`; those of other ranks do not count. Errors
+  /// (FAILED_PRECONDITION): `state` has no entry of a name.
+  absl::Status SendWritten(const std::vector<Parameter>& state, const std::vector<std::string>& written) const;
   /// Gives every rank the number of rank 0.
   absl::Status SendNumber(std::int64_t& number) const;
   /// Lets the run end everywhere where any rank asks for it, and tells all the signal.
   absl::Status AgreeOnStop(RunContext& context) const;
+  /// Tells every rank how each one's part of an evaluation went. Errors: `own`; otherwise that of the first rank which
+  /// has one, with its rank.
+  absl::Status AgreeOnEvaluation(const absl::Status& own) const;
   /// Gives every rank the metrics over the batches of all ranks, in their order.
   absl::Status MergeMetrics(const MetricList& metrics) const;
   /// Gives every rank the learning rates of rank 0, where callbacks may have changed them.
   absl::Status SendLearningRates(TrainedModel& model) const;
 
  private:
+  /// The bytes of every rank. `purpose` travels before them. Errors (FAILED_PRECONDITION): a rank gathers for another
+  /// purpose.
+  absl::StatusOr<std::vector<std::string>> Gather(std::string_view purpose, const std::string& bytes) const;
+
   std::shared_ptr<Communicator> processes_;  ///< null: this one alone
   AutoParallelOptions options_;
 };

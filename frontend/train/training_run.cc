@@ -28,10 +28,9 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = model_.OpenEpoch(dataset_);
   if (!rows.ok()) return rows.status();
   context_.set_eval_results({});
-  callbacks_.OnEpochBegin(context_);
-  absl::Status status = context_.failure();
+  absl::Status status = hooks_.Share(context_, [this] { callbacks_.OnEpochBegin(context_); });
   bool complete = false;
-  status.Update(model_.processes.AgreeOnStop(context_));
+  if (status.ok()) status = model_.processes.AgreeOnStop(context_);
   while (status.ok() && !(context_.stop_requested() && MayEnd())) {
     Step step;
     step.timing.data_begin = std::chrono::steady_clock::now();
@@ -54,10 +53,9 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
   // A stop asked for in OnStepBegin finds a step that was begun.
   if (status.ok()) status = Flush();
   const bool validates = complete && validation_ != nullptr && validation_->Follows(context_.epoch);
-  if (status.ok() && validates) status = model_.Validate(*validation_, callbacks_, context_);
-  if (status.ok()) callbacks_.OnEpochEnd(context_);
+  if (status.ok() && validates) status = model_.Validate(*validation_, callbacks_, hooks_, context_);
+  if (status.ok()) status = hooks_.Share(context_, [this] { callbacks_.OnEpochEnd(context_); });
   status.Update(context_.failure());
-  if (status.ok()) status = model_.processes.SendLearningRates(*context_.trained());
   if (status.ok()) status = model_.processes.AgreeOnStop(context_);
   return status;
 }
@@ -68,7 +66,8 @@ absl::Status Model::Impl::TrainingRun::Begin(Step step) {
   context_.step_in_epoch = step.step_in_epoch = ++begun_in_epoch_;
   context_.global_step = begun_steps_;
   context_.set_batch(&step.columns);
-  callbacks_.OnStepBegin(context_);
+  const absl::Status written = hooks_.Refuse("OnStepBegin", [this] { callbacks_.OnStepBegin(context_); });
+  if (!written.ok()) return written;
   absl::StatusOr<CompiledStep*> program = FindProgram(step.columns, model_.updates.CompleteBehind(begun_in_epoch_));
   if (!program.ok()) return program.status();
   step.program = *program;
@@ -276,7 +275,7 @@ absl::Status Model::Impl::TrainingRun::Finish(Step& step) {
   const bool diagnose = !status.ok() || (first_of_run && model_.options.diagnose_overflow);
   if (context_.overflow && diagnose) status = model_.DiagnoseOverflow(results, batches_, status);
   if (step.completes) batches_.clear();
-  if (status.ok()) callbacks_.OnStepEnd(context_);
+  if (status.ok()) status = hooks_.Refuse("OnStepEnd", [this] { callbacks_.OnStepEnd(context_); });
   status.Update(context_.failure());
   step.timing.records_end = std::chrono::steady_clock::now();
   if (status.ok()) {

@@ -18,11 +18,12 @@ namespace mpc {
 class Model::Impl::TrainingRun {
  public:
   TrainingRun(Impl& model, const data::Dataset& dataset, const internal::Validation* validation,
-              const CallbackList& callbacks, RunContext& context)
+              const CallbackList& callbacks, internal::HookWrites& hooks, RunContext& context)
       : model_(model),
         dataset_(dataset),
         validation_(validation),
         callbacks_(callbacks),
+        hooks_(hooks),
         context_(context),
         options_(model.TrainOptions(dataset.column_names())),
         keeps_programs_(model.programs) {}
@@ -92,6 +93,7 @@ class Model::Impl::TrainingRun {
   const data::Dataset& dataset_;
   const internal::Validation* validation_;  ///< null: nothing is evaluated
   const CallbackList& callbacks_;
+  internal::HookWrites& hooks_;
   RunContext& context_;
   internal::StepOptions options_;
   internal::ProgramCache::Run keeps_programs_;

@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <sstream>
+#include <thread>
 
 #include "frontend/state/checkpoint_file.h"
 #include "frontend/train/checkpoint_callback.h"
+#include "runtime/atomic_file.h"
 #include "tests/frontend/temporary_folder.h"
 
 namespace mpc {
@@ -150,6 +153,34 @@ TEST(CheckpointFolder, RemovesTheUnfinishedFilesOfOneFileAlone) {
   }
   RemoveUnfinishedFiles(folder.path(), "a.safetensors");
   EXPECT_THAT(Names(folder), ElementsAre("a.safetensors", "a.safetensors.tmp-x", "a.safetensors2.tmp-7-1"));
+}
+
+TEST(ModelCheckpoint, LeavesWhatAnotherRunWritesInAFolderThatItRefuses) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(WriteSmall(folder / "checkpoint-6.safetensors").ok());
+  folder.Write("checkpoint-7.safetensors.tmp-12-0", "half");
+  ModelCheckpoint callback({.directory = folder.path()});
+  EXPECT_FALSE(RunCallback(callback, 0, 3).ok());
+  EXPECT_THAT(Names(folder), ElementsAre("checkpoint-6.safetensors", "checkpoint-7.safetensors.tmp-12-0"));
+}
+
+TEST(CheckpointFolder, LeavesAFileThatIsBeingWritten) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.safetensors";
+  // A large file, and another thread that removes what is unfinished until it is there.
+  const std::vector<std::uint8_t> chunk(1 << 20, 7);
+  const std::vector<absl::Span<const std::uint8_t>> chunks(16, chunk);
+  std::atomic<bool> removes = true;
+  std::thread remover([&] {
+    while (removes) RemoveUnfinishedFiles(folder.path(), "a.safetensors");
+  });
+  for (int i = 0; i < 4; ++i) {
+    const absl::Status written = runtime::WriteFileAtomically(path, chunks, {.sync = false});
+    EXPECT_TRUE(written.ok()) << written;
+  }
+  removes = false;
+  remover.join();
+  EXPECT_THAT(Names(folder), ElementsAre("a.safetensors"));
 }
 
 TEST(ModelCheckpoint, RefusesAFolderOfALaterRun) {

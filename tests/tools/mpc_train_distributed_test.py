@@ -178,6 +178,17 @@ class Distributed(unittest.TestCase):
         self.assertEqual(two, one)
         self.assertNotEqual(two, wide)
 
+    def test_rank_0_writes_the_plot(self):
+        plot = self.path("plot.svg")
+        for status, output, errors in finish(start_both([f"--plot={plot}"], [f"--plot={plot}"])):
+            self.assertEqual(status, 0, output + errors)
+        self.assertIn("learning rate", pathlib.Path(plot).read_text())
+
+    def test_a_plot_in_one_process_is_named_by_both(self):
+        for status, _, errors in finish(start_both([f"--plot={self.path('plot.svg')}"], [])):
+            self.assertNotEqual(status, 0)
+            self.assertIn('rank 0 has "record_learning_rate: 1", rank 1 has "record_learning_rate: 0"', errors)
+
     def test_accumulation_is_a_power_of_two(self):
         port = ranks.free_port()
         for status, _, errors in finish([start(rank, 2, port, "--accumulation=3") for rank in range(2)]):

@@ -147,7 +147,8 @@ absl::Status JoinProcesses(TrainOptions& options) {
   options.profile_precision = false;
   options.sample_bytes = 0;
   options.amp.verbosity = 0;
-  for (std::string* path : {&options.summary_path, &options.plot_path, &options.trace_path, &options.profile_path,
+  // A plot needs a record that is compiled, in every rank. Rank 0 alone has its callback.
+  for (std::string* path : {&options.summary_path, &options.trace_path, &options.profile_path,
                             &options.lock_precision_path, &options.report_html_path}) {
     path->clear();
   }
