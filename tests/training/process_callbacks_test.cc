@@ -84,7 +84,7 @@ TEST(ProcessCallbacks, TheBestWeightsOfAnEarlyStopAreThoseOfAll) {
     }});
     EarlyStopping stop({.monitor = "eval_loss", .patience = 1, .restore_best_weights = true});
     MPC_EXPECT_OK(trained.model.Fit(20, FewRows(), FewRows(), {}, {spoil, stop}));
-    if (rank == 0) EXPECT_GT(stop.stopped_epoch(), 0);
+    EXPECT_EQ(stop.stopped_epoch() > 0, rank == 0);
     EXPECT_LT(trained.model.global_step(), 40);
   });
 }
@@ -120,7 +120,7 @@ TEST(ProcessCallbacks, ARunThatRankZeroResumesHasItsNumbersInAll) {
     const std::string path = FilePath("checkpoint");
     Small first;
     MPC_EXPECT_OK(first.model.Train(1, FewRows()));
-    if (rank == 0) MPC_EXPECT_OK(first.model.SaveCheckpoint(path));
+    MPC_EXPECT_OK(first.model.SaveCheckpoint(path));
     Small second;
     LambdaCallback resume(
         {.on_train_begin = [&](RunContext& context) { MPC_EXPECT_OK(context.trained()->Resume(path, context)); }});
@@ -171,8 +171,8 @@ TEST(ProcessCallbacks, ADiagnosisSpeaksOfTheRowsOfItsRank) {
     Small parts;
     Model model(parts.network, parts.loss, parts.momentum,
                 {.amp_level = "O0",
-                 .loss_scale_manager = DynamicLossScaleManager({.init_loss_scale = 1024}),
-                 .max_consecutive_skips = 2});
+                 .loss_scale_manager = DynamicLossScaleManager({.init_loss_scale = 1}),
+                 .max_consecutive_skips = 1});
     std::vector<data::Row> batches;
     for (std::int64_t i = 0; i < 8; ++i) {
       data::Row batch{Values({8, 6}, 100 + i), Tensor::From(std::vector<std::int32_t>(8, 1), {8})};
