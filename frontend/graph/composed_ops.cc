@@ -40,9 +40,7 @@ Tensor elu(const Tensor& x, double alpha) {
   const Tensor power = exp(low);
   // exp(x) - 1 = tanh(x / 2) (exp(x) + 1) has no difference of neighbours near 0. Further out the difference loses two
   // bits at most, and its derivative, exp(x), is the more accurate one. In f16 tanh would round before the product.
-  const Tensor wide = x.dtype() == DType::kF64 ? low : cast(low, DType::kF32);
-  const Tensor product = tanh(wide * 0.5) * (power + 1.0);
-  const Tensor near = IsLowPrecision(x.dtype()) ? cast(product, x.dtype()) : product;
+  const Tensor near = internal::NarrowedLike(x, tanh(internal::Widened(low) * 0.5) * (power + 1.0));
   const Tensor far = power + -1.0;
   return where(positive, x, where(greater(low, ops::Fill(x.dtype(), {}, -0.5)), near, far) * alpha);
 }
