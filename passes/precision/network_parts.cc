@@ -20,6 +20,19 @@ NetworkParts::NetworkParts(ModuleOp module) {
   collectLabels(module);
 }
 
+// Calls `visit` for the operations of a function that follow from no gradient: those that do update state.
+static void forEachBeforeGradients(func::FuncOp function, llvm::function_ref<void(Operation *)> visit) {
+  llvm::DenseSet<Value> behind;
+  function.walk([&](Operation *op) {
+    bool follows = llvm::any_of(op->getOperands(), [&](Value operand) { return behind.contains(operand); });
+    auto request = dyn_cast<BackwardOp>(op);
+    if (follows || (request && !request.getByValues()))
+      behind.insert_range(op->getResults());
+    if (!follows)
+      visit(op);
+  });
+}
+
 // Without any scope (hand-written IR) every function but the training steps themselves is a network.
 void NetworkParts::collectNetwork(ModuleOp module) {
   bool anyScope = false;
@@ -34,7 +47,7 @@ void NetworkParts::collectNetwork(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>()) {
     bool isStep = function.walk([](ValueAndGradOp) { return WalkResult::interrupt(); }).wasInterrupted();
     if (!isStep)
-      function.walk([&](Operation *op) { network.insert(op); });
+      forEachBeforeGradients(function, [&](Operation *op) { network.insert(op); });
   }
 }
 

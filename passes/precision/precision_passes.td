@@ -32,8 +32,9 @@ def AmpPass : MpcPass<"mpc-amp", "::mlir::ModuleOp"> {
     again.
 
     An operation belongs to a network if its `mpc.scope` says so. In a module without scopes, every operation outside
-    training steps (functions with `mpc.value_and_grad`) belongs to one. A loss written by hand inside the network is
-    f32 back to the last matrix work or norm. What the network does to labels is f32, too. Function signatures keep
+    training steps (functions with `mpc.value_and_grad`) belongs to one. What follows from the gradients of an
+    `mpc.backward` updates state and belongs to none. An operation that an earlier run has decided keeps its decision,
+    whatever this level is. A loss written by hand inside the network is f32 back to the last matrix work or norm. What the network does to labels is f32, too. Function signatures keep
     their types.
 
     ```mlir
