@@ -14,10 +14,12 @@ using mpc::internal::FailWith;
 
 namespace {
 
-// The masks that stand at `place` of a layer's inputs, if masks are given.
+// The masks that stand at `place` of a layer's inputs, if masks are given. Those of rank 0 do nothing: without any,
+// attention to itself is one product of its weights.
 AttentionMasks MasksAt(const std::vector<Tensor>& inputs, std::size_t place) {
   if (place + 1 >= inputs.size()) return {};
-  return {.key_padding_mask = inputs[place], .attn_mask = inputs[place + 1]};
+  const auto given = [](const Tensor& mask) { return mask.rank() == 0 ? Tensor() : mask; };
+  return {.key_padding_mask = given(inputs[place]), .attn_mask = given(inputs[place + 1])};
 }
 
 // What stands for the result of a call with wrong inputs.

@@ -102,6 +102,7 @@ TEST(TransformerEncoderLayer, ReadsWhatMasksLeave) {
                          -0.1177498f, 0.5427555f,   -0.1743401f, -0.2196034f, 0.8190871f,   -0.2238185f,
                          0.7003965f,  -0.9716426f,  0.02036437f, 0.6693186f,  -0.04027922f, -0.1102182f,
                          -0.7108163f, -0.09652497f, 0.8475275f,  -0.8590611f, 0.1343518f,   0.7927006f}));
+  EXPECT_EQ(layer(X(), {}).ToFloats(), layer(X()).ToFloats());
   nn::TransformerLayerOptions options = WithoutDropout("relu", true);
   options.causal = true;
   nn::TransformerEncoderLayer causal(4, 2, options);
@@ -162,8 +163,10 @@ TEST(TransformerDecoder, CallsItsLayersInTurn) {
 
 TEST(TransformerLayers, HaveTheDerivativesOfDifferences) {
   nn::TransformerEncoder encoder(4, 2, 1, WithoutDropout("gelu", true), /*has_norm=*/true);
+  Fill(encoder);
   testing::ExpectGradient([&](const Tensor& x) { return encoder(x, Masks()); }, X(), 4e-3f, &encoder);
   nn::TransformerDecoderLayer decoder(4, 2, WithoutDropout("gelu_tanh", false));
+  Fill(decoder);
   testing::ExpectGradient([&](const Tensor& memory) { return decoder(X(), memory); }, Memory(), 4e-3f, &decoder);
 }
 
