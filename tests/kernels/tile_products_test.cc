@@ -21,7 +21,7 @@ namespace {
 using cpu::TilePair;
 using op_cases::OpCase;
 
-constexpr char kOnTiles[] = "bf16 tiles";
+using cpu::kOnTiles;
 
 class TileProducts : public testing::Test {
  protected:
@@ -94,7 +94,8 @@ TEST_P(OnTiles, GiveTheSameBitsWithAnyNumberOfThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, OnTiles,
-                         testing::Values("attention", "attention_grad", "matmul", "packed_attention",
+                         testing::Values("attention", "attention_grad", "conv2d", "conv2d_grad_input",
+                                         "matmul", "packed_attention",
                                          "packed_attention_grad"),
                          [](const auto& info) { return info.param; });
 

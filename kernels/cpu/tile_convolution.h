@@ -1,0 +1,22 @@
+// conv2d and its gradients for bf16 by our own loops on tiles (AMX).
+#pragma once
+
+#include <memory>
+
+#include "kernels/cpu/convolution_shape.h"
+#include "kernels/cpu/kernel.h"
+
+namespace mpc::cpu {
+
+/// Whether conv2d or a gradient of it may be computed on tiles. Images and weight are bf16 and not packed, images are
+/// channels-last, there are no groups, and the processor has tiles.
+bool MayConvolveOnTiles(const KernelSpec& spec, const ConvolutionShape& shape);
+/// The same of the gradient by the weight, for which x's channels fill whole panels, too.
+bool MayGradWeightOnTiles(const KernelSpec& spec, const ConvolutionShape& shape);
+
+/// The kernels where they may be computed on tiles. `shape` is that of the convolution.
+std::unique_ptr<Kernel> MakeTileConv2d(const KernelSpec& spec, const ConvolutionShape& shape);
+std::unique_ptr<Kernel> MakeTileConv2dGradInput(const KernelSpec& spec, const ConvolutionShape& shape);
+std::unique_ptr<Kernel> MakeTileConv2dGradWeight(const KernelSpec& spec, const ConvolutionShape& shape);
+
+}  // namespace mpc::cpu

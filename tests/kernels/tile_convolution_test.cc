@@ -1,0 +1,122 @@
+// Convolutions on tiles, with the instructions of AMX emulated where the processor has none.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/cpu/kernel.h"
+#include "kernels/cpu/tiles.h"
+#include "tests/kernels/cpu_kernel_device.h"
+#include "tests/kernels/drawn_convolutions.h"
+#include "tests/kernels/kernel_checks.h"
+#include "tests/kernels/tile_emulator.h"
+
+namespace mpc::test {
+namespace {
+
+using op_cases::OpCase;
+
+const std::vector<std::string> kConvolutions = {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"};
+
+bool IsOffered(const OpCase& op_case, DType dtype) {
+  return std::ranges::count(cpu::CandidateChoices(SpecOf(op_case, dtype)), cpu::kOnTiles) == 1;
+}
+
+class TileConvolutions : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!EmulateTiles()) GTEST_SKIP() << "needs AVX-512";
+  }
+  void TearDown() override { cpu::SetNumThreads(threads_); }
+
+  /// With one thread and several, which have the same bits.
+  static void ExpectTilesMatch(const OpCase& op_case) {
+    SCOPED_TRACE(Describe(op_case));
+    ASSERT_TRUE(IsOffered(op_case, DType::kBF16));
+    const auto device = CpuKernelsChosen(cpu::kOnTiles);
+    const Expectation expected = ExpectationOf(op_case, DType::kBF16);
+    cpu::SetNumThreads(3);
+    ExpectMatches(*device, op_case, DType::kBF16, expected);
+    const auto several = RunKernel(*device, op_case, DType::kBF16, expected.inputs);
+    cpu::SetNumThreads(1);
+    const auto one = RunKernel(*device, op_case, DType::kBF16, expected.inputs);
+    ASSERT_TRUE(one.ok() && several.ok()) << one.status() << several.status();
+    EXPECT_EQ(*one, *several);
+  }
+
+ private:
+  int threads_ = cpu::NumThreads();
+};
+
+// Windows of any size, stride, dilation and padding; channels that fill panels and such that do not; results in f32, too.
+TEST_F(TileConvolutions, MatchTheReferenceOnDrawnShapes) {
+  constexpr int kCases = 60;
+  constexpr std::int64_t kMostWork = 200'000;
+  Draws draws(1);
+  int forward = 0, by_input = 0, by_weight = 0;
+  for (int i = 0; i < kCases; ++i) {
+    Convolution shape = DrawConvolution(draws, 0, kMostWork);
+    if (shape.groups() == 1 && draws.OneIn(2)) shape.channels = (shape.channels + 15) / 16 * 16;
+    for (const std::string& op : kConvolutions) {
+      OpCase op_case = CaseOf(op, shape, draws.OneIn(2), draws.OneOf<std::string>({"none", "relu", "gelu"}));
+      absl::StrAppend(&op_case.name, "/tiles_", i);
+      if (draws.OneIn(3)) op_case.f32_results = {0};
+      if (!IsOffered(op_case, DType::kBF16)) continue;
+      ++(op == "conv2d" ? forward : op == "conv2d_grad_input" ? by_input : by_weight);
+      ExpectTilesMatch(op_case);
+    }
+  }
+  EXPECT_GT(forward, kCases / 4);
+  EXPECT_GT(by_input, kCases / 4);
+  EXPECT_GT(by_weight, 5);
+}
+
+/// 3x3 windows with padding over images of `extent` x `extent`, channels-last.
+Convolution Images(std::int64_t batch, std::int64_t extent, std::int64_t channels, std::int64_t out_channels,
+                   std::int64_t stride = 1) {
+  Convolution shape{};
+  shape.batch = batch;
+  shape.channels = channels;
+  shape.out_channels = out_channels;
+  shape.height = shape.width = extent;
+  shape.kernel_height = shape.kernel_width = 3;
+  shape.out_height = shape.out_width = (extent - 1) / stride + 1;
+  shape.attributes = {
+      {"data_format", std::string("NHWC")}, {"pad_mode", std::string("same")}, {"strides", Ints{stride, stride}}};
+  return shape;
+}
+
+// In order: more than 1,024 terms, of channels and of pixels; more channels of y than pixels; chunks that begin within
+// the channels of a tap; strides.
+TEST_F(TileConvolutions, OfManyTermsMatchTheReference) {
+  for (const Convolution& shape : {Images(2, 3, 128, 20), Images(3, 20, 16, 18), Images(1, 2, 16, 70),
+                                   Images(1, 2, 400, 33), Images(2, 9, 32, 48, 2)}) {
+    for (const std::string& op : kConvolutions) ExpectTilesMatch(CaseOf(op, shape, true, "none"));
+  }
+}
+
+TEST_F(TileConvolutions, AreOfferedForImagesOfBf16ChannelsLast) {
+  const Convolution last = Images(1, 4, 16, 16);
+  Convolution first = last, grouped = last, odd = last;
+  first.attributes.Set("data_format", std::string("NCHW"));
+  grouped.attributes.Set("groups", std::int64_t{2});
+  odd.channels = 17;
+  for (const std::string& op : kConvolutions) {
+    const auto offers = [&](const Convolution& shape, DType dtype) {
+      return IsOffered(CaseOf(op, shape, false, "none"), dtype);
+    };
+    EXPECT_TRUE(offers(last, DType::kBF16)) << op;
+    EXPECT_FALSE(offers(last, DType::kF32)) << op;
+    EXPECT_FALSE(offers(last, DType::kF16)) << op;
+    EXPECT_FALSE(offers(first, DType::kBF16)) << op;
+    EXPECT_FALSE(offers(grouped, DType::kBF16)) << op;
+    EXPECT_EQ(offers(odd, DType::kBF16), op != "conv2d_grad_weight") << op;
+    EXPECT_NE(cpu::CandidateChoices(SpecOf(CaseOf(op, last, false, "none"), DType::kBF16)).front(), cpu::kOnTiles)
+        << "measured, not assumed";
+  }
+}
+
+}  // namespace
+}  // namespace mpc::test
