@@ -217,7 +217,7 @@ constexpr Derivative kByInput{.takes = "dy and weight to dx",
                               .attempt = GradInputAttempt,
                               .takes_narrow = &NarrowConvolution::TakesGradInput,
                               .make_narrow = MakeNarrowConv2dGradInput,
-                              .takes_tiles = MayConvolveOnTiles,
+                              .takes_tiles = MayGradInputOnTiles,
                               .make_on_tiles = MakeTileConv2dGradInput};
 
 constexpr Derivative kByWeight{.takes = "x and dy to dweight",

@@ -10,6 +10,7 @@
 #include "kernels/cpu/product_parts.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/tile_matmul.h"
+#include "kernels/cpu/tiles.h"
 #include "kernels/known_attributes.h"
 
 namespace mpc::cpu {

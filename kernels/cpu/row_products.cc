@@ -206,15 +206,6 @@ void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std:
   }
 }
 
-void PackPanelOfRows(const std::uint16_t* const* rows, std::int64_t depth, std::int64_t column, TilePair* panel) {
-  static constexpr std::uint16_t kZeros[kPanel] = {};
-  const auto row_at = [&](std::int64_t k) { return rows[k] == nullptr ? kZeros : rows[k] + column; };
-  for (std::int64_t k = 0; k < depth; k += 2) {
-    PairColumns(row_at(k), k + 1 < depth ? row_at(k + 1) : nullptr, kPanel, panel + k / 2 * kPanel);
-  }
-  ClearDepth(depth, panel);
-}
-
 void PairRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns, Bf16Pair* pairs,
               std::int64_t pair_stride) {
   for (std::int64_t r = 0; r < count; r += 2) {

@@ -96,9 +96,6 @@ void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std:
 void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                           TilePair* panels);
 
-/// Packs the panel of 16 columns from `column` on, of `depth` rows that lie anywhere. Null is a row of zeros.
-void PackPanelOfRows(const std::uint16_t* const* rows, std::int64_t depth, std::int64_t column, TilePair* panel);
-
 /// Joins rows 2r and 2r + 1 of [count, columns], which are `stride` apart, to row r of `pairs`, whose rows are
 /// `pair_stride` apart. An odd last row is joined to zeros.
 void PairRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns, Bf16Pair* pairs,

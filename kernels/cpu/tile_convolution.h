@@ -8,10 +8,12 @@
 
 namespace mpc::cpu {
 
-/// Whether conv2d or a gradient of it may be computed on tiles. Images and weight are bf16 and not packed, images are
-/// channels-last, there are no groups, and the processor has tiles.
+/// Whether conv2d may be computed on tiles. Images and weight are bf16 and not packed, images are channels-last, there
+/// are no groups, channels of sums fill tiles and those of results fill panels, and the processor has tiles.
 bool MayConvolveOnTiles(const KernelSpec& spec, const ConvolutionShape& shape);
-/// The same of the gradient by the weight, for which x's channels fill whole panels, too.
+/// The same of the gradient by the input. Its windows have stride 1, and padding is less than a window.
+bool MayGradInputOnTiles(const KernelSpec& spec, const ConvolutionShape& shape);
+/// The same of the gradient by the weight, where all channels fill panels.
 bool MayGradWeightOnTiles(const KernelSpec& spec, const ConvolutionShape& shape);
 
 /// The kernels where they may be computed on tiles. `shape` is that of the convolution.

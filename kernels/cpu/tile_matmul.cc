@@ -1,37 +1,148 @@
+// One operand is packed once, by all threads. The longer one is cut into *strips*. A task packs a strip, which stays in
+// a core's cache, and multiplies it with blocks of the other operand. Long sums are computed in *chunks* of terms,
+// which are added in f32 in their order. So bits follow from the shape alone.
 #include "kernels/cpu/tile_matmul.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #include "kernels/cpu/matmul_shape.h"
-#include "kernels/cpu/product_on_tiles.h"
+#include "kernels/cpu/onednn_calls.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/product_parts.h"
 #include "kernels/cpu/registry.h"
+#include "kernels/cpu/row_products.h"
+#include "kernels/known_attributes.h"
 
 namespace mpc::cpu {
 namespace {
 
-RowMajorResult::Addend AddendOf(const MatmulShape& shape) {
-  if (shape.adds) return RowMajorResult::Addend::kMatrix;
-  return shape.has_bias ? RowMajorResult::Addend::kRow : RowMajorResult::Addend::kNone;
-}
+/// Rows or columns of a block, of which a product keeps the sums in registers.
+constexpr std::int64_t kBlockSide = 2 * kTileRows;
+/// A strip of so many rows or columns and terms takes half a megabyte, a part of a core's second cache. Blocks of the
+/// other operand come from the last cache or memory, at 4 bytes a cycle for 512 multiply-adds a cycle.
+constexpr std::int64_t kMostOfStrip = 256, kTermsOfChunk = 1024;
+constexpr std::int64_t kMostStrips = StagedOperation::kMostParts;
 
-class TileMatmul final : public ProductOnTiles {
+#if defined(__x86_64__)
+
+/// Stores whole cache lines past the caches.
+void StreamBytes(const std::byte* from, std::byte* to, std::size_t bytes) {
+  const std::size_t head = std::min(bytes, (64 - reinterpret_cast<std::uintptr_t>(to) % 64) % 64);
+  std::memcpy(to, from, head);
+  std::size_t i = head;
+  for (; i + 64 <= bytes; i += 64) {
+    const auto* const line = reinterpret_cast<const __m256i*>(from + i);
+    auto* const target = reinterpret_cast<__m256i*>(to + i);
+    _mm256_stream_si256(target, _mm256_loadu_si256(line));
+    _mm256_stream_si256(target + 1, _mm256_loadu_si256(line + 1));
+  }
+  std::memcpy(to + i, from + i, bytes - i);
+}
+void FinishStreaming() { _mm_sfence(); }
+
+#else
+
+void StreamBytes(const std::byte* from, std::byte* to, std::size_t bytes) { std::memcpy(to, from, bytes); }
+void FinishStreaming() {}
+
+#endif
+
+class TileMatmul final : public Kernel {
  public:
   TileMatmul(const KernelSpec& spec, const MatmulShape& shape, std::size_t streamed_bytes)
-      : ProductOnTiles({shape.m, shape.k, shape.n}), shape_(shape), result_(spec, AddendOf(shape), streamed_bytes) {}
+      : shape_(shape),
+        y_type_(spec.outputs[0].dtype),
+        addend_type_(spec.inputs.size() == 3 ? spec.inputs[2].dtype : DType::kF32),
+        activation_(spec.attributes.Get(attribute::kActivation)),
+        cuts_rows_(shape.m > shape.n),
+        is_streamed_(spec.outputs[0].bytes() >= streamed_bytes) {
+    const std::int64_t blocks = PartsOf(PartsOf(CutExtent(), kMostStrips), kBlockSide);
+    strip_ = std::min(blocks * kBlockSide, kMostOfStrip);
+    const std::int64_t length = LengthOf<TilePair>(std::min(shape.k, kTermsOfChunk));
+    const auto bytes = [](std::int64_t numbers) { return static_cast<std::size_t>(numbers) * sizeof(float); };
+    shared_offset_ = workspace_.Reserve(bytes(PaddedToTile(SharedExtent()) * length));
+    if (IsInChunks()) sums_offset_ = workspace_.Reserve(bytes(PaddedToTile(shape.m) * sums_stride()));
+    strip_bytes_ = CacheLines(bytes(strip_ * length));
+    slot_bytes_ = strip_bytes_ + CacheLines(bytes(strip_ * kBlockSide));
+    slots_ = std::min(kMostStrips, strips());
+    slots_offset_ = workspace_.Reserve(slot_bytes_ * static_cast<std::size_t>(slots_));
+  }
 
- private:
-  void PackRows(const KernelOperands& operands, const Chunk& chunk, std::int64_t first, std::int64_t count,
-                TilePair* to) const override {
-    const auto* const a = static_cast<const std::uint16_t*>(operands.inputs[0]);
-    if (shape_.transpose_a) {
-      TransposeRows(a + chunk.term * shape_.m + first, chunk.terms, shape_.m, count, to);
-    } else {
-      CopyRows(a + first * shape_.k + chunk.term, count, shape_.k, chunk.terms, to);
+  std::size_t workspace_bytes() const override { return workspace_.size(); }
+
+  void Run(const KernelOperands& operands) override {
+    for (std::int64_t term = 0; term < shape_.k; term += kTermsOfChunk) {
+      const Chunk chunk{term, std::min(kTermsOfChunk, shape_.k - term)};
+      PackShared(operands, chunk);
+      RunTasksInSlots(strips(), slots_, kWork, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+        const TileScope scope;
+        for (std::int64_t strip = begin; strip < end; ++strip) RunStrip(operands, chunk, strip * strip_, slot);
+        if (is_streamed_) FinishStreaming();
+      });
     }
   }
 
+ private:
+  /// Strips are always worth several threads.
+  static constexpr std::int64_t kWork = std::numeric_limits<std::int64_t>::max();
+
+  struct Chunk {
+    std::int64_t term, terms;
+    std::int64_t length() const { return LengthOf<TilePair>(terms); }
+  };
+  /// A block of the result, with its sums.
+  struct Block {
+    std::int64_t row, rows, column, columns;
+    float* sums;
+    std::int64_t stride;
+  };
+
+  std::int64_t CutExtent() const { return cuts_rows_ ? shape_.m : shape_.n; }
+  std::int64_t SharedExtent() const { return cuts_rows_ ? shape_.n : shape_.m; }
+  std::int64_t strips() const { return PartsOf(CutExtent(), strip_); }
+  bool IsInChunks() const { return shape_.k > kTermsOfChunk; }
+  std::int64_t sums_stride() const { return PaddedToPanel(shape_.n); }
+  TilePair* Shared(const KernelOperands& operands) const {
+    return reinterpret_cast<TilePair*>(static_cast<std::byte*>(operands.workspace) + shared_offset_);
+  }
+
+  void PackShared(const KernelOperands& operands, const Chunk& chunk) const {
+    TilePair* const shared = Shared(operands);
+    const std::int64_t extent = SharedExtent();
+    ParallelFor(PartsOf(extent, kBlockSide), extent * chunk.terms, [&](std::int64_t block) {
+      const std::int64_t first = block * kBlockSide, count = std::min(kBlockSide, extent - first);
+      TilePair* const target = shared + first * chunk.length();
+      cuts_rows_ ? PackColumns(operands, chunk, first, count, target) : PackRows(operands, chunk, first, count, target);
+    });
+  }
+
+  /// Rows of op(a) as a left operand.
+  void PackRows(const KernelOperands& operands, const Chunk& chunk, std::int64_t first, std::int64_t count,
+                TilePair* to) const {
+    const auto* const a = static_cast<const std::uint16_t*>(operands.inputs[0]);
+    if (shape_.transpose_a) {
+      TransposeRows(a + chunk.term * shape_.m + first, chunk.terms, shape_.m, count, to);
+      return;
+    }
+    for (std::int64_t r = 0; r < count; ++r) {
+      auto* const row = reinterpret_cast<std::uint16_t*>(to + r * chunk.length());
+      std::copy_n(a + (first + r) * shape_.k + chunk.term, chunk.terms, row);
+      std::fill(row + chunk.terms, row + 2 * chunk.length(), std::uint16_t{0});
+    }
+  }
+
+  /// Columns of op(b) as panels.
   void PackColumns(const KernelOperands& operands, const Chunk& chunk, std::int64_t first, std::int64_t count,
-                   TilePair* to) const override {
+                   TilePair* to) const {
     const Source b{DType::kBF16, operands.inputs[1]};
     if (shape_.transpose_b) {
       PackTransposedPanels(b, first * shape_.k + chunk.term, shape_.k, chunk.terms, count, to);
@@ -40,13 +151,71 @@ class TileMatmul final : public ProductOnTiles {
     }
   }
 
-  void Store(const KernelOperands& operands, const Block& block) const override {
-    result_.Store(operands, shape_.n, block);
+  void RunStrip(const KernelOperands& operands, const Chunk& chunk, std::int64_t first, std::int64_t slot) const {
+    std::byte* const place =
+        static_cast<std::byte*>(operands.workspace) + slots_offset_ + static_cast<std::size_t>(slot) * slot_bytes_;
+    auto* const packed = reinterpret_cast<TilePair*>(place);
+    const std::int64_t count = std::min(strip_, CutExtent() - first), length = chunk.length();
+    cuts_rows_ ? PackRows(operands, chunk, first, count, packed) : PackColumns(operands, chunk, first, count, packed);
+    const TilePair* const shared = Shared(operands);
+    for (std::int64_t other = 0; other < SharedExtent(); other += kBlockSide) {
+      const std::int64_t others = std::min(kBlockSide, SharedExtent() - other);
+      Block block =
+          cuts_rows_ ? Block{first, count, other, others, nullptr, 0} : Block{other, others, first, count, nullptr, 0};
+      PlaceSums(operands, place, block);
+      if (chunk.term == 0) ClearSums(block);
+      const TilePair* const beside = shared + other * length;
+      AddProduct({cuts_rows_ ? packed : beside, length, 1}, block.rows, chunk.terms, cuts_rows_ ? beside : packed,
+                 chunk.terms, block.columns, block.sums, block.stride);
+      if (chunk.term + chunk.terms == shape_.k) Finish(operands, block);
+    }
   }
-  void FinishTask() const override { result_.FinishTask(); }
+
+  /// Sums of one chunk lie in the slot, others stay for the next chunk.
+  void PlaceSums(const KernelOperands& operands, std::byte* place, Block& block) const {
+    if (IsInChunks()) {
+      auto* const sums = reinterpret_cast<float*>(static_cast<std::byte*>(operands.workspace) + sums_offset_);
+      block.stride = sums_stride();
+      block.sums = sums + block.row * block.stride + block.column;
+    } else {
+      block.stride = PaddedToPanel(block.columns);
+      block.sums = reinterpret_cast<float*>(place + strip_bytes_);
+    }
+  }
+
+  static void ClearSums(const Block& block) {
+    for (std::int64_t r = 0; r < PaddedToTile(block.rows); ++r) {
+      std::fill_n(block.sums + r * block.stride, PaddedToPanel(block.columns), 0.0f);
+    }
+  }
+
+  /// Adds what is added, activates, rounds and stores.
+  void Finish(const KernelOperands& operands, const Block& block) const {
+    alignas(64) float addend[kMostOfStrip];
+    alignas(64) std::byte rounded[kMostOfStrip * sizeof(float)];
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      float* const sums = block.sums + r * block.stride;
+      const std::int64_t at = (block.row + r) * shape_.n + block.column;
+      if (shape_.has_bias || shape_.adds) {
+        LoadFloats(addend_type_, operands.inputs[2], shape_.adds ? at : block.column, block.columns, addend);
+        for (std::int64_t j = 0; j < block.columns; ++j) sums[j] += addend[j];
+      }
+      const std::size_t size = ElementSize(y_type_);
+      std::byte* const y = static_cast<std::byte*>(operands.outputs[0]) + static_cast<std::size_t>(at) * size;
+      const Sink sink{y_type_, is_streamed_ ? rounded : y};
+      ActivateAndRound(activation_, {DType::kF32, sums}, sink, block.columns);
+      if (is_streamed_) StreamBytes(rounded, y, static_cast<std::size_t>(block.columns) * size);
+    }
+  }
 
   MatmulShape shape_;
-  RowMajorResult result_;
+  DType y_type_, addend_type_;
+  Activation activation_;
+  bool cuts_rows_;    ///< strips are rows of a; else columns of b
+  bool is_streamed_;  ///< the result passes the caches
+  std::int64_t strip_ = 0, slots_ = 0;
+  WorkspaceLayout workspace_;
+  std::size_t shared_offset_ = 0, sums_offset_ = 0, slots_offset_ = 0, strip_bytes_ = 0, slot_bytes_ = 0;
 };
 
 }  // namespace

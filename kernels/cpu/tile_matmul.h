@@ -6,12 +6,14 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/cpu/kernel.h"
-#include "kernels/cpu/tiles.h"
 
 namespace mpc::cpu {
 
 /// Whether both operands are bf16, neither is packed, and the processor has tiles.
 bool MayMultiplyOnTiles(const KernelSpec& spec);
+
+/// Bytes of a result that no cache holds. It is stored without being read first.
+inline constexpr std::size_t kStreamedBytes = 32 << 20;
 
 /// The kernel of a matmul that MayMultiplyOnTiles(). A result of `streamed_bytes` or more passes the caches, with the
 /// same bits. Errors: those of MatmulShape::Create.

@@ -1,4 +1,6 @@
-// Products on tiles: the functions of row_products.h for operands of TilePair.
+// Products on tiles: the functions of row_products.h for operands of TilePair, too.
+#include "kernels/cpu/tile_products.h"
+
 #include <algorithm>
 
 #if defined(__x86_64__)
@@ -6,7 +8,6 @@
 #endif
 
 #include "kernels/cpu/lane_transpose.h"
-#include "kernels/cpu/row_products.h"
 
 namespace mpc::cpu {
 
@@ -14,21 +15,14 @@ namespace mpc::cpu {
 
 namespace {
 
-/// What AddTiles multiplies: rows of a, two panels of b and their place in c. Strides are in numbers.
-struct TileOperands {
-  const TilePair* a;
-  const TilePair* panels;
-  float* c;
-  std::int64_t a_stride, panel_size, c_stride;
-  std::int64_t tiles;  ///< tiles along the depth
-};
-
-/// c += a b for one or two tiles of rows and of columns. Each tile of an operand is loaded for two products.
-template <bool kTwoRows, bool kTwoColumns>
-[[gnu::target("amx-tile,amx-bf16"), gnu::noinline]] void AddTiles(const TileOperands& operands) {
-  const auto& [a, panels, c, a_stride, panel_size, c_stride, tiles] = operands;
-  const std::int64_t a_bytes = a_stride * 4, c_bytes = c_stride * 4, panel_bytes = kPanel * 4;
-  float* const c_below = c + kTileRows * c_stride;
+/// c += a b for one or two tiles of rows and of columns. Each tile of an operand is loaded for two products. Tile t of
+/// a begins at `offset_of(t)`.
+template <bool kTwoRows, bool kTwoColumns, typename OffsetOf>
+[[gnu::target("amx-tile,amx-bf16"), gnu::noinline]] void AddTiles(const TileBlock& block, std::int64_t tiles,
+                                                                  const OffsetOf& offset_of) {
+  const std::int64_t a_bytes = block.a_stride * 4, c_bytes = block.c_stride * 4, panel_bytes = kPanel * 4;
+  float* const c = block.c;
+  float* const c_below = c + kTileRows * block.c_stride;
   // To the compiler the loads of tiles read nothing that was stored before.
   asm volatile("" ::: "memory");
   _tile_loadd(0, c, c_bytes);
@@ -36,17 +30,17 @@ template <bool kTwoRows, bool kTwoColumns>
   if constexpr (kTwoRows) _tile_loadd(2, c_below, c_bytes);
   if constexpr (kTwoRows && kTwoColumns) _tile_loadd(3, c_below + kPanel, c_bytes);
   for (std::int64_t tile = 0; tile < tiles; ++tile) {
-    const TilePair* const rows = a + tile * kTilePairs;
-    const TilePair* const columns = panels + tile * kTilePairs * kPanel;
+    const TilePair* const rows = block.a + offset_of(tile);
+    const TilePair* const columns = block.panels + tile * kTilePairs * kPanel;
     _tile_loadd(4, rows, a_bytes);
     _tile_loadd(6, columns, panel_bytes);
     _tile_dpbf16ps(0, 4, 6);
     if constexpr (kTwoColumns) {
-      _tile_loadd(7, columns + panel_size, panel_bytes);
+      _tile_loadd(7, columns + block.panel_size, panel_bytes);
       _tile_dpbf16ps(1, 4, 7);
     }
     if constexpr (kTwoRows) {
-      _tile_loadd(5, rows + kTileRows * a_stride, a_bytes);
+      _tile_loadd(5, rows + kTileRows * block.a_stride, a_bytes);
       _tile_dpbf16ps(2, 5, 6);
     }
     if constexpr (kTwoRows && kTwoColumns) _tile_dpbf16ps(3, 5, 7);
@@ -55,6 +49,14 @@ template <bool kTwoRows, bool kTwoColumns>
   if constexpr (kTwoColumns) _tile_stored(1, c + kPanel, c_bytes);
   if constexpr (kTwoRows) _tile_stored(2, c_below, c_bytes);
   if constexpr (kTwoRows && kTwoColumns) _tile_stored(3, c_below + kPanel, c_bytes);
+}
+
+template <typename OffsetOf>
+void AddBlock(const TileBlock& block, std::int64_t tiles, const OffsetOf& offset_of) {
+  const auto add = block.two_rows
+                       ? (block.two_columns ? AddTiles<true, true, OffsetOf> : AddTiles<true, false, OffsetOf>)
+                       : (block.two_columns ? AddTiles<false, true, OffsetOf> : AddTiles<false, false, OffsetOf>);
+  add(block, tiles, offset_of);
 }
 
 #define MPC_AVX512 [[gnu::target("avx512f")]]
@@ -98,6 +100,12 @@ MPC_AVX512 void PackTile(const std::uint16_t* x, std::int64_t stride, std::int64
   for (std::int64_t k = 0; k < 16; ++k) _mm512_storeu_si512(tile + k * kPanel, pairs[k]);
 }
 
+/// Sixteen numbers of a row, each in the low half of a lane. Null is a row of zeros.
+MPC_AVX512 inline __m512i LoadLanes(const std::uint16_t* row, std::int64_t column) {
+  if (row == nullptr) return _mm512_setzero_si512();
+  return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + column)));
+}
+
 }  // namespace
 
 void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
@@ -111,28 +119,72 @@ void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std:
   }
 }
 
-void TransposeRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
-                   TilePair* pairs) {
-  const std::int64_t length = LengthOf<TilePair>(count);
-  for (std::int64_t k = 0; k < length; k += kTilePairs) {
+void TransposeRowsTo(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
+                     TilePair* to, std::int64_t to_stride) {
+  for (std::int64_t k = 0; k < LengthOf<TilePair>(count); k += kTilePairs) {
     for (std::int64_t j = 0; j < columns; j += kTilePairs) {
       TransposeBlockOfPairs(rows + 2 * k * stride + j, count - 2 * k, stride, std::min(kTilePairs, columns - j),
-                            pairs + j * length + k, length);
+                            to + j * to_stride + k, to_stride);
     }
+  }
+}
+
+void TransposeRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
+                   TilePair* pairs) {
+  TransposeRowsTo(rows, count, stride, columns, pairs, LengthOf<TilePair>(count));
+}
+
+void AddTileBlock(const TileBlock& block, const std::int64_t* offsets, std::int64_t tiles) {
+  if (offsets == nullptr) {
+    AddBlock(block, tiles, [](std::int64_t tile) { return tile * kTilePairs; });
+  } else {
+    AddBlock(block, tiles, [offsets](std::int64_t tile) { return offsets[tile]; });
   }
 }
 
 void AddProduct(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t depth, const TilePair* panels,
                 std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride) {
-  const std::int64_t panel_length = LengthOf<TilePair>(panel_depth);
+  const std::int64_t panel_size = kPanel * LengthOf<TilePair>(panel_depth);
+  const std::int64_t tiles = LengthOf<TilePair>(depth) / kTilePairs;
   for (std::int64_t row = 0; row < rows; row += 2 * kTileRows) {
-    const bool two_rows = rows - row > kTileRows;
     for (std::int64_t column = 0; column < columns; column += 2 * kPanel) {
-      const bool two_columns = columns - column > kPanel;
-      const auto add = two_rows ? (two_columns ? AddTiles<true, true> : AddTiles<true, false>)
-                                : (two_columns ? AddTiles<false, true> : AddTiles<false, false>);
-      add({a.data + row * a.row_stride, panels + column * panel_length, c + row * c_stride + column, a.row_stride,
-           kPanel * panel_length, c_stride, LengthOf<TilePair>(depth) / kTilePairs});
+      AddTileBlock({.a = a.data + row * a.row_stride,
+                    .a_stride = a.row_stride,
+                    .panels = panels + column / kPanel * panel_size,
+                    .panel_size = panel_size,
+                    .c = c + row * c_stride + column,
+                    .c_stride = c_stride,
+                    .two_rows = rows - row > kTileRows,
+                    .two_columns = columns - column > kPanel},
+                   nullptr, tiles);
+    }
+  }
+}
+
+MPC_AVX512 void PackPairsOfRows(const std::uint16_t* const* rows, std::int64_t pairs, std::int64_t column,
+                                TilePair* panel) {
+  for (std::int64_t k = 0; k < pairs; ++k) {
+    const __m512i first = LoadLanes(rows[2 * k], column), second = LoadLanes(rows[2 * k + 1], column);
+    _mm512_storeu_si512(panel + k * kPanel, _mm512_or_si512(first, _mm512_slli_epi32(second, 16)));
+  }
+}
+
+MPC_AVX512 void PackPanelOfTaps(const TapMatrix& matrix, const std::uint16_t* numbers, std::int64_t column,
+                                TilePair* panel) {
+  const auto& [taps, channels, columns, channel_stride, column_stride, reverses_taps] = matrix;
+  alignas(64) std::int32_t lanes[kPanel];
+  for (std::int64_t j = 0; j < kPanel; ++j) lanes[j] = static_cast<std::int32_t>(j * column_stride);
+  const __m512i index = _mm512_load_si512(lanes), zero = _mm512_setzero_si512(), low = _mm512_set1_epi32(0xFFFF);
+  for (std::int64_t channel = 0; channel < channels; channel += 2) {
+    const std::uint16_t* const pair = numbers + column * column_stride + channel * channel_stride;
+    for (std::int64_t tap = 0; tap < taps; ++tap) {
+      // A load has two numbers. The wanted one is the first of one load, and the second of the other.
+      const __m512i first = _mm512_mask_i32gather_epi32(zero, 0xFFFF, index, pair + tap, 2);
+      const __m512i second = _mm512_mask_i32gather_epi32(zero, 0xFFFF, index, pair + tap + channel_stride - 1, 2);
+      const __m512i both =
+          _mm512_or_si512(_mm512_and_si512(first, low), _mm512_slli_epi32(_mm512_srli_epi32(second, 16), 16));
+      const std::int64_t place = reverses_taps ? taps - 1 - tap : tap;
+      _mm512_storeu_si512(panel + (place * channels + channel) / 2 * kPanel, both);
     }
   }
 }
@@ -140,9 +192,13 @@ void AddProduct(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t d
 #else
 
 void PackTransposedPanels(Source, std::int64_t, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
+void TransposeRowsTo(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*, std::int64_t) {}
 void TransposeRows(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
 void AddProduct(const LeftMatrix<TilePair>&, std::int64_t, std::int64_t, const TilePair*, std::int64_t, std::int64_t,
                 float*, std::int64_t) {}
+void AddTileBlock(const TileBlock&, const std::int64_t*, std::int64_t) {}
+void PackPairsOfRows(const std::uint16_t* const*, std::int64_t, std::int64_t, TilePair*) {}
+void PackPanelOfTaps(const TapMatrix&, const std::uint16_t*, std::int64_t, TilePair*) {}
 
 #endif
 

@@ -2,16 +2,12 @@
 // pairs of bf16 and adds the products to a tile of f32.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace mpc::cpu {
 
 /// The name in choice tables of all kernels that multiply tiles.
 inline constexpr char kOnTiles[] = "bf16 tiles";
-
-/// Bytes of a product's result that no cache holds. It is stored without being read first.
-inline constexpr std::size_t kStreamedBytes = 32 << 20;
 
 /// The rows of a tile.
 inline constexpr std::int64_t kTileRows = 16;

@@ -94,8 +94,7 @@ TEST_P(OnTiles, GiveTheSameBitsWithAnyNumberOfThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, OnTiles,
-                         testing::Values("attention", "attention_grad", "conv2d", "conv2d_grad_input",
-                                         "matmul", "packed_attention",
+                         testing::Values("attention", "attention_grad", "matmul", "packed_attention",
                                          "packed_attention_grad"),
                          [](const auto& info) { return info.param; });
 
