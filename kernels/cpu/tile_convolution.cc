@@ -227,7 +227,9 @@ class WeightOnTiles final : public Kernel {
     while (rows_of_task_ > kBlockSide && column_tasks_ * PartsOf(out_channels_, rows_of_task_) < kMostTasks) {
       rows_of_task_ /= 2;
     }
-    sums_bytes_ = CacheLines(FloatBytes(windows_.taps() * rows_of_task_ * kBlockSide));
+    // The sums of a row's taps lie in different sets of the first cache.
+    sums_of_tap_ = rows_of_task_ * kBlockSide + kPanel;
+    sums_bytes_ = CacheLines(FloatBytes(windows_.taps() * sums_of_tap_));
     slot_bytes_ = std::max(sums_bytes_ + CacheLines(FloatBytes(windows_.taps() * kBlockSide)),
                            CacheLines(static_cast<std::size_t>(kPlacesOfDy * out_channels_) * sizeof(Bits)));
     slots_ = std::min(kMostTasks, std::max(tasks(), PartsOf(places_, kPlacesOfDy)));
@@ -317,7 +319,7 @@ class WeightOnTiles final : public Kernel {
     auto* const sums = reinterpret_cast<float*>(slot);
     const std::int64_t rows = std::min(rows_of_task_, out_channels_ - row);
     const std::int64_t columns = std::min(kBlockSide, in_channels_ - column);
-    std::fill_n(sums, windows_.taps() * rows_of_task_ * kBlockSide, 0.0f);
+    std::fill_n(sums, windows_.taps() * sums_of_tap_, 0.0f);
     for (std::int64_t place = 0; place < places_; place += kPlacesOfChunk) {
       const std::int64_t tiles = std::min(kPlacesOfChunk, places_ - place) / kTileDepth;
       for (std::int64_t tap = 0; tap < windows_.taps(); ++tap) {
@@ -331,7 +333,7 @@ class WeightOnTiles final : public Kernel {
                         .a_stride = row_pairs_,
                         .panels = panels,
                         .panel_size = panel_pairs_ * kPanel,
-                        .c = sums + (tap * rows_of_task_ + r) * kBlockSide,
+                        .c = sums + tap * sums_of_tap_ + r * kBlockSide,
                         .c_stride = kBlockSide,
                         .two_rows = rows - r > kTileRows,
                         .two_columns = columns > kPanel},
@@ -348,10 +350,7 @@ class WeightOnTiles final : public Kernel {
     auto* const line = reinterpret_cast<float*>(slot + sums_bytes_);
     const std::int64_t taps = windows_.taps();
     for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t tap = 0; tap < taps; ++tap) {
-        const float* const of_tap = sums + (tap * rows_of_task_ + r) * kBlockSide;
-        for (std::int64_t j = 0; j < columns; ++j) line[j * taps + tap] = of_tap[j];
-      }
+      TransposeFloats(sums + r * kBlockSide, taps, sums_of_tap_, columns, line);
       StoreFloats(type_, line, operands.outputs[0], ((row + r) * in_channels_ + column) * taps, columns * taps);
     }
   }
@@ -361,7 +360,7 @@ class WeightOnTiles final : public Kernel {
   DType type_;
   std::int64_t places_, row_pairs_, panel_pairs_;  ///< places: whole tiles; pairs of a row of dy^T and of a panel
   std::vector<Images> images_;                     ///< by phase
-  std::int64_t column_tasks_ = 0, rows_of_task_ = 0, slots_ = 0;
+  std::int64_t column_tasks_ = 0, rows_of_task_ = 0, sums_of_tap_ = 0, slots_ = 0;
   WorkspaceLayout workspace_;
   std::size_t dy_offset_ = 0, slots_offset_ = 0, sums_bytes_ = 0, slot_bytes_ = 0;
 };

@@ -106,6 +106,16 @@ MPC_AVX512 inline __m512i LoadLanes(const std::uint16_t* row, std::int64_t colum
   return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + column)));
 }
 
+MPC_AVX512 inline __m512i GatherLanes(__m512i index, const std::uint16_t* numbers) {
+  return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xFFFF, index, numbers, 2);
+}
+
+/// Pairs of the low half of each lane of `first`, and the high half of `second`.
+MPC_AVX512 inline __m512i JoinHalves(__m512i first, __m512i second) {
+  const __m512i low = _mm512_set1_epi32(0xFFFF);
+  return _mm512_ternarylogic_epi32(low, first, second, 0xCA);
+}
+
 }  // namespace
 
 void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
@@ -169,23 +179,49 @@ MPC_AVX512 void PackPairsOfRows(const std::uint16_t* const* rows, std::int64_t p
   }
 }
 
+MPC_AVX512 void TransposeFloats(const float* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
+                                float* to) {
+  constexpr std::int64_t kLanes = 16;
+  for (std::int64_t row = 0; row < count; row += kLanes) {
+    const std::int64_t size = std::min(kLanes, count - row);
+    const auto stored = static_cast<__mmask16>((1u << size) - 1);
+    for (std::int64_t column = 0; column < columns; column += kLanes) {
+      __m512i lanes[kLanes];
+      for (std::int64_t i = 0; i < kLanes; ++i) {
+        lanes[i] = i < size ? _mm512_loadu_si512(rows + (row + i) * stride + column) : _mm512_setzero_si512();
+      }
+      TransposeLanes(lanes);
+      for (std::int64_t j = 0; j < kLanes; ++j) {
+        _mm512_mask_storeu_epi32(to + (column + j) * count + row, stored, lanes[j]);
+      }
+    }
+  }
+}
+
 MPC_AVX512 void PackPanelOfTaps(const TapMatrix& matrix, const std::uint16_t* numbers, std::int64_t column,
                                 TilePair* panel) {
   const auto& [taps, channels, columns, channel_stride, column_stride, reverses_taps] = matrix;
   alignas(64) std::int32_t lanes[kPanel];
   for (std::int64_t j = 0; j < kPanel; ++j) lanes[j] = static_cast<std::int32_t>(j * column_stride);
-  const __m512i index = _mm512_load_si512(lanes), zero = _mm512_setzero_si512(), low = _mm512_set1_epi32(0xFFFF);
+  const __m512i index = _mm512_load_si512(lanes);
   for (std::int64_t channel = 0; channel < channels; channel += 2) {
-    const std::uint16_t* const pair = numbers + column * column_stride + channel * channel_stride;
-    for (std::int64_t tap = 0; tap < taps; ++tap) {
-      // A load has two numbers. The wanted one is the first of one load, and the second of the other.
-      const __m512i first = _mm512_mask_i32gather_epi32(zero, 0xFFFF, index, pair + tap, 2);
-      const __m512i second = _mm512_mask_i32gather_epi32(zero, 0xFFFF, index, pair + tap + channel_stride - 1, 2);
-      const __m512i both =
-          _mm512_or_si512(_mm512_and_si512(first, low), _mm512_slli_epi32(_mm512_srli_epi32(second, 16), 16));
+    const std::uint16_t* const first = numbers + column * column_stride + channel * channel_stride;
+    const std::uint16_t* const second = first + channel_stride;
+    const auto target = [&](std::int64_t tap) {
       const std::int64_t place = reverses_taps ? taps - 1 - tap : tap;
-      _mm512_storeu_si512(panel + (place * channels + channel) / 2 * kPanel, both);
+      return panel + (place * channels + channel) / 2 * kPanel;
+    };
+    // A lane that is loaded has the numbers of two taps.
+    std::int64_t tap = 0;
+    for (; tap + 1 < taps; tap += 2) {
+      const __m512i firsts = GatherLanes(index, first + tap), seconds = GatherLanes(index, second + tap);
+      _mm512_storeu_si512(target(tap), JoinHalves(firsts, _mm512_slli_epi32(seconds, 16)));
+      _mm512_storeu_si512(target(tap + 1), JoinHalves(_mm512_srli_epi32(firsts, 16), seconds));
     }
+    // Nothing is read behind the last number.
+    if (tap == taps) continue;
+    const __m512i firsts = GatherLanes(index, first + tap), seconds = GatherLanes(index, second + tap - 1);
+    _mm512_storeu_si512(target(tap), JoinHalves(firsts, seconds));
   }
 }
 
@@ -198,6 +234,7 @@ void AddProduct(const LeftMatrix<TilePair>&, std::int64_t, std::int64_t, const T
                 float*, std::int64_t) {}
 void AddTileBlock(const TileBlock&, const std::int64_t*, std::int64_t) {}
 void PackPairsOfRows(const std::uint16_t* const*, std::int64_t, std::int64_t, TilePair*) {}
+void TransposeFloats(const float*, std::int64_t, std::int64_t, std::int64_t, float*) {}
 void PackPanelOfTaps(const TapMatrix&, const std::uint16_t*, std::int64_t, TilePair*) {}
 
 #endif

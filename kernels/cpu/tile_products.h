@@ -31,6 +31,9 @@ void PackPairsOfRows(const std::uint16_t* const* rows, std::int64_t pairs, std::
 void TransposeRowsTo(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
                      TilePair* to, std::int64_t to_stride);
 
+/// to[j * count + i] = rows[i * stride + j] for `count` rows of `columns` numbers, a multiple of 16.
+void TransposeFloats(const float* rows, std::int64_t count, std::int64_t stride, std::int64_t columns, float* to);
+
 /// A matrix of bf16 whose rows are terms: `channels` of each of `taps`. Number (tap, channel, column) is
 /// numbers[tap + channel * channel_stride + column * column_stride]. Columns are multiples of 16, channels even.
 struct TapMatrix {
