@@ -22,7 +22,7 @@
 namespace mpc::cpu {
 namespace {
 
-using Bits = std::uint16_t;  ///< of a bf16 number
+using Bits = std::uint16_t;  ///< a number of bf16
 
 /// Rows or columns of a block, of which a product keeps the sums in registers.
 constexpr std::int64_t kBlockSide = 2 * kTileRows;
@@ -173,15 +173,16 @@ class ImagesOnTiles final : public Kernel {
       LoadFloats(bias_type_, operands.inputs[2], column, columns, bias);
       for (std::int64_t i = 0; i < kBlockSide * columns; ++i) sums[i] += bias[i % columns];
     }
-    alignas(64) std::byte rounded[kBlockSide * kBlockSide * sizeof(float)];
-    ActivateAndRound(activation_, {DType::kF32, sums}, {type_, rounded}, kBlockSide * columns);
-    const std::size_t size = ElementSize(type_), row_bytes = static_cast<std::size_t>(columns) * size;
+    if (activation_ != Activation::kNone) {
+      ActivateAndRound(activation_, {DType::kF32, sums}, {DType::kF32, sums}, kBlockSide * columns);
+    }
+    const std::size_t size = ElementSize(type_);
     auto* const result = static_cast<std::byte*>(operands.outputs[0]);
-    const std::byte* row = rounded;
+    const float* row = sums;
     windows_.ForEachResult(place, kBlockSide, [&](std::int64_t pixel) {
       const std::int64_t at = pixel * weight_.columns + column;
-      if (pixel >= 0) std::memcpy(result + static_cast<std::size_t>(at) * size, row, row_bytes);
-      row += row_bytes;
+      if (pixel >= 0) StoreRounded(type_, row, result + static_cast<std::size_t>(at) * size, columns);
+      row += columns;
     });
   }
 
@@ -192,7 +193,7 @@ class ImagesOnTiles final : public Kernel {
   Activation activation_;
   std::int64_t blocks_, length_;       ///< length: places of a line, with those that the last block reads
   std::vector<std::int64_t> phases_;   ///< that lines are of
-  std::vector<std::int64_t> offsets_;  ///< of the tiles of terms, from a row's first pair
+  std::vector<std::int64_t> offsets_;  ///< pairs from a row's first one to tiles of terms
   WorkspaceLayout workspace_;
   std::size_t lines_offset_ = 0, panels_offset_ = 0;
 };
@@ -348,10 +349,12 @@ class WeightOnTiles final : public Kernel {
              std::int64_t columns, std::byte* slot) const {
     const auto* const sums = reinterpret_cast<const float*>(slot);
     auto* const line = reinterpret_cast<float*>(slot + sums_bytes_);
+    auto* const result = static_cast<std::byte*>(operands.outputs[0]);
     const std::int64_t taps = windows_.taps();
     for (std::int64_t r = 0; r < rows; ++r) {
       TransposeFloats(sums + r * kBlockSide, taps, sums_of_tap_, columns, line);
-      StoreFloats(type_, line, operands.outputs[0], ((row + r) * in_channels_ + column) * taps, columns * taps);
+      const std::int64_t at = ((row + r) * in_channels_ + column) * taps;
+      StoreRounded(type_, line, result + static_cast<std::size_t>(at) * ElementSize(type_), columns * taps);
     }
   }
 

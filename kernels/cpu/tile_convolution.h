@@ -8,8 +8,8 @@
 
 namespace mpc::cpu {
 
-/// Whether conv2d may be computed on tiles. Images and weight are bf16 and not packed, images are channels-last, there
-/// are no groups, channels of sums fill tiles and those of results fill panels, and the processor has tiles.
+/// Whether conv2d may be computed on tiles. The processor has them. Images and weight are bf16 and not packed, images
+/// are channels-last, and there are no groups. Channels of sums fill tiles, those of results fill panels.
 bool MayConvolveOnTiles(const KernelSpec& spec, const ConvolutionShape& shape);
 /// The same of the gradient by the input. Its windows have stride 1, and padding is less than a window.
 bool MayGradInputOnTiles(const KernelSpec& spec, const ConvolutionShape& shape);

@@ -63,23 +63,27 @@ void AddBlock(const TileBlock& block, std::int64_t tiles, const OffsetOf& offset
 
 /// The first 32 numbers of a row, of which there are `count`, or zeros.
 MPC_AVX512 __m512i LoadPairs(const std::uint16_t* row, std::int64_t count) {
-  alignas(64) std::uint16_t values[2 * kTilePairs] = {};
   if (count >= 2 * kTilePairs) return _mm512_loadu_si512(row);
+  alignas(64) std::uint16_t values[2 * kTilePairs] = {};
   std::copy_n(row, count, values);
   return _mm512_load_si512(values);
 }
 
 /// The first `columns` numbers of a row, each in the low half of a lane. The other lanes are zeros.
 MPC_AVX512 __m512i LoadRow(const std::uint16_t* row, std::int64_t columns) {
-  alignas(32) std::uint16_t values[16] = {};
-  if (columns < 16) row = std::copy_n(row, columns, values) - columns;
-  return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)));
+  if (columns >= kPanel) return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)));
+  alignas(32) std::uint16_t values[kPanel] = {};
+  std::copy_n(row, columns, values);
+  return _mm512_cvtepu16_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(values)));
 }
 
-/// Stores the transpose of pairs of `count` rows, at most 32. Where there are fewer, the pairs behind them are zeros.
+/// Stores the transpose of pairs of the first 32 of `count` rows. Where there are fewer, the pairs behind them are
+/// zeros. The rows behind those are wanted next. Each may be in a page of its own, which the processor does not
+/// foresee.
 MPC_AVX512 void TransposeBlockOfPairs(const std::uint16_t* rows, std::int64_t count, std::int64_t stride,
                                       std::int64_t columns, TilePair* to, std::int64_t to_stride) {
   __m512i pairs[16];
+  for (std::int64_t r = kTileDepth; r < std::min(count, 2 * kTileDepth); ++r) __builtin_prefetch(rows + r * stride);
   for (std::int64_t r = 0; r < 16; ++r) {
     pairs[r] = 2 * r < count ? LoadRow(rows + 2 * r * stride, columns) : _mm512_setzero_si512();
     if (2 * r + 1 >= count) continue;
@@ -117,6 +121,20 @@ MPC_AVX512 inline __m512i JoinHalves(__m512i first, __m512i second) {
 }
 
 }  // namespace
+
+MPC_AVX512 void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
+                           TilePair* panels) {
+  const std::int64_t length = LengthOf<TilePair>(depth);
+  for (std::int64_t k = 0; k < length; ++k) {
+    const std::uint16_t* const row = static_cast<const std::uint16_t*>(x.data) + base + 2 * k * stride;
+    for (std::int64_t j = 0; j < columns; j += kPanel) {
+      const std::int64_t size = std::min(kPanel, columns - j);
+      __m512i pairs = 2 * k < depth ? LoadRow(row + j, size) : _mm512_setzero_si512();
+      if (2 * k + 1 < depth) pairs = _mm512_or_si512(pairs, _mm512_slli_epi32(LoadRow(row + stride + j, size), 16));
+      _mm512_storeu_si512(panels + j * length + k * kPanel, pairs);
+    }
+  }
+}
 
 void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                           TilePair* panels) {
@@ -179,6 +197,27 @@ MPC_AVX512 void PackPairsOfRows(const std::uint16_t* const* rows, std::int64_t p
   }
 }
 
+/// Sixteen numbers of f32 as bf16, rounded to nearest even. NaN stays NaN.
+MPC_AVX512 inline __m256i RoundLanes(const float* from) {
+  const __m512i bits = _mm512_loadu_si512(from), high = _mm512_srli_epi32(bits, 16);
+  const __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+  const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), odd);
+  const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF));
+  const __mmask16 is_nan = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(0x7F800000));
+  const __m512i quiet = _mm512_or_si512(high, _mm512_set1_epi32(0x40));
+  const __m512i rounded = _mm512_mask_mov_epi32(_mm512_srli_epi32(sum, 16), is_nan, quiet);
+  return _mm512_maskz_cvtepi32_epi16(0xFFFF, rounded);
+}
+
+MPC_AVX512 void RoundToBf16(const float* from, std::uint16_t* to, std::int64_t count) {
+  constexpr std::int64_t kLanes = 16;
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), RoundLanes(from + i));
+  }
+  StoreFloats(DType::kBF16, from + i, to, i, count - i);
+}
+
 MPC_AVX512 void TransposeFloats(const float* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
                                 float* to) {
   constexpr std::int64_t kLanes = 16;
@@ -227,6 +266,7 @@ MPC_AVX512 void PackPanelOfTaps(const TapMatrix& matrix, const std::uint16_t* nu
 
 #else
 
+void PackPanels(Source, std::int64_t, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
 void PackTransposedPanels(Source, std::int64_t, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
 void TransposeRowsTo(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*, std::int64_t) {}
 void TransposeRows(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
@@ -234,9 +274,17 @@ void AddProduct(const LeftMatrix<TilePair>&, std::int64_t, std::int64_t, const T
                 float*, std::int64_t) {}
 void AddTileBlock(const TileBlock&, const std::int64_t*, std::int64_t) {}
 void PackPairsOfRows(const std::uint16_t* const*, std::int64_t, std::int64_t, TilePair*) {}
+void RoundToBf16(const float* from, std::uint16_t* to, std::int64_t count) {
+  StoreFloats(DType::kBF16, from, to, 0, count);
+}
 void TransposeFloats(const float*, std::int64_t, std::int64_t, std::int64_t, float*) {}
 void PackPanelOfTaps(const TapMatrix&, const std::uint16_t*, std::int64_t, TilePair*) {}
 
 #endif
+
+void StoreRounded(DType dtype, const float* from, void* to, std::int64_t count) {
+  if (dtype != DType::kBF16) return StoreFloats(dtype, from, to, 0, count);
+  RoundToBf16(from, static_cast<std::uint16_t*>(to), count);
+}
 
 }  // namespace mpc::cpu

@@ -31,6 +31,9 @@ void PackPairsOfRows(const std::uint16_t* const* rows, std::int64_t pairs, std::
 void TransposeRowsTo(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
                      TilePair* to, std::int64_t to_stride);
 
+/// Rounds `count` numbers to the floating type `dtype`, as StoreFloats (convert.h) does, and stores them.
+void StoreRounded(DType dtype, const float* from, void* to, std::int64_t count);
+
 /// to[j * count + i] = rows[i * stride + j] for `count` rows of `columns` numbers, a multiple of 16.
 void TransposeFloats(const float* rows, std::int64_t count, std::int64_t stride, std::int64_t columns, float* to);
 
