@@ -81,9 +81,9 @@ inline bool ReadsWholeBlocks(const AttentionGeometry& geometry, std::int64_t blo
   return !geometry.causal || (geometry.columns - geometry.rows) % block_rows == 0;
 }
 
-/// How products of attention are computed, by their names in choice tables: operands widened to f32, pairs of bf16, or
-/// tiles of them.
-inline constexpr char kInF32[] = "f32 rows", kInPairs[] = "bf16 pairs", kOnTiles[] = "bf16 tiles";
+/// How products of attention are computed, by their names in choice tables: operands widened to f32, or pairs of bf16.
+/// The third way is kOnTiles.
+inline constexpr char kInF32[] = "f32 rows", kInPairs[] = "bf16 pairs";
 
 /// The ways that operands of these types can take. That of the rules is the first.
 inline std::vector<std::string> WaysOfAttention(const AttentionGeometry& geometry, std::initializer_list<DType> types) {

@@ -14,6 +14,8 @@
 #include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/row_parts.h"
+#include "kernels/cpu/tile_convolution.h"
+#include "kernels/cpu/tiles.h"
 #include "kernels/known_attributes.h"
 
 namespace mpc::cpu {
@@ -203,6 +205,7 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, const 
   if (narrow && narrow->TakesForward(bf16)) {
     problem.own = [&spec, narrow = *narrow] { return MakeNarrowConv2d(spec, narrow); };
   }
+  if (MayConvolveOnTiles(spec, shape)) problem.on_tiles = [&spec, shape] { return MakeTileConv2d(spec, shape); };
   return problem;
 }
 
@@ -217,6 +220,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec
   if (problem->own != nullptr && spec.weight_layout.empty() && (options.choice.empty() || options.choice == kOwn)) {
     return WithChoice(problem->own(), kOwn);
   }
+  if (problem->on_tiles != nullptr && options.choice == kOnTiles) return WithChoice(problem->on_tiles(), kOnTiles);
   const BatchCut cut = CutBatch(spec, kBatch, problem->shape);
   if (cut.parts == 1) {
     return KernelOf(FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice));
@@ -252,6 +256,7 @@ std::vector<std::string> ConvolutionChoices(const KernelSpec& spec, const Kernel
   std::vector<std::string> choices;
   if (part.ok()) choices = FastCandidates(part->candidates, part->attempt);
   if (problem->own != nullptr) choices.insert(choices.begin(), kOwn);
+  if (problem->on_tiles != nullptr) choices.emplace_back(kOnTiles);
   return choices;
 }
 

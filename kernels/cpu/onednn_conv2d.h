@@ -18,7 +18,8 @@ struct ConvolutionProblem {
   ConvolutionShape shape;
   std::vector<Candidate> candidates;
   MakeAttempt attempt;
-  std::function<std::unique_ptr<Kernel>()> own = {};  ///< null where the library is better
+  std::function<std::unique_ptr<Kernel>()> own = {};       ///< null where the library is better
+  std::function<std::unique_ptr<Kernel>()> on_tiles = {};  ///< null where the processor or the operands do not allow it
 };
 
 /// How a problem may be solved.

@@ -10,6 +10,7 @@
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_conv2d.h"
 #include "kernels/cpu/row_parts.h"
+#include "kernels/cpu/tile_convolution.h"
 
 namespace mpc::cpu {
 namespace {
@@ -178,6 +179,8 @@ struct Derivative {
   Attempt (*attempt)(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate, bool in_parts);
   bool (NarrowConvolution::*takes_narrow)(bool bf16_products) const;
   std::unique_ptr<Kernel> (*make_narrow)(const KernelSpec& spec, const NarrowConvolution& narrow);
+  bool (*takes_tiles)(const KernelSpec& spec, const ConvolutionShape& shape);
+  std::unique_ptr<Kernel> (*make_on_tiles)(const KernelSpec& spec, const ConvolutionShape& shape);
 };
 
 absl::StatusOr<ConvolutionProblem> DerivativeProblem(const KernelSpec& spec, const Allowed& allowed,
@@ -201,6 +204,9 @@ absl::StatusOr<ConvolutionProblem> DerivativeProblem(const KernelSpec& spec, con
   if (narrow && ((*narrow).*derivative.takes_narrow)(bf16)) {
     problem.own = [&spec, &derivative, narrow = *narrow] { return derivative.make_narrow(spec, narrow); };
   }
+  if (derivative.takes_tiles(spec, *shape)) {
+    problem.on_tiles = [&spec, &derivative, shape = *shape] { return derivative.make_on_tiles(spec, shape); };
+  }
   return problem;
 }
 
@@ -210,7 +216,9 @@ constexpr Derivative kByInput{.takes = "dy and weight to dx",
                               .y = 0,
                               .attempt = GradInputAttempt,
                               .takes_narrow = &NarrowConvolution::TakesGradInput,
-                              .make_narrow = MakeNarrowConv2dGradInput};
+                              .make_narrow = MakeNarrowConv2dGradInput,
+                              .takes_tiles = MayGradInputOnTiles,
+                              .make_on_tiles = MakeTileConv2dGradInput};
 
 constexpr Derivative kByWeight{.takes = "x and dy to dweight",
                                .x = 0,
@@ -218,7 +226,9 @@ constexpr Derivative kByWeight{.takes = "x and dy to dweight",
                                .y = 1,
                                .attempt = GradWeightAttempt,
                                .takes_narrow = &NarrowConvolution::TakesGradWeight,
-                               .make_narrow = MakeNarrowConv2dGradWeight};
+                               .make_narrow = MakeNarrowConv2dGradWeight,
+                               .takes_tiles = MayGradWeightOnTiles,
+                               .make_on_tiles = MakeTileConv2dGradWeight};
 
 }  // namespace
 

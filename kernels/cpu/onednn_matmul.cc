@@ -10,6 +10,7 @@
 #include "kernels/cpu/product_parts.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/tile_matmul.h"
+#include "kernels/cpu/tiles.h"
 #include "kernels/known_attributes.h"
 
 namespace mpc::cpu {
@@ -218,7 +219,7 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, const KernelOptions& options) {
   const absl::StatusOr<Problem> problem = ProblemOf(spec);
   if (!problem.ok()) return problem.status();
-  if (options.choice == kTileMatmul && MayMultiplyOnTiles(spec)) return MakeTileMatmul(spec);
+  if (options.choice == kOnTiles && MayMultiplyOnTiles(spec)) return MakeTileMatmul(spec);
   return KernelOf(FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice));
 }
 
@@ -226,7 +227,7 @@ std::vector<std::string> MatmulChoices(const KernelSpec& spec, const KernelOptio
   const absl::StatusOr<Problem> problem = ProblemOf(spec);
   if (!problem.ok()) return {};
   std::vector<std::string> choices = FastCandidates(problem->candidates, problem->attempt);
-  if (MayMultiplyOnTiles(spec)) choices.emplace_back(kTileMatmul);
+  if (MayMultiplyOnTiles(spec)) choices.emplace_back(kOnTiles);
   return choices;
 }
 

@@ -108,29 +108,13 @@ MPC_PAIR_TARGET void AddPairPanels(const LeftMatrix<Bf16Pair>& a, std::int64_t r
 
 #endif
 
-template <typename Pair>
-Pair PairOf(std::uint16_t first, std::uint16_t second) {
-  Pair pair;
-  pair.first = first;
-  pair.second = second;
-  return pair;
-}
-
 /// Pairs of a row with the row behind it; null: there is none.
-template <typename Pair>
-void PairColumns(const std::uint16_t* row, const std::uint16_t* next, std::int64_t columns, Pair* pairs) {
+void PairColumns(const std::uint16_t* row, const std::uint16_t* next, std::int64_t columns, Bf16Pair* pairs) {
   if (next == nullptr) {
-    for (std::int64_t j = 0; j < columns; ++j) pairs[j] = PairOf<Pair>(row[j], 0);
+    for (std::int64_t j = 0; j < columns; ++j) pairs[j] = {row[j], 0};
   } else {
-    for (std::int64_t j = 0; j < columns; ++j) pairs[j] = PairOf<Pair>(row[j], next[j]);
+    for (std::int64_t j = 0; j < columns; ++j) pairs[j] = {row[j], next[j]};
   }
-}
-
-/// Zeros for the pairs that a panel of [depth, 16] has behind its depth.
-template <typename Pair>
-void ClearDepth(std::int64_t depth, Pair* panel) {
-  const std::int64_t length = LengthOf<Pair>(depth), pairs = (depth + 1) / 2;
-  std::fill_n(panel + pairs * kPanel, (length - pairs) * kPanel, Pair{});
 }
 
 }  // namespace
@@ -169,12 +153,11 @@ void AddProduct(const LeftMatrix<Bf16Pair>& a, std::int64_t rows, std::int64_t d
 #endif
 }
 
-template <typename Pair>
 void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
-                Pair* panels) {
-  const std::int64_t length = LengthOf<Pair>(depth);
+                Bf16Pair* panels) {
+  const std::int64_t length = LengthOf<Bf16Pair>(depth);
   ClearPadding(length, columns, panels);
-  for (std::int64_t k = 0; 2 * k < depth; ++k) {
+  for (std::int64_t k = 0; k < length; ++k) {
     const std::uint16_t* const row = static_cast<const std::uint16_t*>(x.data) + base + 2 * k * stride;
     const std::uint16_t* const next = 2 * k + 1 < depth ? row + stride : nullptr;
     for (std::int64_t j = 0; j < columns; j += kPanel) {
@@ -182,11 +165,7 @@ void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t d
                   panels + (j * length + k * kPanel));
     }
   }
-  for (std::int64_t j = 0; j < columns; j += kPanel) ClearDepth(depth, panels + j * length);
 }
-
-template void PackPanels(Source, std::int64_t, std::int64_t, std::int64_t, std::int64_t, Bf16Pair*);
-template void PackPanels(Source, std::int64_t, std::int64_t, std::int64_t, std::int64_t, TilePair*);
 
 void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                           Bf16Pair* panels) {

@@ -86,10 +86,11 @@ inline void PackTransposedPanels(Source x, std::int64_t base, std::int64_t strid
   }
 }
 
-/// The same for a matrix of bf16: PaddedToPanel(columns) * LengthOf<Pair>(depth) pairs, of Bf16Pair or TilePair.
-template <typename Pair>
+/// The same for a matrix of bf16: PaddedToPanel(columns) * LengthOf<Pair>(depth) pairs. Tiles need MultipliesTiles().
 void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
-                Pair* panels);
+                Bf16Pair* panels);
+void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
+                TilePair* panels);
 void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                           Bf16Pair* panels);
 /// Where MultipliesTiles().

@@ -20,6 +20,7 @@
 #include "kernels/cpu/product_parts.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/row_products.h"
+#include "kernels/cpu/tile_products.h"
 #include "kernels/known_attributes.h"
 
 namespace mpc::cpu {
@@ -202,8 +203,12 @@ class TileMatmul final : public Kernel {
       }
       const std::size_t size = ElementSize(y_type_);
       std::byte* const y = static_cast<std::byte*>(operands.outputs[0]) + static_cast<std::size_t>(at) * size;
-      const Sink sink{y_type_, is_streamed_ ? rounded : y};
-      ActivateAndRound(activation_, {DType::kF32, sums}, sink, block.columns);
+      std::byte* const target = is_streamed_ ? rounded : y;
+      if (activation_ == Activation::kNone) {
+        StoreRounded(y_type_, sums, target, block.columns);
+      } else {
+        ActivateAndRound(activation_, {DType::kF32, sums}, {y_type_, target}, block.columns);
+      }
       if (is_streamed_) StreamBytes(rounded, y, static_cast<std::size_t>(block.columns) * size);
     }
   }
@@ -229,7 +234,7 @@ bool MayMultiplyOnTiles(const KernelSpec& spec) {
 absl::StatusOr<std::unique_ptr<Kernel>> MakeTileMatmul(const KernelSpec& spec, std::size_t streamed_bytes) {
   const absl::StatusOr<MatmulShape> shape = MatmulShape::Create(spec);
   if (!shape.ok()) return shape.status();
-  return WithChoice(std::make_unique<TileMatmul>(spec, *shape, streamed_bytes), kTileMatmul);
+  return WithChoice(std::make_unique<TileMatmul>(spec, *shape, streamed_bytes), kOnTiles);
 }
 
 }  // namespace mpc::cpu

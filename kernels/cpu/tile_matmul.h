@@ -9,9 +9,6 @@
 
 namespace mpc::cpu {
 
-/// The name in choice tables.
-inline constexpr char kTileMatmul[] = "bf16 tiles";
-
 /// Whether both operands are bf16, neither is packed, and the processor has tiles.
 bool MayMultiplyOnTiles(const KernelSpec& spec);
 

@@ -1,4 +1,6 @@
-// Products on tiles: the functions of row_products.h for operands of TilePair.
+// Products on tiles: the functions of row_products.h for operands of TilePair, too.
+#include "kernels/cpu/tile_products.h"
+
 #include <algorithm>
 
 #if defined(__x86_64__)
@@ -6,7 +8,6 @@
 #endif
 
 #include "kernels/cpu/lane_transpose.h"
-#include "kernels/cpu/row_products.h"
 
 namespace mpc::cpu {
 
@@ -14,21 +15,14 @@ namespace mpc::cpu {
 
 namespace {
 
-/// What AddTiles multiplies: rows of a, two panels of b and their place in c. Strides are in numbers.
-struct TileOperands {
-  const TilePair* a;
-  const TilePair* panels;
-  float* c;
-  std::int64_t a_stride, panel_size, c_stride;
-  std::int64_t tiles;  ///< tiles along the depth
-};
-
-/// c += a b for one or two tiles of rows and of columns. Each tile of an operand is loaded for two products.
-template <bool kTwoRows, bool kTwoColumns>
-[[gnu::target("amx-tile,amx-bf16"), gnu::noinline]] void AddTiles(const TileOperands& operands) {
-  const auto& [a, panels, c, a_stride, panel_size, c_stride, tiles] = operands;
-  const std::int64_t a_bytes = a_stride * 4, c_bytes = c_stride * 4, panel_bytes = kPanel * 4;
-  float* const c_below = c + kTileRows * c_stride;
+/// c += a b for one or two tiles of rows and of columns. Each tile of an operand is loaded for two products. Tile t of
+/// a begins at `offset_of(t)`.
+template <bool kTwoRows, bool kTwoColumns, typename OffsetOf>
+[[gnu::target("amx-tile,amx-bf16"), gnu::noinline]] void AddTiles(const TileBlock& block, std::int64_t tiles,
+                                                                  const OffsetOf& offset_of) {
+  const std::int64_t a_bytes = block.a_stride * 4, c_bytes = block.c_stride * 4, panel_bytes = kPanel * 4;
+  float* const c = block.c;
+  float* const c_below = c + kTileRows * block.c_stride;
   // To the compiler the loads of tiles read nothing that was stored before.
   asm volatile("" ::: "memory");
   _tile_loadd(0, c, c_bytes);
@@ -36,17 +30,17 @@ template <bool kTwoRows, bool kTwoColumns>
   if constexpr (kTwoRows) _tile_loadd(2, c_below, c_bytes);
   if constexpr (kTwoRows && kTwoColumns) _tile_loadd(3, c_below + kPanel, c_bytes);
   for (std::int64_t tile = 0; tile < tiles; ++tile) {
-    const TilePair* const rows = a + tile * kTilePairs;
-    const TilePair* const columns = panels + tile * kTilePairs * kPanel;
+    const TilePair* const rows = block.a + offset_of(tile);
+    const TilePair* const columns = block.panels + tile * kTilePairs * kPanel;
     _tile_loadd(4, rows, a_bytes);
     _tile_loadd(6, columns, panel_bytes);
     _tile_dpbf16ps(0, 4, 6);
     if constexpr (kTwoColumns) {
-      _tile_loadd(7, columns + panel_size, panel_bytes);
+      _tile_loadd(7, columns + block.panel_size, panel_bytes);
       _tile_dpbf16ps(1, 4, 7);
     }
     if constexpr (kTwoRows) {
-      _tile_loadd(5, rows + kTileRows * a_stride, a_bytes);
+      _tile_loadd(5, rows + kTileRows * block.a_stride, a_bytes);
       _tile_dpbf16ps(2, 5, 6);
     }
     if constexpr (kTwoRows && kTwoColumns) _tile_dpbf16ps(3, 5, 7);
@@ -57,27 +51,39 @@ template <bool kTwoRows, bool kTwoColumns>
   if constexpr (kTwoRows && kTwoColumns) _tile_stored(3, c_below + kPanel, c_bytes);
 }
 
+template <typename OffsetOf>
+void AddBlock(const TileBlock& block, std::int64_t tiles, const OffsetOf& offset_of) {
+  const auto add = block.two_rows
+                       ? (block.two_columns ? AddTiles<true, true, OffsetOf> : AddTiles<true, false, OffsetOf>)
+                       : (block.two_columns ? AddTiles<false, true, OffsetOf> : AddTiles<false, false, OffsetOf>);
+  add(block, tiles, offset_of);
+}
+
 #define MPC_AVX512 [[gnu::target("avx512f")]]
 
 /// The first 32 numbers of a row, of which there are `count`, or zeros.
 MPC_AVX512 __m512i LoadPairs(const std::uint16_t* row, std::int64_t count) {
-  alignas(64) std::uint16_t values[2 * kTilePairs] = {};
   if (count >= 2 * kTilePairs) return _mm512_loadu_si512(row);
+  alignas(64) std::uint16_t values[2 * kTilePairs] = {};
   std::copy_n(row, count, values);
   return _mm512_load_si512(values);
 }
 
 /// The first `columns` numbers of a row, each in the low half of a lane. The other lanes are zeros.
 MPC_AVX512 __m512i LoadRow(const std::uint16_t* row, std::int64_t columns) {
-  alignas(32) std::uint16_t values[16] = {};
-  if (columns < 16) row = std::copy_n(row, columns, values) - columns;
-  return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)));
+  if (columns >= kPanel) return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)));
+  alignas(32) std::uint16_t values[kPanel] = {};
+  std::copy_n(row, columns, values);
+  return _mm512_cvtepu16_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(values)));
 }
 
-/// Stores the transpose of pairs of `count` rows, at most 32. Where there are fewer, the pairs behind them are zeros.
+/// Stores the transpose of pairs of the first 32 of `count` rows. Where there are fewer, the pairs behind them are
+/// zeros. The rows behind those are wanted next. Each may be in a page of its own, which the processor does not
+/// foresee.
 MPC_AVX512 void TransposeBlockOfPairs(const std::uint16_t* rows, std::int64_t count, std::int64_t stride,
                                       std::int64_t columns, TilePair* to, std::int64_t to_stride) {
   __m512i pairs[16];
+  for (std::int64_t r = kTileDepth; r < std::min(count, 2 * kTileDepth); ++r) __builtin_prefetch(rows + r * stride);
   for (std::int64_t r = 0; r < 16; ++r) {
     pairs[r] = 2 * r < count ? LoadRow(rows + 2 * r * stride, columns) : _mm512_setzero_si512();
     if (2 * r + 1 >= count) continue;
@@ -98,7 +104,37 @@ MPC_AVX512 void PackTile(const std::uint16_t* x, std::int64_t stride, std::int64
   for (std::int64_t k = 0; k < 16; ++k) _mm512_storeu_si512(tile + k * kPanel, pairs[k]);
 }
 
+/// Sixteen numbers of a row, each in the low half of a lane. Null is a row of zeros.
+MPC_AVX512 inline __m512i LoadLanes(const std::uint16_t* row, std::int64_t column) {
+  if (row == nullptr) return _mm512_setzero_si512();
+  return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + column)));
+}
+
+MPC_AVX512 inline __m512i GatherLanes(__m512i index, const std::uint16_t* numbers) {
+  return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xFFFF, index, numbers, 2);
+}
+
+/// Pairs of the low half of each lane of `first`, and the high half of `second`.
+MPC_AVX512 inline __m512i JoinHalves(__m512i first, __m512i second) {
+  const __m512i low = _mm512_set1_epi32(0xFFFF);
+  return _mm512_ternarylogic_epi32(low, first, second, 0xCA);
+}
+
 }  // namespace
+
+MPC_AVX512 void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
+                           TilePair* panels) {
+  const std::int64_t length = LengthOf<TilePair>(depth);
+  for (std::int64_t k = 0; k < length; ++k) {
+    const std::uint16_t* const row = static_cast<const std::uint16_t*>(x.data) + base + 2 * k * stride;
+    for (std::int64_t j = 0; j < columns; j += kPanel) {
+      const std::int64_t size = std::min(kPanel, columns - j);
+      __m512i pairs = 2 * k < depth ? LoadRow(row + j, size) : _mm512_setzero_si512();
+      if (2 * k + 1 < depth) pairs = _mm512_or_si512(pairs, _mm512_slli_epi32(LoadRow(row + stride + j, size), 16));
+      _mm512_storeu_si512(panels + j * length + k * kPanel, pairs);
+    }
+  }
+}
 
 void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                           TilePair* panels) {
@@ -111,39 +147,144 @@ void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std:
   }
 }
 
-void TransposeRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
-                   TilePair* pairs) {
-  const std::int64_t length = LengthOf<TilePair>(count);
-  for (std::int64_t k = 0; k < length; k += kTilePairs) {
+void TransposeRowsTo(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
+                     TilePair* to, std::int64_t to_stride) {
+  for (std::int64_t k = 0; k < LengthOf<TilePair>(count); k += kTilePairs) {
     for (std::int64_t j = 0; j < columns; j += kTilePairs) {
       TransposeBlockOfPairs(rows + 2 * k * stride + j, count - 2 * k, stride, std::min(kTilePairs, columns - j),
-                            pairs + j * length + k, length);
+                            to + j * to_stride + k, to_stride);
     }
+  }
+}
+
+void TransposeRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
+                   TilePair* pairs) {
+  TransposeRowsTo(rows, count, stride, columns, pairs, LengthOf<TilePair>(count));
+}
+
+void AddTileBlock(const TileBlock& block, const std::int64_t* offsets, std::int64_t tiles) {
+  if (offsets == nullptr) {
+    AddBlock(block, tiles, [](std::int64_t tile) { return tile * kTilePairs; });
+  } else {
+    AddBlock(block, tiles, [offsets](std::int64_t tile) { return offsets[tile]; });
   }
 }
 
 void AddProduct(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t depth, const TilePair* panels,
                 std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride) {
-  const std::int64_t panel_length = LengthOf<TilePair>(panel_depth);
+  const std::int64_t panel_size = kPanel * LengthOf<TilePair>(panel_depth);
+  const std::int64_t tiles = LengthOf<TilePair>(depth) / kTilePairs;
   for (std::int64_t row = 0; row < rows; row += 2 * kTileRows) {
-    const bool two_rows = rows - row > kTileRows;
     for (std::int64_t column = 0; column < columns; column += 2 * kPanel) {
-      const bool two_columns = columns - column > kPanel;
-      const auto add = two_rows ? (two_columns ? AddTiles<true, true> : AddTiles<true, false>)
-                                : (two_columns ? AddTiles<false, true> : AddTiles<false, false>);
-      add({a.data + row * a.row_stride, panels + column * panel_length, c + row * c_stride + column, a.row_stride,
-           kPanel * panel_length, c_stride, LengthOf<TilePair>(depth) / kTilePairs});
+      AddTileBlock({.a = a.data + row * a.row_stride,
+                    .a_stride = a.row_stride,
+                    .panels = panels + column / kPanel * panel_size,
+                    .panel_size = panel_size,
+                    .c = c + row * c_stride + column,
+                    .c_stride = c_stride,
+                    .two_rows = rows - row > kTileRows,
+                    .two_columns = columns - column > kPanel},
+                   nullptr, tiles);
     }
+  }
+}
+
+MPC_AVX512 void PackPairsOfRows(const std::uint16_t* const* rows, std::int64_t pairs, std::int64_t column,
+                                TilePair* panel) {
+  for (std::int64_t k = 0; k < pairs; ++k) {
+    const __m512i first = LoadLanes(rows[2 * k], column), second = LoadLanes(rows[2 * k + 1], column);
+    _mm512_storeu_si512(panel + k * kPanel, _mm512_or_si512(first, _mm512_slli_epi32(second, 16)));
+  }
+}
+
+/// Sixteen numbers of f32 as bf16, rounded to nearest even. NaN stays NaN.
+MPC_AVX512 inline __m256i RoundLanes(const float* from) {
+  const __m512i bits = _mm512_loadu_si512(from), high = _mm512_srli_epi32(bits, 16);
+  const __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+  const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), odd);
+  const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF));
+  const __mmask16 is_nan = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(0x7F800000));
+  const __m512i quiet = _mm512_or_si512(high, _mm512_set1_epi32(0x40));
+  const __m512i rounded = _mm512_mask_mov_epi32(_mm512_srli_epi32(sum, 16), is_nan, quiet);
+  return _mm512_maskz_cvtepi32_epi16(0xFFFF, rounded);
+}
+
+MPC_AVX512 void RoundToBf16(const float* from, std::uint16_t* to, std::int64_t count) {
+  constexpr std::int64_t kLanes = 16;
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), RoundLanes(from + i));
+  }
+  StoreFloats(DType::kBF16, from + i, to, i, count - i);
+}
+
+MPC_AVX512 void TransposeFloats(const float* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
+                                float* to) {
+  constexpr std::int64_t kLanes = 16;
+  for (std::int64_t row = 0; row < count; row += kLanes) {
+    const std::int64_t size = std::min(kLanes, count - row);
+    const auto stored = static_cast<__mmask16>((1u << size) - 1);
+    for (std::int64_t column = 0; column < columns; column += kLanes) {
+      __m512i lanes[kLanes];
+      for (std::int64_t i = 0; i < kLanes; ++i) {
+        lanes[i] = i < size ? _mm512_loadu_si512(rows + (row + i) * stride + column) : _mm512_setzero_si512();
+      }
+      TransposeLanes(lanes);
+      for (std::int64_t j = 0; j < kLanes; ++j) {
+        _mm512_mask_storeu_epi32(to + (column + j) * count + row, stored, lanes[j]);
+      }
+    }
+  }
+}
+
+MPC_AVX512 void PackPanelOfTaps(const TapMatrix& matrix, const std::uint16_t* numbers, std::int64_t column,
+                                TilePair* panel) {
+  const auto& [taps, channels, columns, channel_stride, column_stride, reverses_taps] = matrix;
+  alignas(64) std::int32_t lanes[kPanel];
+  for (std::int64_t j = 0; j < kPanel; ++j) lanes[j] = static_cast<std::int32_t>(j * column_stride);
+  const __m512i index = _mm512_load_si512(lanes);
+  for (std::int64_t channel = 0; channel < channels; channel += 2) {
+    const std::uint16_t* const first = numbers + column * column_stride + channel * channel_stride;
+    const std::uint16_t* const second = first + channel_stride;
+    const auto target = [&](std::int64_t tap) {
+      const std::int64_t place = reverses_taps ? taps - 1 - tap : tap;
+      return panel + (place * channels + channel) / 2 * kPanel;
+    };
+    // A lane that is loaded has the numbers of two taps.
+    std::int64_t tap = 0;
+    for (; tap + 1 < taps; tap += 2) {
+      const __m512i firsts = GatherLanes(index, first + tap), seconds = GatherLanes(index, second + tap);
+      _mm512_storeu_si512(target(tap), JoinHalves(firsts, _mm512_slli_epi32(seconds, 16)));
+      _mm512_storeu_si512(target(tap + 1), JoinHalves(_mm512_srli_epi32(firsts, 16), seconds));
+    }
+    // Nothing is read behind the last number.
+    if (tap == taps) continue;
+    const __m512i firsts = GatherLanes(index, first + tap), seconds = GatherLanes(index, second + tap - 1);
+    _mm512_storeu_si512(target(tap), JoinHalves(firsts, seconds));
   }
 }
 
 #else
 
+void PackPanels(Source, std::int64_t, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
 void PackTransposedPanels(Source, std::int64_t, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
+void TransposeRowsTo(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*, std::int64_t) {}
 void TransposeRows(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
 void AddProduct(const LeftMatrix<TilePair>&, std::int64_t, std::int64_t, const TilePair*, std::int64_t, std::int64_t,
                 float*, std::int64_t) {}
+void AddTileBlock(const TileBlock&, const std::int64_t*, std::int64_t) {}
+void PackPairsOfRows(const std::uint16_t* const*, std::int64_t, std::int64_t, TilePair*) {}
+void RoundToBf16(const float* from, std::uint16_t* to, std::int64_t count) {
+  StoreFloats(DType::kBF16, from, to, 0, count);
+}
+void TransposeFloats(const float*, std::int64_t, std::int64_t, std::int64_t, float*) {}
+void PackPanelOfTaps(const TapMatrix&, const std::uint16_t*, std::int64_t, TilePair*) {}
 
 #endif
+
+void StoreRounded(DType dtype, const float* from, void* to, std::int64_t count) {
+  if (dtype != DType::kBF16) return StoreFloats(dtype, from, to, 0, count);
+  RoundToBf16(from, static_cast<std::uint16_t*>(to), count);
+}
 
 }  // namespace mpc::cpu

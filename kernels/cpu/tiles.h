@@ -6,6 +6,9 @@
 
 namespace mpc::cpu {
 
+/// The name in choice tables of all kernels that multiply tiles.
+inline constexpr char kOnTiles[] = "bf16 tiles";
+
 /// The rows of a tile.
 inline constexpr std::int64_t kTileRows = 16;
 /// The pairs of bf16, or numbers of f32, in a row of a tile.

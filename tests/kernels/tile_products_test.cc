@@ -21,7 +21,7 @@ namespace {
 using cpu::TilePair;
 using op_cases::OpCase;
 
-constexpr char kOnTiles[] = "bf16 tiles";
+using cpu::kOnTiles;
 
 class TileProducts : public testing::Test {
  protected:

@@ -1,0 +1,22 @@
+#include "kernels/cpu/flat_windows.h"
+
+#include <algorithm>
+
+namespace mpc::cpu {
+
+std::int64_t FlatAxis::Pitch() const {
+  const std::int64_t places = results + LastDistance();
+  std::int64_t shared = places;  // zeros at either end, in every phase
+  for (std::int64_t phase = 0; phase < stride; ++phase) {
+    std::int64_t before = 0, behind = 0;
+    while (before < places && !HasSource(SourceOf(before, phase))) ++before;
+    while (behind < places && !HasSource(SourceOf(places - 1 - behind, phase))) ++behind;
+    shared = std::min({shared, before, behind});
+  }
+  return std::max(results, places - shared);
+}
+
+FlatWindows::FlatWindows(std::int64_t images, const FlatAxis& rows, const FlatAxis& columns)
+    : images_(images), rows_(rows), columns_(columns), row_pitch_(rows.Pitch()), pitch_(columns.Pitch()) {}
+
+}  // namespace mpc::cpu
