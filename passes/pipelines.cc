@@ -3,6 +3,7 @@
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/passes.h"
+#include "passes/precision/precision_options.h"
 
 #include <memory>
 #include <set>
@@ -130,6 +131,19 @@ public:
     return result;
   }
 
+  /// Errors: options that the flags and the options of a Model refuse together.
+  llvm::Error check() const {
+    CompileOptions given = compileOptions();
+    llvm::Expected<AmpLevel> level = parseAmpLevel(given.level);
+    // mpc-amp names the word that is no level.
+    if (!level)
+      return llvm::consumeError(level.takeError()), llvm::Error::success();
+    if (!given.master_weights)
+      if (llvm::Error refused = checkLowParameters(*level))
+        return refused;
+    return isGiven("dtype") ? checkTakesLowType(*level, given.dtype) : llvm::Error::success();
+  }
+
   Option<std::string> device{*this, "device", llvm::cl::desc("The module's target; empty: what it has"),
                              llvm::cl::init("")};
   Option<Stage> until{*this, "stage", llvm::cl::desc("Stop after this stage"), llvm::cl::init(Stage::Final),
@@ -155,6 +169,12 @@ private:
       name = info.name;
     llvm::replace(name, '_', '-');
     return name;
+  }
+
+  bool isGiven(StringRef name) const {
+    return llvm::any_of(declared, [&](const std::unique_ptr<llvm::cl::Option> &option) {
+      return option->ArgStr == name && option->getNumOccurrences() > 0;
+    });
   }
 
   // Texts have to outlive the options that are named by them.
@@ -187,17 +207,24 @@ private:
 
 } // namespace
 
-static void buildFromText(OpPassManager &manager, const StepPipelineOptions &options) {
+static LogicalResult buildFromText(OpPassManager &manager, StringRef text,
+                                   llvm::function_ref<LogicalResult(const Twine &)> emitError) {
+  StepPipelineOptions options;
+  if (failed(options.parseFromString(text)))
+    return failure();
+  if (llvm::Error refused = options.check())
+    return emitError(llvm::toString(std::move(refused)));
   if (!options.device.empty())
     manager.addPass(createAttachTargetPass({options.device, ""}));
   buildStepPipeline(manager, options.compileOptions(), options.until);
+  return success();
 }
 
 void registerMpcPasses() {
   registerMpcGraphPasses();
-  PassPipelineRegistration<StepPipelineOptions>(
-      "mpc-step-pipeline", "A traced step or forward function, through precision, loss scale and autodiff",
-      buildFromText);
+  registerPassPipeline("mpc-step-pipeline",
+                       "A traced step or forward function, through precision, loss scale and autodiff", buildFromText,
+                       [](auto visit) { visit(StepPipelineOptions()); });
 }
 
 } // namespace mpc
