@@ -3,7 +3,6 @@
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/passes.h"
-#include "passes/precision/precision_options.h"
 
 #include <memory>
 #include <set>
@@ -131,17 +130,20 @@ public:
     return result;
   }
 
-  /// Errors: options that the flags and the options of a Model refuse together.
-  llvm::Error check() const {
+  /// Why options exclude each other, as flags and the options of a Model say it; empty where none do.
+  std::string contradiction() const {
     CompileOptions given = compileOptions();
-    llvm::Expected<AmpLevel> level = parseAmpLevel(given.level);
-    // mpc-amp names the word that is no level.
-    if (!level)
-      return llvm::consumeError(level.takeError()), llvm::Error::success();
-    if (!given.master_weights)
-      if (llvm::Error refused = checkLowParameters(*level))
-        return refused;
-    return isGiven("dtype") ? checkTakesLowType(*level, given.dtype) : llvm::Error::success();
+    const std::string &level = given.level;
+    bool isFull = level == "O0", isSolved = level == "O1" || level == "auto";
+    if (!given.master_weights && isSolved)
+      return "level " + level + " with master-weights = false: " + level +
+             " never changes stored parameters, they are f32; leave it out, or choose O2 or O3";
+    if (!given.master_weights && isFull)
+      return "level O0 with master-weights = false: O0 is full f32 and has no low parameters; leave it out, or choose "
+             "O2 or O3";
+    if (isFull && isGiven("dtype"))
+      return "level O0 is full f32 and takes no dtype " + given.dtype + "; choose O1, O2, O3 or auto";
+    return "";
   }
 
   Option<std::string> device{*this, "device", llvm::cl::desc("The module's target; empty: what it has"),
@@ -212,8 +214,8 @@ static LogicalResult buildFromText(OpPassManager &manager, StringRef text,
   StepPipelineOptions options;
   if (failed(options.parseFromString(text)))
     return failure();
-  if (llvm::Error refused = options.check())
-    return emitError(llvm::toString(std::move(refused)));
+  if (std::string refused = options.contradiction(); !refused.empty())
+    return emitError(refused);
   if (!options.device.empty())
     manager.addPass(createAttachTargetPass({options.device, ""}));
   buildStepPipeline(manager, options.compileOptions(), options.until);

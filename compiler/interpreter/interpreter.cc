@@ -214,8 +214,7 @@ absl::Status FunctionInterpreter::runConstant(ConstantOp op) {
   for (const APInt &element : elements.getValues<APInt>()) {
     int64_t given = element.getBitWidth() == 1 ? int64_t(element.getZExtValue()) : element.getSExtValue();
     if (given < -mostInteger || given > mostInteger)
-      return absl::OutOfRangeError(
-          absl::StrCat(describe(*op, function), " holds ", given, ": ", integerLimit()));
+      return absl::OutOfRangeError(absl::StrCat(describe(*op, function), " holds ", given, ": ", integerLimit()));
     result.values.push_back(double(given));
   }
   return absl::OkStatus();

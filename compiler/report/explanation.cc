@@ -141,7 +141,8 @@ private:
     std::string path = pathOf(op).str(), loop = function.loopOf(op);
     unsigned ordinal = facts.ordinal(op);
     return absl::StrCat(ordinal ? absl::StrCat("#", ordinal, " ") : "", mnemonicOf(op),
-                        path.empty() ? "" : absl::StrCat(" in ", path), loop.empty() ? "" : absl::StrCat(" of @", loop));
+                        path.empty() ? "" : absl::StrCat(" in ", path),
+                        loop.empty() ? "" : absl::StrCat(" of @", loop));
   }
 
   //===-- Reasons ------------------------------------------------------------------------------------------------===//

@@ -24,16 +24,11 @@ static Array operationsJson(const PrecisionTable &table) {
   Array list;
   std::int64_t ordinal = 0;
   for (const PrecisionRow &row : table.rows) {
-    Object object{{"ordinal", ++ordinal},
-                  {"op", row.op},
-                  {"cell", row.path},
-                  {"reads", row.inputs},
-                  {"writes", row.outputs},
-                  {"compute", row.compute},
-                  {"why", row.reason},
-                  {"direction", DirectionName(row.backward, row.update)},
-                  {"bytes", row.bytes},
-                  {"flops", row.flops}};
+    Object object{{"ordinal", ++ordinal},  {"op", row.op},
+                  {"cell", row.path},      {"reads", row.inputs},
+                  {"writes", row.outputs}, {"compute", row.compute},
+                  {"why", row.reason},     {"direction", DirectionName(row.backward, row.update)},
+                  {"bytes", row.bytes},    {"flops", row.flops}};
     if (!row.loop.empty()) {
       object["loop"] = row.loop;
       object["runs"] = row.runs;

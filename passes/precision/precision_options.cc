@@ -46,21 +46,4 @@ llvm::Expected<bool> parseKeepNormsF32(StringRef text, AmpLevel level) {
   return optionError("unknown keep-batchnorm-fp32 '" + text + "'; choose true or false, or leave it out");
 }
 
-llvm::Error checkLowParameters(AmpLevel level) {
-  StringRef name = ampLevelName(level);
-  if (isSolved(level))
-    return optionError("level " + name + " with master-weights = false: " + name +
-                       " never changes stored parameters, they are f32; leave it out, or choose O2 or O3");
-  if (level == AmpLevel::O0)
-    return optionError("level O0 with master-weights = false: O0 is full f32 and has no low parameters; leave it out, "
-                       "or choose O2 or O3");
-  return llvm::Error::success();
-}
-
-llvm::Error checkTakesLowType(AmpLevel level, StringRef dtype) {
-  if (level != AmpLevel::O0)
-    return llvm::Error::success();
-  return optionError("level O0 is full f32 and takes no dtype " + dtype + "; choose O1, O2, O3 or auto");
-}
-
 } // namespace mpc

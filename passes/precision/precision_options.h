@@ -32,12 +32,6 @@ llvm::Expected<mlir::FloatType> parseLowType(mlir::MLIRContext *context, llvm::S
 /// booleans are accepted. Errors: another word; a value at O1 or auto, which run norms in f32 already.
 llvm::Expected<bool> parseKeepNormsF32(llvm::StringRef text, AmpLevel level);
 
-/// Errors: \p level has no parameters in a low type, as `master-weights=false` asks for.
-llvm::Error checkLowParameters(AmpLevel level);
-
-/// Errors: \p level has no low type, so that it cannot take \p dtype.
-llvm::Error checkTakesLowType(AmpLevel level, llvm::StringRef dtype);
-
 struct PrecisionOptions {
   AmpLevel level = AmpLevel::O0;
   mlir::FloatType low;
