@@ -1,5 +1,6 @@
 #include "passes/pipelines.h"
 
+#include "compiler/dialect/target_model.h"
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/passes.h"
@@ -209,6 +210,31 @@ private:
 
 } // namespace
 
+namespace {
+
+/// Refuses pad-classes=true where the target gains nothing from it.
+class CheckPaddingPass : public PassWrapper<CheckPaddingPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckPaddingPass)
+
+  StringRef getName() const override { return "CheckPaddingPass"; }
+
+  void runOnOperation() override {
+    FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(getOperation());
+    if (failed(target))
+      return signalPassFailure();
+    if ((*target)->lowProductMultiple() > 1)
+      return;
+    StringRef name = targetOf(getOperation()).getName();
+    getOperation().emitError() << "pad-classes=true and target \"" << name
+                               << "\" contradict each other: only target \"cuda\" has this option; leave it out, or use"
+                                  " device=cuda";
+    signalPassFailure();
+  }
+};
+
+} // namespace
+
 static LogicalResult buildFromText(OpPassManager &manager, StringRef text,
                                    llvm::function_ref<LogicalResult(const Twine &)> emitError) {
   StepPipelineOptions options;
@@ -218,7 +244,10 @@ static LogicalResult buildFromText(OpPassManager &manager, StringRef text,
     return emitError(refused);
   if (!options.device.empty())
     manager.addPass(createAttachTargetPass({options.device, ""}));
-  buildStepPipeline(manager, options.compileOptions(), options.until);
+  CompileOptions chosen = options.compileOptions();
+  if (chosen.pad_classes.value_or(false))
+    manager.addPass(std::make_unique<CheckPaddingPass>());
+  buildStepPipeline(manager, chosen, options.until);
   return success();
 }
 
