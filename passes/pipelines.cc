@@ -1,5 +1,6 @@
 #include "passes/pipelines.h"
 
+#include "compiler/dialect/target_model.h"
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/passes.h"
@@ -130,6 +131,22 @@ public:
     return result;
   }
 
+  /// Why options exclude each other, as flags and the options of a Model say it; empty where none do.
+  std::string contradiction() const {
+    CompileOptions given = compileOptions();
+    const std::string &level = given.level;
+    bool isFull = level == "O0", isSolved = level == "O1" || level == "auto";
+    if (!given.master_weights && isSolved)
+      return "level " + level + " with master-weights = false: " + level +
+             " never changes stored parameters, they are f32; leave it out, or choose O2 or O3";
+    if (!given.master_weights && isFull)
+      return "level O0 with master-weights = false: O0 is full f32 and has no low parameters; leave it out, or choose "
+             "O2 or O3";
+    if (isFull && isGiven("dtype"))
+      return "level O0 is full f32 and takes no dtype " + given.dtype + "; choose O1, O2, O3 or auto";
+    return "";
+  }
+
   Option<std::string> device{*this, "device", llvm::cl::desc("The module's target; empty: what it has"),
                              llvm::cl::init("")};
   Option<Stage> until{*this, "stage", llvm::cl::desc("Stop after this stage"), llvm::cl::init(Stage::Final),
@@ -155,6 +172,12 @@ private:
       name = info.name;
     llvm::replace(name, '_', '-');
     return name;
+  }
+
+  bool isGiven(StringRef name) const {
+    return llvm::any_of(declared, [&](const std::unique_ptr<llvm::cl::Option> &option) {
+      return option->ArgStr == name && option->getNumOccurrences() > 0;
+    });
   }
 
   // Texts have to outlive the options that are named by them.
@@ -187,17 +210,52 @@ private:
 
 } // namespace
 
-static void buildFromText(OpPassManager &manager, const StepPipelineOptions &options) {
+namespace {
+
+/// Refuses pad-classes=true where the target gains nothing from it.
+class CheckPaddingPass : public PassWrapper<CheckPaddingPass, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CheckPaddingPass)
+
+  StringRef getName() const override { return "CheckPaddingPass"; }
+
+  void runOnOperation() override {
+    FailureOr<std::unique_ptr<TargetModel>> target = targetModelOf(getOperation());
+    if (failed(target))
+      return signalPassFailure();
+    if ((*target)->lowProductMultiple() > 1)
+      return;
+    StringRef name = targetOf(getOperation()).getName();
+    getOperation().emitError() << "pad-classes=true and target \"" << name
+                               << "\" contradict each other: only target \"cuda\" has this option; leave it out, or use"
+                                  " device=cuda";
+    signalPassFailure();
+  }
+};
+
+} // namespace
+
+static LogicalResult buildFromText(OpPassManager &manager, StringRef text,
+                                   llvm::function_ref<LogicalResult(const Twine &)> emitError) {
+  StepPipelineOptions options;
+  if (failed(options.parseFromString(text)))
+    return failure();
+  if (std::string refused = options.contradiction(); !refused.empty())
+    return emitError(refused);
   if (!options.device.empty())
     manager.addPass(createAttachTargetPass({options.device, ""}));
-  buildStepPipeline(manager, options.compileOptions(), options.until);
+  CompileOptions chosen = options.compileOptions();
+  if (chosen.pad_classes.value_or(false))
+    manager.addPass(std::make_unique<CheckPaddingPass>());
+  buildStepPipeline(manager, chosen, options.until);
+  return success();
 }
 
 void registerMpcPasses() {
   registerMpcGraphPasses();
-  PassPipelineRegistration<StepPipelineOptions>(
-      "mpc-step-pipeline", "A traced step or forward function, through precision, loss scale and autodiff",
-      buildFromText);
+  registerPassPipeline("mpc-step-pipeline",
+                       "A traced step or forward function, through precision, loss scale and autodiff", buildFromText,
+                       [](auto visit) { visit(StepPipelineOptions()); });
 }
 
 } // namespace mpc

@@ -1,6 +1,7 @@
 #include "compiler/interpreter/interpreter.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/interpreter/process_grid.h"
@@ -8,6 +9,8 @@
 #include "runtime/physical_memory.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
+#include <optional>
 #include <thread>
 
 using namespace mlir;
@@ -89,6 +92,34 @@ static absl::Status checkSizes(Operation &op, func::FuncOp function) {
   return absl::OkStatus();
 }
 
+/// The largest integer that an f64 tells from its neighbours.
+static constexpr int64_t mostInteger = (int64_t(1) << 53) - 1;
+
+/// What a message says where an i64 element is beyond mostInteger.
+static std::string integerLimit() {
+  return absl::StrCat("the interpreter holds i64 in f64, which is exact from ", -mostInteger, " to ", mostInteger);
+}
+
+/// The first i64 element of \p tensor that an f64 cannot tell from its neighbours.
+static std::optional<size_t> firstInexact(const Tensor &tensor) {
+  if (tensor.spec.dtype != DType::kI64)
+    return std::nullopt;
+  auto found = llvm::find_if(tensor.values, [](double value) { return !(std::abs(value) <= double(mostInteger)); });
+  if (found == tensor.values.end())
+    return std::nullopt;
+  return size_t(found - tensor.values.begin());
+}
+
+/// Errors: \p op gives an i64 element that is not exact.
+static absl::Status checkExact(Operation &op, func::FuncOp function, absl::Span<const Tensor> results) {
+  for (size_t result = 0; result < results.size(); ++result)
+    if (std::optional<size_t> element = firstInexact(results[result]))
+      return absl::OutOfRangeError(absl::StrCat(describe(op, function), " gives about ",
+                                                absl::StrFormat("%.0f", results[result].values[*element]),
+                                                " in element ", *element, " of result ", result, ": ", integerLimit()));
+  return absl::OkStatus();
+}
+
 static TensorSpec specOf(Value v) { return toTensorSpec(cast<RankedTensorType>(v.getType())); }
 
 std::vector<Tensor> FunctionInterpreter::valuesOf(ValueRange operands) const {
@@ -137,6 +168,10 @@ absl::StatusOr<std::vector<Tensor>> FunctionInterpreter::run(absl::Span<const Te
     if (int64_t(input.values.size()) != input.spec.num_elements())
       return absl::InvalidArgumentError(absl::StrCat(name, " argument ", argument.getArgNumber(), " has ",
                                                      input.values.size(), " values for ", input.spec.ToString()));
+    if (std::optional<size_t> element = firstInexact(input))
+      return absl::OutOfRangeError(absl::StrCat(name, " argument ", argument.getArgNumber(), " has about ",
+                                                absl::StrFormat("%.0f", input.values[*element]), " in element ",
+                                                *element, ": ", integerLimit()));
     environment[argument] = input;
   }
 
@@ -176,9 +211,12 @@ absl::Status FunctionInterpreter::runConstant(ConstantOp op) {
     }
     return absl::OkStatus();
   }
-  for (const APInt &element : elements.getValues<APInt>())
-    result.values.push_back(element.getBitWidth() == 1 ? double(element.getZExtValue())
-                                                       : double(element.getSExtValue()));
+  for (const APInt &element : elements.getValues<APInt>()) {
+    int64_t given = element.getBitWidth() == 1 ? int64_t(element.getZExtValue()) : element.getSExtValue();
+    if (given < -mostInteger || given > mostInteger)
+      return absl::OutOfRangeError(absl::StrCat(describe(*op, function), " holds ", given, ": ", integerLimit()));
+    result.values.push_back(double(given));
+  }
   return absl::OkStatus();
 }
 
@@ -246,6 +284,8 @@ absl::Status FunctionInterpreter::runReference(Operation &op) {
                             : reference::Run(kernelName(&op), attributes, inputs, absl::MakeSpan(outputs), rounding);
   if (!status.ok())
     return absl::Status(status.code(), absl::StrCat(describe(op, function), ": ", status.message()));
+  if (absl::Status inexact = checkExact(op, function, outputs); !inexact.ok())
+    return inexact;
   bind(op.getResults(), std::move(outputs));
   return absl::OkStatus();
 }

@@ -19,7 +19,7 @@ namespace mpc {
 /// Errors: INVALID_ARGUMENT where the inputs do not match the arguments. FAILED_PRECONDITION for an operation that a
 /// pass must expand first (mpc.value_and_grad), and for functions without a body, with control flow or that call
 /// themselves. FAILED_PRECONDITION also for a collective operation of several processes. NOT_FOUND for an operation
-/// without a reference function.
+/// without a reference function. OUT_OF_RANGE for an i64 element beyond 2^53 - 1, which f64 does not hold exactly.
 absl::StatusOr<std::vector<reference::Tensor>> interpret(mlir::func::FuncOp function,
                                                          absl::Span<const reference::Tensor> inputs,
                                                          reference::Rounding rounding = reference::Rounding::kStorage);

@@ -102,10 +102,16 @@ private:
     StringRef name = what;
     name.consume_front("mpc.");
     for (Operation *op : facts.getOperations()) {
-      if (liesInCell(pathOf(op), what) || mnemonicOf(op) == name)
+      if (liesInCell(pathOf(op), what) || mnemonicOf(op) == name || isInLoop(op, what))
         found.push_back(op);
     }
     return found;
+  }
+
+  // Whether \p what is "@body", the loop around \p op.
+  bool isInLoop(Operation *op, StringRef what) const {
+    std::string loop = function.loopOf(op);
+    return !loop.empty() && what.consume_front("@") && what == loop;
   }
 
   absl::Status unknown(StringRef what) const {
@@ -130,12 +136,13 @@ private:
                                             llvm::join(operations, ", "), ". Cells: ", llvm::join(cells, ", ")));
   }
 
-  // "#3 conv2d in lenet5/conv1".
+  // "#3 conv2d in lenet5/conv1", "#4 matmul in rnn/cell of @body".
   std::string name(Operation *op) const {
-    std::string path = pathOf(op).str();
+    std::string path = pathOf(op).str(), loop = function.loopOf(op);
     unsigned ordinal = facts.ordinal(op);
     return absl::StrCat(ordinal ? absl::StrCat("#", ordinal, " ") : "", mnemonicOf(op),
-                        path.empty() ? "" : absl::StrCat(" in ", path));
+                        path.empty() ? "" : absl::StrCat(" in ", path),
+                        loop.empty() ? "" : absl::StrCat(" of @", loop));
   }
 
   //===-- Reasons ------------------------------------------------------------------------------------------------===//
@@ -151,8 +158,18 @@ private:
       absl::StrAppend(&text, forwardOf(op));
     if (IsPropagated(precisionOf(op)))
       absl::StrAppend(&text, wayToPin(op));
-    absl::StrAppend(&text, castsBefore(op), castsBehind(op), paddingOf(op), regionOf(op));
+    absl::StrAppend(&text, castsBefore(op), castsBehind(op), paddingOf(op), regionOf(op), loopOf(op));
     return text;
+  }
+
+  // "  runs 5 times: mpc.repeat calls @body".
+  std::string loopOf(Operation *op) const {
+    std::string loop = function.loopOf(op);
+    if (loop.empty())
+      return "";
+    int64_t runs = function.runsOf(op);
+    return absl::StrCat("  runs ", runs == 1 ? "once" : absl::StrCat(FormatCount(runs), " times"),
+                        ": mpc.repeat calls @", loop, "\n");
   }
 
   // "  computed on 50,264 classes, 7 more than there are: mpc-pad-classes adds them, which the loss leaves out".
@@ -171,7 +188,8 @@ private:
       return "";
     SmallVector<std::string> others;
     for (Operation &other : *op->getBlock())
-      if (&other != op && function.regionOf(&other) == region && !isa<ViewLikeOpInterface>(other))
+      if (&other != op && function.regionOf(&other) == region && function.loopOf(&other) == function.loopOf(op) &&
+          !isa<ViewLikeOpInterface>(other))
         others.push_back(name(&other));
     return absl::StrCat("  computed in region ", region,
                         others.empty() ? " of its own" : absl::StrCat(" with ", llvm::join(others, ", ")), "\n");

@@ -7,6 +7,10 @@
 #include "compiler/module/module_impl.h"
 #include "compiler/report/function_facts.h"
 #include "compiler/report/unfused_function.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <limits>
 
 using namespace mlir;
 
@@ -33,7 +37,13 @@ std::string computeType(Operation *op) {
              : "f32";
 }
 
-PrecisionRow rowOf(Operation *op, const FunctionFacts &facts) {
+/// \p bytes of one run in \p runs of them; at most the largest number.
+std::int64_t bytesOfRuns(std::int64_t bytes, std::int64_t runs) {
+  std::uint64_t all = llvm::SaturatingMultiply(std::uint64_t(bytes), std::uint64_t(runs));
+  return std::int64_t(std::min(all, std::uint64_t(std::numeric_limits<std::int64_t>::max())));
+}
+
+PrecisionRow rowOf(Operation *op, const FunctionFacts &facts, const UnfusedFunction &function) {
   PrecisionRow row{mnemonicOf(op),
                    pathOf(op).str(),
                    floatingTypes(op->getOperands()),
@@ -49,6 +59,10 @@ PrecisionRow rowOf(Operation *op, const FunctionFacts &facts) {
     row.bytes += bytesOf(v);
   for (Value v : op->getResults())
     row.bytes += bytesOf(v);
+  row.loop = function.loopOf(op);
+  row.runs = function.runsOf(op);
+  row.bytes = bytesOfRuns(row.bytes, row.runs);
+  row.flops *= double(row.runs);
   row.low = row.flops > 0 && isLow(elementOf(op->getOperand(0)));
   return row;
 }
@@ -96,9 +110,11 @@ absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &target, const std
   for (BlockArgument argument : function->get().getArguments())
     addArgument(table, argument);
   for (Operation *op : facts.getOperations())
-    table.rows.push_back(rowOf(op, facts));
+    table.rows.push_back(rowOf(op, facts, *function));
   for (CastOp cast : facts.getCasts()) {
     table.cast_records.push_back(facts.recordOf(cast));
+    CastRecord &record = table.cast_records.back();
+    record.bytes = bytesOfRuns(record.bytes, function->runsOf(cast));
     table.casts.add(table.cast_records.back());
   }
   return table;

@@ -21,9 +21,11 @@ struct PrecisionRow {
   std::string reason;     ///< the reasons of `mpc.precision`; "backward" or "update" where an operation follows others
   bool backward = false;  ///< it computes cotangents
   bool update = false;    ///< it is part of the update of state
-  std::int64_t bytes = 0; ///< bytes of its operands and results
+  std::int64_t bytes = 0; ///< bytes of its operands and results, in all of its runs
   double flops = 0;       ///< operations of its matrix work, two a multiply-add; 0 for other operations
   bool low = false;       ///< its matrix work reads a 16-bit type
+  std::string loop = {};  ///< the function that `mpc.repeat` calls and that holds it, as "body"; empty outside loops
+  std::int64_t runs = 1;  ///< how often it runs in a run of the function
 
   std::string types() const; ///< "f16 f32 -> f16", "-" for a side without floating types
 };
@@ -51,7 +53,8 @@ struct PrecisionTable {
   double low_matrix_flops() const; ///< operations of the matrix work that reads a 16-bit type
 };
 
-/// The table of function `function`, its regions (`mpc.fusion`) taken apart. Errors: NOT_FOUND where the module has no
+/// The table of function `function`, its regions (`mpc.fusion`) taken apart. What `mpc.repeat` calls stands where its
+/// first call is, once, with the bytes and the work of all runs. Errors: NOT_FOUND where the module has no
 /// such function with a body.
 absl::StatusOr<PrecisionTable> TabulatePrecision(const Module &module, const std::string &function);
 

@@ -36,11 +36,19 @@ std::string places(const std::vector<std::string> &where) {
   });
 }
 
+/// "lenet5/conv1", or "rnn/cell (@body, 5 runs)" in a loop.
+std::string placeOf(const PrecisionRow &row) {
+  const std::string path = row.path.empty() ? "-" : row.path;
+  if (row.loop.empty())
+    return path;
+  return absl::StrCat(path, " (@", row.loop, ", ", FormatCounted(row.runs, "run"), ")");
+}
+
 std::string operations(const PrecisionTable &table) {
   TextTable text({"#", "op", "Cell", "reads", "writes", "compute", "why"});
   std::size_t ordinal = 0;
   for (const PrecisionRow &row : table.rows) {
-    text.add({absl::StrCat(++ordinal), row.op, row.path.empty() ? "-" : row.path, row.inputs.empty() ? "-" : row.inputs,
+    text.add({absl::StrCat(++ordinal), row.op, placeOf(row), row.inputs.empty() ? "-" : row.inputs,
               row.outputs.empty() ? "-" : row.outputs, row.compute, row.reason.empty() ? "-" : row.reason});
   }
   return absl::StrCat("operations (", table.rows.size(), ")\n", text.print());

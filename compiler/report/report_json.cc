@@ -23,17 +23,18 @@ static std::string print(llvm::json::Value value) {
 static Array operationsJson(const PrecisionTable &table) {
   Array list;
   std::int64_t ordinal = 0;
-  for (const PrecisionRow &row : table.rows)
-    list.push_back(Object{{"ordinal", ++ordinal},
-                          {"op", row.op},
-                          {"cell", row.path},
-                          {"reads", row.inputs},
-                          {"writes", row.outputs},
-                          {"compute", row.compute},
-                          {"why", row.reason},
-                          {"direction", DirectionName(row.backward, row.update)},
-                          {"bytes", row.bytes},
-                          {"flops", row.flops}});
+  for (const PrecisionRow &row : table.rows) {
+    Object object{{"ordinal", ++ordinal},  {"op", row.op},
+                  {"cell", row.path},      {"reads", row.inputs},
+                  {"writes", row.outputs}, {"compute", row.compute},
+                  {"why", row.reason},     {"direction", DirectionName(row.backward, row.update)},
+                  {"bytes", row.bytes},    {"flops", row.flops}};
+    if (!row.loop.empty()) {
+      object["loop"] = row.loop;
+      object["runs"] = row.runs;
+    }
+    list.push_back(std::move(object));
+  }
   return list;
 }
 

@@ -51,12 +51,19 @@ std::string Describe(std::set<std::string> kept) {
   return absl::StrCat(losses, losses == 1 ? " loss" : " losses", names);
 }
 
+/// A batch in which every Parameter is frozen has the losses of the others, and no gradient.
+bool AreOfSameLosses(std::set<std::string> one, std::set<std::string> other) {
+  one.erase("");
+  other.erase("");
+  return one == other;
+}
+
 }  // namespace
 
 absl::Status UpdateLosses::Next(const runtime::Program& program, std::int64_t micro_step, std::int64_t count) {
   std::set<std::string> kept = KeptOfLosses(program);
   if (micro_step == 0) kept_.clear();
-  if (!kept.empty() && !kept_.empty() && kept != kept_) {
+  if (!kept.empty() && !kept_.empty() && !AreOfSameLosses(kept, kept_)) {
     return absl::FailedPreconditionError(
         absl::StrCat("batch ", micro_step + 1, " of ", count, " of the step has ", Describe(kept),
                      ", and those before it have ", Describe(kept_), "; ", "what was found in the losses of a step ",

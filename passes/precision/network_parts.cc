@@ -20,17 +20,39 @@ NetworkParts::NetworkParts(ModuleOp module) {
   collectLabels(module);
 }
 
-// Calls `visit` for the operations of a function that follow from no gradient: those that do update state.
-static void forEachBeforeGradients(func::FuncOp function, llvm::function_ref<void(Operation *)> visit) {
+// The operations of a function without those that update state: what follows from a gradient, and what only such
+// operations read.
+static SmallVector<Operation *> withoutUpdates(func::FuncOp function) {
   llvm::DenseSet<Value> behind;
+  llvm::DenseSet<Operation *> updates;
+  SmallVector<Operation *> others;
   function.walk([&](Operation *op) {
     bool follows = llvm::any_of(op->getOperands(), [&](Value operand) { return behind.contains(operand); });
     auto request = dyn_cast<BackwardOp>(op);
-    if (follows || (request && !request.getByValues()))
+    bool isGradient = isMarkedBackward(op) || (request && !request.getByValues());
+    if (follows || isGradient)
       behind.insert_range(op->getResults());
-    if (!follows)
-      visit(op);
+    if (follows && !isGradient && !request && !op->hasTrait<OpTrait::IsTerminator>())
+      updates.insert(op);
+    else if (!follows && !isGradient)
+      others.push_back(op);
   });
+  for (Operation *op : llvm::reverse(others))
+    if (!op->use_empty() && !isa<BackwardOp>(op) &&
+        llvm::all_of(op->getUsers(), [&](Operation *user) { return updates.contains(user); }))
+      updates.insert(op);
+  llvm::erase_if(others, [&](Operation *op) { return updates.contains(op); });
+  return others;
+}
+
+// Whether an earlier run has decided a function that was differentiated behind it. What it left open updates state.
+static bool isDecided(func::FuncOp function) {
+  bool hasBackward = false, hasDecided = false;
+  function.walk([&](Operation *op) {
+    hasBackward |= isMarkedBackward(op);
+    hasDecided |= bool(precisionOf(op));
+  });
+  return hasBackward && hasDecided;
 }
 
 // Without any scope (hand-written IR) every function but the training steps themselves is a network.
@@ -46,8 +68,8 @@ void NetworkParts::collectNetwork(ModuleOp module) {
     return;
   for (auto function : module.getOps<func::FuncOp>()) {
     bool isStep = function.walk([](ValueAndGradOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    if (!isStep)
-      forEachBeforeGradients(function, [&](Operation *op) { network.insert(op); });
+    if (!isStep && !isDecided(function))
+      network.insert_range(withoutUpdates(function));
   }
 }
 

@@ -85,7 +85,8 @@ void PrecisionAssignment::keepNorm(Operation *op, OpPrecision &precision) {
 
 void PrecisionAssignment::decide(Operation *op) {
   auto amp = dyn_cast<AmpOpInterface>(op);
-  if (!amp || precisionOf(op))
+  // A gradient has the types of what it is the gradient of.
+  if (!amp || precisionOf(op) || isMarkedBackward(op))
     return;
   OpPrecision precision;
   precision.compute = llvm::any_of(op->getOperands(), [](Value v) { return elementOf(v).isF64(); })

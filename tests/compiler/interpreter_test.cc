@@ -184,6 +184,17 @@ TEST_F(Interpreter, RefusesInputsThatDoNotMatchTheArguments) {
   EXPECT_THAT(std::string(run(text, {{{DType::kF32, {2}}, {1}}}).status().message()), HasSubstr("has 1 values"));
 }
 
+TEST_F(Interpreter, RefusesIntegersThatF64DoesNotHold) {
+  const char* text = R"(
+    func.func @main(%x: tensor<2xi64>) -> tensor<2xi64> {
+      return %x : tensor<2xi64>
+    })";
+  EXPECT_TRUE(run(text, {vector({1, 0x1p53 - 1}, DType::kI64)}).ok());
+  const absl::Status refused = run(text, {vector({1, -0x1p53}, DType::kI64)}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("@main argument 0 has about -9007199254740992 in element 1"));
+}
+
 TEST_F(Interpreter, RefusesFunctionsWithoutABody) {
   EXPECT_EQ(run("func.func private @main(tensor<f32>) -> tensor<f32>", {scalar(1, DType::kF32)}).status().code(),
             absl::StatusCode::kFailedPrecondition);

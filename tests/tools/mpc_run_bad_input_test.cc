@@ -183,7 +183,7 @@ TEST_F(BadPackage, DamagedFiles) {
 
 TEST_F(BadPackage, AnotherDevice) {
   ExpectFailure({"--device=cuda"}, {Path(), "compiled for device \"cpu\"", "not for \"cuda\""});
-  for (const std::string flag : {"--graph=on", "--steps-per-launch=2"}) {
+  for (const std::string flag : {"--graph=on", "--steps-per-launch=2", "--branches=2"}) {
     ExpectFailure({flag}, {flag.substr(0, flag.find('=')), "\"cuda\"", "compiled for \"cpu\""});
   }
 }

@@ -45,6 +45,35 @@ TEST(AccumulatedUpdates, AFrozenOptimizerCountsThemBesideOneThatTrains) {
   EXPECT_EQ(StateItem(model, "optimizer2.step"), 2);
 }
 
+// A batch in which nothing is trained has the loss of the others, and is a zero of their mean.
+TEST(AccumulatedUpdates, EveryParameterMayBeFrozenInABatchOfOne) {
+  for (const LossScaleChoice& scale : {LossScaleChoice(nullptr), LossScaleChoice(DynamicScale(16, 2, 0.5, 100))}) {
+    for (const std::size_t frozen : {1, 3}) {
+      Probe network;
+      SumLoss loss;
+      nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 4});
+      Model model(network, loss, optimizer, {.loss_scale_manager = scale, .accumulation_steps = 4});
+      const auto train = [&](std::size_t batches, bool trains) {
+        MPC_EXPECT_OK(network.SetRequiresGrad("", trains));
+        MPC_EXPECT_OK(model.Train(1, Ones(batches)));
+      };
+      for (const bool before : {false, true}) {
+        if (before) train(4, true);
+        const float start = WeightOf(network);
+        train(frozen, false);
+        train(4 - frozen, true);
+        EXPECT_EQ(WeightOf(network), start - static_cast<float>(4 - frozen));
+        train(1, true);
+        train(frozen, false);
+        if (frozen == 1) train(2, true);
+        EXPECT_EQ(WeightOf(network), start - static_cast<float>(4 - frozen) - (frozen == 1 ? 3 : 0));
+      }
+      EXPECT_EQ(model.global_step(), 5);
+      EXPECT_EQ(model.skipped_steps(), 0);
+    }
+  }
+}
+
 /// A norm that batches of two rows pass by.
 class NormOfMany : public nn::Cell {
  public:

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/graph/context_fields.h"
 #include "frontend/state/package_state.h"
 #include "kernels/cpu/kernel.h"
 #include "runtime/choose_kernels.h"
@@ -36,6 +37,16 @@ runtime::LoadOptions LoadOptionsOf(const RunOptions& options) {
 
 std::string DeviceText(const std::string& device, const std::string& arch) {
   return arch.empty() ? absl::StrCat("\"", device, "\"") : absl::StrCat("\"", device, "\" (", arch, ")");
+}
+
+/// The device that alone has the field of the context called `name`.
+std::string DeviceOfField(std::string_view name) {
+  std::string device;
+  const ContextOptions defaults;
+  VisitContext(defaults, [&](const ContextField& field, const auto&) {
+    if (name == field.name) device = field.only_on;
+  });
+  return device;
 }
 
 std::vector<absl::Span<const std::uint8_t>> BytesOf(const data::Row& row) {
@@ -129,14 +140,15 @@ absl::Status Session::CheckDevice() const {
   }
   struct DeviceFlag {
     bool given;
-    const char *flag, *device;
+    const char *flag, *field;
   };
-  for (const DeviceFlag& each : {DeviceFlag{options_.graph.has_value(), "--graph", "cuda"},
-                                 DeviceFlag{options_.steps_per_launch > 1, "--steps-per-launch", "cuda"},
-                                 DeviceFlag{options_.branches.has_value(), "--branches", "cuda"},
-                                 DeviceFlag{options_.allow_winograd, "--allow-winograd", "cpu"}}) {
-    if (!each.given || first.device == each.device) continue;
-    return absl::InvalidArgumentError(absl::StrCat(each.flag, " is an option of device \"", each.device, "\"; ",
+  for (const DeviceFlag& each : {DeviceFlag{options_.graph.has_value(), "--graph", "graph"},
+                                 DeviceFlag{options_.steps_per_launch > 1, "--steps-per-launch", "steps_per_launch"},
+                                 DeviceFlag{options_.branches.has_value(), "--branches", "graph"},
+                                 DeviceFlag{options_.allow_winograd, "--allow-winograd", "allow_winograd"}}) {
+    const std::string device = DeviceOfField(each.field);
+    if (!each.given || first.device == device) continue;
+    return absl::InvalidArgumentError(absl::StrCat(each.flag, " is an option of device \"", device, "\"; ",
                                                    options_.path, " was compiled for \"", first.device, "\""));
   }
   return absl::OkStatus();

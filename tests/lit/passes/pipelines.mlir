@@ -14,7 +14,24 @@
 // RUN: not mpc-opt %s --mpc-step-pipeline="fusion=true device=tpu" 2>&1 | FileCheck %s --check-prefix=DEVICE
 // RUN: not mpc-opt %s --mpc-step-pipeline="stage=last" 2>&1 | FileCheck %s --check-prefix=STAGE
 // RUN: not mpc-opt %s --mpc-step-pipeline="level=O4" 2>&1 | FileCheck %s --check-prefix=LEVEL
+// RUN: not mpc-opt %s --mpc-step-pipeline="level=O1 master-weights=false" 2>&1 | FileCheck %s --check-prefix=SOLVED
+// RUN: not mpc-opt %s --mpc-step-pipeline="level=auto master-weights=false" 2>&1 | FileCheck %s --check-prefix=AUTO
+// RUN: not mpc-opt %s --mpc-step-pipeline="master-weights=false" 2>&1 | FileCheck %s --check-prefix=FULL
+// RUN: not mpc-opt %s --pass-pipeline="builtin.module(mpc-step-pipeline{dtype=bf16})" 2>&1 | FileCheck %s --check-prefix=DTYPE
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O3 dtype=bf16 master-weights=false" | FileCheck %s --check-prefix=STORED
+// RUN: not mpc-opt %s --mpc-step-pipeline="level=O2 pad-classes=true" 2>&1 | FileCheck %s --check-prefix=PADDED
+// RUN: not mpc-opt %s --mpc-step-pipeline="level=O2 pad-classes=true device=cpu" 2>&1 | FileCheck %s --check-prefix=PADDED
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 pad-classes=false" | FileCheck %s --check-prefix=AMPONLY
+// RUN: mpc-opt %s --mpc-step-pipeline="level=O2 pad-classes=true device=cuda" 2>&1 | FileCheck %s --check-prefix=PADDED8
 
+// PADDED: error: pad-classes=true and target "cpu" contradict each other: only target "cuda" has this option; leave it out, or use device=cuda
+// PADDED8: 3 classes are padded to 8 in {{[0-9]+}} products
+// AMPONLY: func.func @train_step
+// SOLVED: level O1 with master-weights = false: O1 never changes stored parameters, they are f32; leave it out, or choose O2 or O3
+// AUTO: level auto with master-weights = false: auto never changes stored parameters
+// FULL: level O0 with master-weights = false: O0 is full f32 and has no low parameters; leave it out, or choose O2 or O3
+// DTYPE: level O0 is full f32 and takes no dtype bf16; choose O1, O2, O3 or auto
+// STORED: func.func @train_step(%{{[a-z0-9]+}}: tensor<4x3xbf16> {mpc.state = #mpc.state<parameter
 // STAGE: Cannot find option named 'last'
 // LEVEL: error: unknown level 'O4'; valid levels are O0, O1, O2, O3 and auto
 // DEVICE: error: unknown target 'tpu'; choose cpu or cuda

@@ -68,3 +68,35 @@ func.func @large() -> tensor<70368744177664xf32> {
   %x = mpc.constant {value = dense<1.0> : tensor<70368744177664xf32>} : () -> tensor<70368744177664xf32>
   return %x : tensor<70368744177664xf32>
 }
+
+// -----
+
+// Integers of 53 bits are exact.
+// CHECK-LABEL: func @exact_integers()
+// CHECK-NEXT: mpc.constant {{.*}}dense<[-9007199254740991, 9007199254740991]> : tensor<2xi64>
+func.func @exact_integers() -> tensor<2xi64> {
+  %x = mpc.constant {value = dense<[-9007199254740990, 9007199254740990]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %y = mpc.constant {value = dense<[-1, 1]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %z = mpc.int_add %x, %y : tensor<2xi64>
+  return %z : tensor<2xi64>
+}
+
+// -----
+
+// The draws of this key would be those of another one.
+// expected-error @+1 {{'mpc.constant' of @key holds -7046029254386353131: the interpreter holds i64 in f64, which is exact from -9007199254740991 to 9007199254740991}}
+func.func @key() -> tensor<4xf32> {
+  %key = mpc.constant {value = dense<-7046029254386353131> : tensor<i64>} : () -> tensor<i64>
+  %x = mpc.random %key {distribution = uniform, a = 0.0, b = 1.0, shape = [4]} : (tensor<i64>) -> tensor<4xf32>
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{'mpc.int_add' of @sum gives about 9007199254740992 in element 1 of result 0: the interpreter holds i64 in f64, which is exact from -9007199254740991 to 9007199254740991}}
+func.func @sum() -> tensor<2xi64> {
+  %x = mpc.constant {value = dense<[1, 9007199254740991]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %y = mpc.constant {value = dense<[1, 2]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %z = mpc.int_add %x, %y : tensor<2xi64>
+  return %z : tensor<2xi64>
+}
