@@ -83,6 +83,13 @@ void ProcessTraining::NoteStep(std::int64_t step) const {
   if (size() > 1) distributed::internal::NotePlace(step, "train_step");
 }
 
+absl::Status ProcessTraining::SendText(std::string& text) const {
+  if (size() == 1) return absl::OkStatus();
+  absl::StatusOr<std::vector<std::string>> all = Gather(kSettings, is_first() ? text : "");
+  if (all.ok()) text = std::move(all->front());
+  return all.status();
+}
+
 absl::Status ProcessTraining::SendNumber(std::int64_t& number) const {
   return size() == 1 ? absl::OkStatus() : processes_->Broadcast(&number, sizeof(number), 0);
 }

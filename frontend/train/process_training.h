@@ -56,6 +56,8 @@ class ProcessTraining {
   /// Gives every rank the entries of `state` that rank 0 names in `written`; those of other ranks do not count. Errors
   /// (FAILED_PRECONDITION): `state` has no entry of a name.
   absl::Status SendWritten(const std::vector<Parameter>& state, const std::vector<std::string>& written) const;
+  /// Gives every rank the text of rank 0, as a part of what Train compares.
+  absl::Status SendText(std::string& text) const;
   /// Gives every rank the number of rank 0.
   absl::Status SendNumber(std::int64_t& number) const;
   /// Lets the run end everywhere where any rank asks for it, and tells all the signal.
