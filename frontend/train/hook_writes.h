@@ -24,9 +24,9 @@ class HookWrites {
   HookWrites(const ProcessTraining& processes, State state, bool first_alone)
       : processes_(processes), state_(std::move(state)), first_alone_(first_alone) {}
 
-  /// Calls a hook before which every step has ended. Then gives all ranks what it has written in rank 0, learning rates
-  /// included. Every rank calls it. Errors: the context's; those of the communicator.
-  absl::Status Share(RunContext& context, const std::function<void()>& hook);
+  /// Calls the hook `name`, before which every step has ended. Then gives all ranks what it has written in rank 0,
+  /// learning rates included. Every rank calls it. Errors: the context's; those of the communicator.
+  absl::Status Share(const char* name, RunContext& context, const std::function<void()>& hook);
   /// Calls a hook between steps, which rank 0 alone may have. Errors (FAILED_PRECONDITION): it has written state, which
   /// the steps of the others would not see.
   absl::Status Refuse(const char* name, const std::function<void()>& hook);
@@ -34,6 +34,8 @@ class HookWrites {
  private:
   using Versions = std::vector<std::pair<std::shared_ptr<runtime::StateEntry>, std::uint64_t>>;
   static Versions VersionsOf(const std::vector<Parameter>& state);
+  /// Says to the others that this process is in the hook `name`.
+  void NoteHook(const char* name) const;
 
   const ProcessTraining& processes_;
   State state_;

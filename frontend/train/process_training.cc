@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "frontend/distributed/activity.h"
 #include "frontend/distributed/distributed.h"
 #include "frontend/distributed/exchange.h"
 
@@ -23,6 +24,8 @@ constexpr std::int64_t kInterrupt = 2;
 constexpr std::string_view kSettings = "the settings of Train or Fit";
 constexpr std::string_view kEvaluation = "the end of an evaluation";
 constexpr std::string_view kMetrics = "the metrics of an evaluation";
+
+constexpr char kAfterRun[] = "what follows Train";
 
 std::atomic<std::int64_t> runs_begun{0};
 
@@ -69,7 +72,9 @@ absl::Status ProcessTraining::Run(const std::function<absl::Status()>& run) cons
   ++runs_begun;
   if (absl::Status status = distributed::internal::GroupStatus(); !status.ok()) return status;
   try {
-    return distributed::internal::TellOthers(run());
+    const absl::Status status = distributed::internal::TellOthers(run());
+    NoteActivity(kAfterRun);
+    return status;
   } catch (const std::exception& thrown) {
     distributed::internal::TellOthers(absl::InternalError(absl::StrCat("an exception: ", thrown.what()))).IgnoreError();
     throw;
@@ -81,6 +86,10 @@ absl::Status ProcessTraining::Run(const std::function<absl::Status()>& run) cons
 
 void ProcessTraining::NoteStep(std::int64_t step) const {
   if (size() > 1) distributed::internal::NotePlace(step, "train_step");
+}
+
+void ProcessTraining::NoteActivity(std::string_view what) const {
+  if (size() > 1) distributed::internal::NoteActivity(what);
 }
 
 absl::Status ProcessTraining::SendText(std::string& text) const {

@@ -48,6 +48,8 @@ class ProcessTraining {
   static std::int64_t runs();
   /// Says which step begins, for the errors of the others.
   void NoteStep(std::int64_t step) const;
+  /// Says what this process does in that step, or beside steps.
+  void NoteActivity(std::string_view what) const;
 
   /// Errors (INVALID_ARGUMENT): a line of `settings` that differs between ranks. It is named with both texts.
   absl::Status CompareSettings(const std::vector<std::string>& settings) const;
