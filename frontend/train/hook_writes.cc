@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/checksum.h"
 
 namespace mpc::internal {
 namespace {
@@ -43,6 +44,22 @@ absl::Status HookWrites::Share(const char* name, RunContext& context, const std:
   return absl::OkStatus();
 }
 
+absl::Status HookWrites::NoteWritten(const char* name, const runtime::StateEntry& entry) {
+  for (const Parameter& each : state_()) {
+    if (each.entry().get() != &entry) continue;
+    const absl::StatusOr<Tensor> value = each.Value();
+    if (!value.ok()) return value.status();
+    runtime::Checksum checksum;
+    checksum.Add(value->bytes().data(), value->bytes().size());
+    absl::StrAppend(&written_.text, written_.text.empty() ? "" : ", ", entry.name(), " in ", name, " (hash ",
+                    checksum.Text(), ")");
+  }
+  runtime::Checksum all;
+  all.Add(written_.text);
+  written_.fingerprint = std::int64_t{all.value()} + 1;
+  return absl::OkStatus();
+}
+
 absl::Status HookWrites::Refuse(const char* name, const std::function<void()>& hook) {
   // Ranks after the first may have no callbacks.
   if (processes_.size() == 1 || (first_alone_ && !processes_.is_first())) {
@@ -54,7 +71,11 @@ absl::Status HookWrites::Refuse(const char* name, const std::function<void()>& h
   hook();
   processes_.NoteActivity(kStep);
   for (const auto& [entry, version] : between_steps_) {
-    if (!first_alone_ || entry->version() == version) continue;
+    if (entry->version() == version) continue;
+    if (!first_alone_) {
+      if (absl::Status noted = NoteWritten(name, *entry); !noted.ok()) return noted;
+      continue;
+    }
     return absl::FailedPreconditionError(absl::StrCat(
         "a callback has written ", entry->name(), " in ", name, " in rank 0 alone, where the steps of other ranks do ",
         "not see it; accepted are writes in OnEpochBegin, OnEvalBegin, OnEvalEnd, OnEpochEnd and OnTrainEnd, and ",

@@ -40,7 +40,7 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
       const std::chrono::duration<double> waited = step.timing.data_end - step.timing.data_begin;
       context_.data_wait_seconds += waited.count();
       status = Begin(std::move(step));
-      if (status.ok() && MayEnd()) status = model_.processes.AgreeOnStop(context_);
+      if (status.ok() && MayEnd()) status = model_.processes.AgreeOnStop(context_, hooks_.TakeWritten());
       continue;
     }
     status = Flush();
@@ -56,7 +56,7 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
   if (status.ok() && validates) status = model_.Validate(*validation_, callbacks_, hooks_, context_);
   if (status.ok()) status = hooks_.Share("OnEpochEnd", context_, [this] { callbacks_.OnEpochEnd(context_); });
   status.Update(context_.failure());
-  if (status.ok()) status = model_.processes.AgreeOnStop(context_);
+  if (status.ok()) status = model_.processes.AgreeOnStop(context_, hooks_.TakeWritten());
   return status;
 }
 

@@ -102,6 +102,47 @@ TEST(ProcessCallbacks, RefusesWhatRankZeroWritesBetweenSteps) {
   }));
 }
 
+/// A callback of all ranks that sets a rate at the end of step 1; 0: it sets none.
+struct SetsRate : Callback {
+  explicit SetsRate(double rate) : rate(rate) {}
+  bool RunsOnEveryRank() const override { return true; }
+  void OnStepEnd(RunContext& context) override {
+    if (context.global_step == 1 && rate > 0) SetRate(context, rate);
+  }
+  double rate;
+};
+
+TEST(ProcessCallbacks, RefusesWhatRankZeroWritesBetweenStepsBesideACallbackOfAllRanks) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Small trained;
+    LambdaCallback set({.on_train_step_end = [](RunContext& context) { SetRate(context, 0.01); }});
+    SetsRate none(0);
+    const absl::Status status = trained.model.Train(1, FewRows(), {set, none});
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::ContainsRegex("rank 0 [a-z_.]*learning_rate[a-z_.0-9]* in OnStepEnd \\(hash "
+                                         "[0-9a-f]+\\), rank 1 nothing"))
+        << status;
+    EXPECT_EQ(trained.model.global_step(), 1);
+  }));
+}
+
+TEST(ProcessCallbacks, RefusesWhatAllRanksWriteBetweenStepsWithOtherValues) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Small trained;
+    SetsRate set(rank == 0 ? 0.01 : 0.02);
+    const absl::Status status = trained.model.Train(1, FewRows(), {set});
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("callbacks have written other state")) << status;
+  }));
+}
+
+TEST(ProcessCallbacks, AnEqualWriteOfAllRanksBetweenStepsIsThatOfAll) {
+  ExpectOneState([](Small& trained, int rank) {
+    SetsRate set(0.01);
+    MPC_EXPECT_OK(trained.model.Train(2, FewRows(), {set}));
+  });
+}
+
 TEST(ProcessCallbacks, AHookThatTakesLongerThanTheTimeoutIsNamedWithTheOption) {
   const int port = FreePort();
   EXPECT_TRUE(test::RunProcesses(2, [&](int rank) {
