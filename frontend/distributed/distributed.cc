@@ -8,12 +8,18 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/distributed/activity.h"
 #include "frontend/distributed/auto_parallel_context.h"
 #include "frontend/distributed/join_group.h"
 #include "runtime/distributed/any_order_communicator.h"
 
 namespace mpc::distributed {
 namespace {
+
+/// Of how many other ranks an error of waiting says where they are.
+constexpr int kMostPlaces = 8;
+constexpr char kMoreTime[] =
+    "; a process that computes alone for longer, as in a callback, needs a larger distributed::Options::timeout";
 
 /// The process's group; null without Init.
 std::unique_ptr<internal::JoinedGroup>& Group() {
@@ -80,6 +86,28 @@ void internal::NotePlace(std::int64_t step, std::string_view what) {
   if (runtime::ProcessGroup* control = Control()) control->SetPlace(step, what);
 }
 
+void internal::NoteActivity(std::string_view what) {
+  if (runtime::ProcessGroup* control = Control()) control->SetActivity(what);
+}
+
+absl::Status internal::ExplainWait(const absl::Status& status) {
+  runtime::ProcessGroup* const control = Control();
+  if (control == nullptr || !absl::IsDeadlineExceeded(status)) return status;
+  if (!absl::StrContains(status.message(), " has waited ") || absl::StrContains(status.message(), kMoreTime)) {
+    return status;
+  }
+  std::string places;
+  int named = 0;
+  for (int rank = 0; rank < control->size() && named < kMostPlaces; ++rank) {
+    if (rank == control->rank()) continue;
+    const std::string place = control->PlaceOf(rank);
+    if (place.empty()) continue;
+    absl::StrAppend(&places, "; ", place);
+    ++named;
+  }
+  return absl::Status(status.code(), absl::StrCat(status.message(), places, kMoreTime));
+}
+
 absl::Status internal::GroupStatus() {
   const runtime::ProcessGroup* const control = Control();
   return control == nullptr ? absl::OkStatus() : control->failure();
@@ -92,10 +120,11 @@ absl::Status internal::TellOthers(const absl::Status& error) {
   if (waited) WaitForLoss(*control);
   const absl::Status loss = control->failure();
   if (loss.ok()) {
+    const absl::Status told = ExplainWait(error);
     Group()->deadline->Cancel();  // this process knows, and its program decides what it does next
-    control->ReportFailure(std::string(error.message())).IgnoreError();
+    control->ReportFailure(std::string(told.message())).IgnoreError();
     WaitForLoss(*control);  // which is this one: no later run begins in this group
-    return error;
+    return told;
   }
   if (!waited || absl::StrContains(error.message(), loss.message())) return error;
   return absl::Status(error.code(), absl::StrCat(error.message(), "; ", loss.message()));

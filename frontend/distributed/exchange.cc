@@ -29,10 +29,18 @@ absl::StatusOr<std::vector<std::string>> GatherBytes(Communicator& communicator,
 }
 
 absl::StatusOr<std::int64_t> AgreeOnMaximum(Communicator& communicator, std::int64_t number) {
-  const ReducedPart part{
-      .input = &number, .output = &number, .elements = 1, .dtype = DType::kI64, .reduction = Reduction::kMax};
-  if (absl::Status status = communicator.AllReduce({part}); !status.ok()) return status;
+  const absl::Status status = AgreeOnMaxima(communicator, absl::MakeSpan(&number, 1));
+  if (!status.ok()) return status;
   return number;
+}
+
+absl::Status AgreeOnMaxima(Communicator& communicator, absl::Span<std::int64_t> numbers) {
+  const ReducedPart part{.input = numbers.data(),
+                         .output = numbers.data(),
+                         .elements = numbers.size(),
+                         .dtype = DType::kI64,
+                         .reduction = Reduction::kMax};
+  return communicator.AllReduce({part});
 }
 
 }  // namespace mpc::distributed

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "kernels/communicator.h"
 
 namespace mpc::distributed {
@@ -23,5 +24,8 @@ absl::StatusOr<std::vector<std::string>> GatherBytes(Communicator& communicator,
 
 /// The largest of the ranks' numbers, in every rank.
 absl::StatusOr<std::int64_t> AgreeOnMaximum(Communicator& communicator, std::int64_t number);
+
+/// Each of `numbers` becomes the largest of its place in any rank, in one message. All ranks have equally many.
+absl::Status AgreeOnMaxima(Communicator& communicator, absl::Span<std::int64_t> numbers);
 
 }  // namespace mpc::distributed

@@ -1,11 +1,18 @@
 #include "frontend/train/backup_and_restore.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/state/checkpoint_folder.h"
+#include "runtime/descriptor.h"
 
 namespace mpc {
 namespace {
@@ -13,6 +20,43 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kFile[] = "backup.safetensors";
+
+/// The folders that runs of this process back up to, each with a lock that other processes of this machine see. The
+/// system drops the lock of a process that ends.
+class FoldersInUse {
+ public:
+  static FoldersInUse& OfProcess() {
+    static auto* const folders = new FoldersInUse;
+    return *folders;
+  }
+
+  /// False: another process has the folder. Where folders cannot be locked, nobody has it.
+  bool Take(const std::string& folder) {
+    const std::scoped_lock lock(mutex_);
+    const auto [at, is_new] = locks_.try_emplace(Name(folder));
+    if (!is_new) return true;
+    runtime::Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const bool taken = file.get() >= 0 && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (taken) locks_.erase(at);
+    if (!taken) at->second = std::move(file);
+    return !taken;
+  }
+
+  void Leave(const std::string& folder) {
+    const std::scoped_lock lock(mutex_);
+    locks_.erase(Name(folder));
+  }
+
+ private:
+  static std::string Name(const std::string& folder) {
+    std::error_code error;
+    const fs::path path = fs::canonical(folder, error);
+    return error ? folder : path.string();
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, runtime::Descriptor> locks_;
+};
 
 }  // namespace
 
@@ -35,6 +79,13 @@ void BackupAndRestore::OnTrainBegin(RunContext& context) {
         absl::StrCat("BackupAndRestore: cannot make the folder ", options_.backup_dir, ": ", error.message())));
     return;
   }
+  if (!FoldersInUse::OfProcess().Take(options_.backup_dir)) {
+    context.Fail(absl::FailedPreconditionError(
+        absl::StrCat("BackupAndRestore: a run of another process backs up to ", options_.backup_dir,
+                     ", and each would replace the backups of the other; give this run a folder of its own, or wait ",
+                     "until that process ends")));
+    return;
+  }
   RemoveUnfinishedFiles(options_.backup_dir, kFile);
   if (!fs::exists(path(), error)) return;
   if (context.trained() == nullptr) {
@@ -54,17 +105,17 @@ void BackupAndRestore::OnEpochEnd(RunContext& context) {
 }
 
 void BackupAndRestore::OnTrainEnd(RunContext& context) {
+  std::error_code error;
   if (context.interrupted()) {
     context.Fail(context.SaveCheckpoint(path()));
-    return;
+  } else if (options_.delete_checkpoint && context.failure().ok()) {
+    fs::remove(path(), error);
   }
-  if (!options_.delete_checkpoint || !context.failure().ok()) return;
-  std::error_code error;
-  fs::remove(path(), error);
   if (error) {
     context.Fail(
         absl::UnavailableError(absl::StrCat("BackupAndRestore: cannot remove ", path(), ": ", error.message())));
   }
+  FoldersInUse::OfProcess().Leave(options_.backup_dir);
 }
 
 }  // namespace mpc

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/distributed/activity.h"
 #include "frontend/train/model_impl.h"
 
 namespace mpc {
@@ -89,6 +90,7 @@ absl::Status Model::Impl::EvaluateBatches(const data::Dataset& dataset, const Me
 absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::Dataset& dataset,
                                                                     const MetricList& metrics) {
   metrics.Clear();
+  processes.NoteActivity("an evaluation");
   // A metric of the user's own may have no state that travels. Every process then evaluates all rows.
   const bool shares = processes.size() > 1 && metrics.SaveState().ok();
   absl::Status ran = EvaluateBatches(dataset, metrics, shares);
@@ -105,14 +107,17 @@ absl::StatusOr<std::map<std::string, double>> Model::Impl::Evaluate(const data::
 absl::StatusOr<std::map<std::string, double>> Model::Eval(const data::Dataset& dataset) {
   const std::scoped_lock lock(impl_->mutex);
   if (!impl_->status.ok()) return impl_->status;
-  return impl_->Evaluate(dataset, impl_->options.metrics);
+  absl::StatusOr<std::map<std::string, double>> values = impl_->Evaluate(dataset, impl_->options.metrics);
+  impl_->processes.NoteActivity("what follows Eval");
+  if (!values.ok()) return distributed::internal::ExplainWait(values.status());
+  return values;
 }
 
 absl::Status Model::Impl::Validate(const internal::Validation& validation, const CallbackList& callbacks,
                                    internal::HookWrites& hooks, RunContext& context) {
   // A later run of another Program could take away what it is read from.
   context.loss();
-  absl::Status begun = hooks.Share(context, [&] { callbacks.OnEvalBegin(context); });
+  absl::Status begun = hooks.Share("OnEvalBegin", context, [&] { callbacks.OnEvalBegin(context); });
   if (!begun.ok()) return begun;
   absl::StatusOr<std::map<std::string, double>> values = Evaluate(validation.dataset(), validation.metrics());
   if (!values.ok()) {
@@ -120,7 +125,7 @@ absl::Status Model::Impl::Validate(const internal::Validation& validation, const
                         absl::StrCat("evaluation after epoch ", context.epoch, ": ", values.status().message()));
   }
   context.set_eval_results(internal::Validation::Named(*values));
-  return hooks.Share(context, [&] { callbacks.OnEvalEnd(context); });
+  return hooks.Share("OnEvalEnd", context, [&] { callbacks.OnEvalEnd(context); });
 }
 
 absl::Status Model::Fit(std::int64_t epochs, const data::Dataset& train, const data::Dataset& valid,

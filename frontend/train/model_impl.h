@@ -121,7 +121,12 @@ struct Model::Impl {
                            const data::Dataset& dataset) const;
   /// The ranges of the training step of `model`, which owns this. Parameters are as they are, inputs like those of the
   /// first batch of `dataset`.
-  absl::StatusOr<compiler::RangeTable> RangesOn(const Model& model, const data::Dataset& dataset) const;
+  absl::StatusOr<compiler::RangeTable> RangesOn(const Model& model, const data::Dataset& dataset) const {
+    return RangesOn(model, dataset, TrainOptions({}));
+  }
+  /// RangesOn of a step that is compiled with `step_options`.
+  absl::StatusOr<compiler::RangeTable> RangesOn(const Model& model, const data::Dataset& dataset,
+                                                internal::StepOptions step_options) const;
   /// Where `loss_scale = "derived"` asks for it and no step has run, sets the scale that follows from RangesOn.
   absl::Status DeriveLossScale(const Model& model, const data::Dataset& dataset);
   /// Model::MakePackage.

@@ -1,6 +1,7 @@
 // A first loss scale that follows from the ranges of a Model's step.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "compiler/driver/analyze_ranges.h"
@@ -21,7 +22,8 @@ KnownRange Joined(const KnownRange& a, const KnownRange& b) {
 
 }  // namespace
 
-absl::StatusOr<compiler::RangeTable> Model::Impl::RangesOn(const Model& model, const data::Dataset& dataset) const {
+absl::StatusOr<compiler::RangeTable> Model::Impl::RangesOn(const Model& model, const data::Dataset& dataset,
+                                                           internal::StepOptions step_options) const {
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(0);
   if (!rows.ok()) return rows.status();
   data::Row batch;
@@ -38,7 +40,7 @@ absl::StatusOr<compiler::RangeTable> Model::Impl::RangesOn(const Model& model, c
   absl::StatusOr<std::map<std::string, KnownRange>> state = internal::KnownState(*cells.root());
   if (!state.ok()) return state.status();
   assumptions.state = *std::move(state);
-  absl::StatusOr<internal::StepOptions> precise = WithPrecision(TrainOptions({}));
+  absl::StatusOr<internal::StepOptions> precise = WithPrecision(std::move(step_options));
   if (!precise.ok()) return precise.status();
   precise->compile.function = precise->name;
   absl::StatusOr<compiler::Module> traced = model.TraceTrainStep(internal::SpecsOf(batch));
@@ -53,7 +55,16 @@ absl::Status Model::Impl::DeriveLossScale(const Model& model, const data::Datase
       scaler->scale() != scalers.config().init) {
     return absl::OkStatus();
   }
-  absl::StatusOr<compiler::RangeTable> table = RangesOn(model, dataset);
+  // Equal updates begin with one scale: that of one process which accumulates all their micro-batches.
+  internal::StepOptions of_one = TrainOptions({});
+  const bool is_mean = updates.is_shared && processes.options().gradients_mean;
+  if (is_mean) {
+    of_one.compile.accumulation_steps = updates.all();
+    of_one.compile.processes = 1;
+  }
+  absl::StatusOr<compiler::RangeTable> table = RangesOn(model, dataset, std::move(of_one));
+  // A network that exchanges values itself has no step of one process.
+  if (!table.ok() && is_mean && updates.processes > 1) table = RangesOn(model, dataset);
   if (!table.ok()) return table.status();
   if (table->derived_scale == 0) {
     remarks.Say(absl::StrFormat("remark: no f16 tensor of the step grows with the loss scale, which begins at %.10g",

@@ -7,6 +7,28 @@
 namespace mpc {
 
 using internal::CheckpointMetadata;
+using internal::TextMap;
+
+namespace {
+
+/// `metadata` as one text, which MetadataOf reads.
+std::string TextOf(const CheckpointMetadata& metadata) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : internal::FormatMetadata(metadata)) {
+    texts.push_back(name);
+    texts.push_back(value);
+  }
+  return internal::FormatNames(texts);
+}
+
+absl::StatusOr<CheckpointMetadata> MetadataOf(const std::string& text) {
+  const std::vector<std::string> texts = internal::ParseNames(text).value_or(std::vector<std::string>());
+  TextMap stored;
+  for (std::size_t i = 0; i + 1 < texts.size(); i += 2) stored[texts[i]] = texts[i + 1];
+  return internal::ParseMetadata(stored, "what rank 0 has sent of its compilation");
+}
+
+}  // namespace
 
 absl::Status Model::Impl::CheckUpdates() const {
   if (!updates.is_shared) return absl::OkStatus();
@@ -135,6 +157,21 @@ absl::StatusOr<std::unique_ptr<data::DatasetIterator>> Model::Impl::OpenEpoch(co
 absl::Status Model::Impl::ShareStart(const Model& model, std::int64_t epochs, const data::Dataset& dataset,
                                      const internal::Validation* validation) {
   if (processes.size() == 1) return absl::OkStatus();
+  // What rank 0 is to compile as the file that it has loaded, which others need not have.
+  CheckpointMetadata decided;
+  resumed.AddTo(decided);
+  if (const compiler::PrecisionMap* slots = decision.of_training(); slots != nullptr) decided.precision = *slots;
+  const std::string own_text = TextOf(decided);
+  std::string text = own_text;
+  if (absl::Status status = processes.SendText(text); !status.ok()) return status;
+  const bool differs = text != own_text;
+  if (differs) {
+    absl::StatusOr<CheckpointMetadata> sent = MetadataOf(text);
+    if (!sent.ok()) return sent.status();
+    decided = *std::move(sent);
+    // A step of the user's own has the state that the file's inputs give it.
+    TraceState(decided);
+  }
   const std::vector<Parameter> state = KeptState(model);
   if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
   CheckpointMetadata own = Describe(state);
@@ -152,6 +189,11 @@ absl::Status Model::Impl::ShareStart(const Model& model, std::int64_t epochs, co
     settings.push_back(absl::StrCat(entry.name(), ": ", entry.traced_spec().ToString()));
   }
   if (absl::Status status = processes.CompareSettings(settings); !status.ok()) return status;
+  if (differs) {
+    resumed.Take(decided, /*same_level=*/true);
+    // Without a decision this rank forgets its own, and decides anew with rank 0.
+    decision.Keep(decided.precision, /*training=*/true);
+  }
   if (absl::Status status = processes.SendState(state); !status.ok()) return status;
   return position.SendFromFirst(processes);
 }

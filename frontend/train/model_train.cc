@@ -49,8 +49,10 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   scalers.TellScaling(context);
   {
     const internal::SetForAWhile beginning = phase.Begin();
+    processes.NoteActivity("OnTrainBegin of a callback");
     callbacks.OnTrainBegin(context);
   }
+  processes.NoteActivity("the start of Train");
   absl::Status failure = context.failure();
   // A callback may have resumed a run.
   if (failure.ok()) failure = BeginUpdate();
@@ -70,7 +72,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
         absl::StrCat("remark: the last ", run.micro_steps_left(), " of ", options.accumulation_steps,
                      " batches of a step have no step yet: their gradients are kept for the next call of Train"));
   }
-  if (failure.ok()) failure = hooks.Share(context, [&] { callbacks.OnTrainEnd(context); });
+  if (failure.ok()) failure = hooks.Share("OnTrainEnd", context, [&] { callbacks.OnTrainEnd(context); });
   failure.Update(context.failure());
   return failure;
 }

@@ -1,6 +1,7 @@
 #include "frontend/train/process_training.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <exception>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "frontend/distributed/activity.h"
 #include "frontend/distributed/distributed.h"
 #include "frontend/distributed/exchange.h"
 
@@ -23,6 +25,9 @@ constexpr std::int64_t kInterrupt = 2;
 constexpr std::string_view kSettings = "the settings of Train or Fit";
 constexpr std::string_view kEvaluation = "the end of an evaluation";
 constexpr std::string_view kMetrics = "the metrics of an evaluation";
+constexpr std::string_view kWrites = "what callbacks have written";
+
+constexpr char kAfterRun[] = "what follows Train";
 
 std::atomic<std::int64_t> runs_begun{0};
 
@@ -39,7 +44,7 @@ absl::StatusOr<std::vector<std::string>> ProcessTraining::Gather(std::string_vie
     std::string& each = (*all)[rank];
     const std::string other = each.substr(0, each.find('\n'));
     if (other != purpose) {
-      const bool is_known = other == kSettings || other == kEvaluation || other == kMetrics;
+      const bool is_known = other == kSettings || other == kEvaluation || other == kMetrics || other == kWrites;
       return absl::FailedPreconditionError(absl::StrCat("processes that train together do different things: rank ",
                                                         processes_->rank(), " sends ", std::string(purpose), ", rank ",
                                                         rank, " sends ", is_known ? other : "something else",
@@ -69,7 +74,9 @@ absl::Status ProcessTraining::Run(const std::function<absl::Status()>& run) cons
   ++runs_begun;
   if (absl::Status status = distributed::internal::GroupStatus(); !status.ok()) return status;
   try {
-    return distributed::internal::TellOthers(run());
+    const absl::Status status = distributed::internal::TellOthers(run());
+    NoteActivity(kAfterRun);
+    return status;
   } catch (const std::exception& thrown) {
     distributed::internal::TellOthers(absl::InternalError(absl::StrCat("an exception: ", thrown.what()))).IgnoreError();
     throw;
@@ -81,6 +88,17 @@ absl::Status ProcessTraining::Run(const std::function<absl::Status()>& run) cons
 
 void ProcessTraining::NoteStep(std::int64_t step) const {
   if (size() > 1) distributed::internal::NotePlace(step, "train_step");
+}
+
+void ProcessTraining::NoteActivity(std::string_view what) const {
+  if (size() > 1) distributed::internal::NoteActivity(what);
+}
+
+absl::Status ProcessTraining::SendText(std::string& text) const {
+  if (size() == 1) return absl::OkStatus();
+  absl::StatusOr<std::vector<std::string>> all = Gather(kSettings, is_first() ? text : "");
+  if (all.ok()) text = std::move(all->front());
+  return all.status();
 }
 
 absl::Status ProcessTraining::SendNumber(std::int64_t& number) const {
@@ -137,14 +155,32 @@ absl::Status ProcessTraining::SendWritten(const std::vector<Parameter>& state,
   return SendState(entries);
 }
 
-absl::Status ProcessTraining::AgreeOnStop(RunContext& context) const {
+absl::Status ProcessTraining::NameOtherWrites(const std::string& own) const {
+  const absl::StatusOr<std::vector<std::string>> all = Gather(kWrites, own);
+  if (!all.ok()) return all.status();
+  const auto other = std::find_if(all->begin(), all->end(), [&](const auto& each) { return each != all->front(); });
+  const auto text = [](const std::string& written) { return written.empty() ? "nothing" : written; };
+  return absl::FailedPreconditionError(absl::StrCat(
+      "callbacks have written other state in OnStepBegin or OnStepEnd of one rank than of another, so that their "
+      "steps ",
+      "differ: rank 0 ", text(all->front()), ", rank ", other - all->begin(), " ",
+      text(other == all->end() ? std::string() : *other), "; accepted are writes in OnEpochBegin, OnEvalBegin, ",
+      "OnEvalEnd, OnEpochEnd and OnTrainEnd, and equal ones of callbacks that run on every rank ",
+      "(Callback::RunsOnEveryRank)"));
+}
+
+absl::Status ProcessTraining::AgreeOnStop(RunContext& context, const WrittenByHooks& written) const {
   if (size() == 1) return absl::OkStatus();
   // Of two signals the one with the larger number counts.
   const std::int64_t own = context.interrupted() ? kInterrupt + context.signal() : context.stop_requested() ? kStop : 0;
-  const absl::StatusOr<std::int64_t> wish = distributed::AgreeOnMaximum(*processes_, own);
-  if (!wish.ok()) return wish.status();
-  if (*wish >= kStop) context.RequestStop();
-  if (*wish >= kInterrupt) context.Interrupt(static_cast<int>(*wish - kInterrupt));
+  // Of the fingerprints the largest and the smallest.
+  std::array<std::int64_t, 3> numbers = {own, written.fingerprint, -written.fingerprint};
+  const absl::Status agreed = distributed::AgreeOnMaxima(*processes_, absl::MakeSpan(numbers));
+  if (!agreed.ok()) return agreed;
+  const std::int64_t wish = numbers[0];
+  if (wish >= kStop) context.RequestStop();
+  if (wish >= kInterrupt) context.Interrupt(static_cast<int>(wish - kInterrupt));
+  if (numbers[1] != -numbers[2]) return NameOtherWrites(written.text);
   return absl::OkStatus();
 }
 

@@ -17,6 +17,12 @@
 
 namespace mpc::internal {
 
+/// What the hooks of callbacks have written between steps, which is the same in every rank or an error.
+struct WrittenByHooks {
+  std::int64_t fingerprint = 0;  ///< checksum of `text`, from 1 to 2^32; 0: nothing was written
+  std::string text;              ///< names and values, for an error
+};
+
 /// The processes that train together, as Train sees them. Of one process alone every function does nothing.
 ///
 /// All processes call the same functions in the same order. Rank 0 has the callbacks. What they decide and change is
@@ -48,6 +54,8 @@ class ProcessTraining {
   static std::int64_t runs();
   /// Says which step begins, for the errors of the others.
   void NoteStep(std::int64_t step) const;
+  /// Says what this process does in that step, or beside steps.
+  void NoteActivity(std::string_view what) const;
 
   /// Errors (INVALID_ARGUMENT): a line of `settings` that differs between ranks. It is named with both texts.
   absl::Status CompareSettings(const std::vector<std::string>& settings) const;
@@ -56,10 +64,13 @@ class ProcessTraining {
   /// Gives every rank the entries of `state` that rank 0 names in `written`; those of other ranks do not count. Errors
   /// (FAILED_PRECONDITION): `state` has no entry of a name.
   absl::Status SendWritten(const std::vector<Parameter>& state, const std::vector<std::string>& written) const;
+  /// Gives every rank the text of rank 0, as a part of what Train compares.
+  absl::Status SendText(std::string& text) const;
   /// Gives every rank the number of rank 0.
   absl::Status SendNumber(std::int64_t& number) const;
-  /// Lets the run end everywhere where any rank asks for it, and tells all the signal.
-  absl::Status AgreeOnStop(RunContext& context) const;
+  /// Lets the run end everywhere where any rank asks for it, and tells all the signal. Errors (FAILED_PRECONDITION):
+  /// hooks have written something else in one rank than in another.
+  absl::Status AgreeOnStop(RunContext& context, const WrittenByHooks& written = {}) const;
   /// Tells every rank how each one's part of an evaluation went. Errors: `own`; otherwise that of the first rank which
   /// has one, with its rank.
   absl::Status AgreeOnEvaluation(const absl::Status& own) const;
@@ -72,6 +83,8 @@ class ProcessTraining {
   /// The bytes of every rank. `purpose` travels before them. Errors (FAILED_PRECONDITION): a rank gathers for another
   /// purpose.
   absl::StatusOr<std::vector<std::string>> Gather(std::string_view purpose, const std::string& bytes) const;
+  /// The error of hooks that have written something else in one rank than in another. Every rank calls it.
+  absl::Status NameOtherWrites(const std::string& own) const;
 
   std::shared_ptr<Communicator> processes_;  ///< null: this one alone
   AutoParallelOptions options_;

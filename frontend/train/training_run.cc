@@ -28,7 +28,7 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = model_.OpenEpoch(dataset_);
   if (!rows.ok()) return rows.status();
   context_.set_eval_results({});
-  absl::Status status = hooks_.Share(context_, [this] { callbacks_.OnEpochBegin(context_); });
+  absl::Status status = hooks_.Share("OnEpochBegin", context_, [this] { callbacks_.OnEpochBegin(context_); });
   bool complete = false;
   if (status.ok()) status = model_.processes.AgreeOnStop(context_);
   while (status.ok() && !(context_.stop_requested() && MayEnd())) {
@@ -40,7 +40,7 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
       const std::chrono::duration<double> waited = step.timing.data_end - step.timing.data_begin;
       context_.data_wait_seconds += waited.count();
       status = Begin(std::move(step));
-      if (status.ok() && MayEnd()) status = model_.processes.AgreeOnStop(context_);
+      if (status.ok() && MayEnd()) status = model_.processes.AgreeOnStop(context_, hooks_.TakeWritten());
       continue;
     }
     status = Flush();
@@ -54,9 +54,9 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
   if (status.ok()) status = Flush();
   const bool validates = complete && validation_ != nullptr && validation_->Follows(context_.epoch);
   if (status.ok() && validates) status = model_.Validate(*validation_, callbacks_, hooks_, context_);
-  if (status.ok()) status = hooks_.Share(context_, [this] { callbacks_.OnEpochEnd(context_); });
+  if (status.ok()) status = hooks_.Share("OnEpochEnd", context_, [this] { callbacks_.OnEpochEnd(context_); });
   status.Update(context_.failure());
-  if (status.ok()) status = model_.processes.AgreeOnStop(context_);
+  if (status.ok()) status = model_.processes.AgreeOnStop(context_, hooks_.TakeWritten());
   return status;
 }
 

@@ -192,11 +192,14 @@ std::string RanksText(absl::Span<const int> ranks) {
   return absl::StrCat("ranks ", absl::StrJoin(ranks.first(ranks.size() - 1), ", "), " and ", ranks.back());
 }
 
+std::string PlaceText(const Place& place) {
+  const std::string what = place.what.empty() ? "" : absl::StrCat("\"", place.what, "\"");
+  if (place.step >= 0) return absl::StrCat("was last at step ", place.step, what.empty() ? "" : ", ", what);
+  return absl::StrCat("had told of no step", what.empty() ? "" : ", and was last in ", what);
+}
+
 absl::Status LossStatus(const Loss& loss) {
-  std::string where = "; it had not begun a step";
-  if (loss.place.step >= 0) where = absl::StrCat("; it was last at step ", loss.place.step);
-  if (!loss.place.what.empty()) absl::StrAppend(&where, ", \"", loss.place.what, "\"");
-  return absl::UnavailableError(absl::StrCat(loss.who, " ", loss.why, where));
+  return absl::UnavailableError(absl::StrCat(loss.who, " ", loss.why, "; it ", PlaceText(loss.place)));
 }
 
 std::string Encode(const RankInfo& info) { return Written(info); }

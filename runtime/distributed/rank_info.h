@@ -38,11 +38,14 @@ std::string RanksText(absl::Span<const int> ranks);
 
 /// Where a rank was when it last told.
 struct Place {
-  std::int64_t step = -1;  ///< -1: before the first one
+  std::int64_t step = -1;  ///< -1: it has told of none, as before the first one and in steps that no Model runs
   std::string what;        ///< the instruction or phase
   std::int64_t unix_milliseconds = 0;
   std::int64_t beat = 0;  ///< how often it has told
 };
+
+/// "was last at step 17, "train_step"". Before the first step of a run: "had told of no step".
+std::string PlaceText(const Place& place);
 
 /// Why a group has ended before its time.
 struct Loss {

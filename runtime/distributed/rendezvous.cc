@@ -356,6 +356,13 @@ void ProcessGroup::SetActivity(std::string_view what) {
   if (heartbeats_ != nullptr) heartbeats_->SetActivity(what);
 }
 
+std::string ProcessGroup::PlaceOf(int rank) {
+  const absl::StatusOr<std::string> bytes = store_->Get(PlaceKey(rank), Milliseconds(0));
+  if (!bytes.ok()) return "";
+  const absl::StatusOr<Place> place = DecodePlace(*bytes, PlaceKey(rank));
+  return place.ok() ? absl::StrCat("rank ", rank, " ", PlaceText(*place)) : "";
+}
+
 absl::Status ProcessGroup::failure() const {
   return heartbeats_ != nullptr ? heartbeats_->failure() : absl::OkStatus();
 }

@@ -90,6 +90,9 @@ class ProcessGroup {
   void SetPlace(std::int64_t step, std::string_view what);
   /// Says what this rank does in the same step, as SetPlace.
   void SetActivity(std::string_view what);
+  /// Where `rank` was when it last told: "rank 1 was last at step 17, "train_step"". Empty where it has told nothing,
+  /// and where the store does not say.
+  std::string PlaceOf(int rank);
   /// OK, or what Watch has heard: UNAVAILABLE, with the rank and its place.
   absl::Status failure() const;
   /// Tells all ranks, this one too, that it ends for a reason, which they then name. Only a group's first loss counts.

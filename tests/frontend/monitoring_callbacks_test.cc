@@ -1,6 +1,9 @@
 // Callbacks that act on what a run measures, without a Model: EarlyStopping, ReduceLROnPlateau, History and others.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -335,6 +338,40 @@ TEST(BackupAndRestore, AnInterruptedRunIsBackedUpWhereItStands) {
   run.Train({keeper, LambdaCallback({.on_train_step_end = [](RunContext& context) { context.Interrupt(); }})}, {1, 1});
   EXPECT_THAT(run.saved, ElementsAre("backup.safetensors"));
   EXPECT_TRUE(std::filesystem::exists(folder / "new/backup.safetensors"));
+}
+
+/// True if a process that is not in the run could take `folder` for its own.
+bool IsFree(const std::string& folder) {
+  const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool free = ::flock(file, LOCK_EX | LOCK_NB) == 0;
+  ::close(file);
+  return free;
+}
+
+TEST(BackupAndRestore, AFolderIsThatOfOneProcessWhileARunLasts) {
+  const TemporaryFolder folder;
+  const std::string backup = folder.Write("backup.safetensors", "of the other process");
+  BackupAndRestore keeper({.backup_dir = folder.path()});
+  const int other = ::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(::flock(other, LOCK_EX | LOCK_NB), 0);
+  FakeRun refused;
+  refused.Train({keeper}, {1});
+  EXPECT_EQ(refused.context.failure().message(),
+            absl::StrCat("BackupAndRestore: a run of another process backs up to ", folder.path(),
+                         ", and each would replace the backups of the other; give this run a folder of its own, or "
+                         "wait until that process ends"));
+  EXPECT_TRUE(refused.saved.empty());
+  EXPECT_TRUE(refused.model.resumed.empty());
+  EXPECT_TRUE(std::filesystem::exists(backup));
+  ::close(other);
+
+  FakeRun run;
+  bool was_free = true;
+  run.Train({keeper, LambdaCallback({.on_train_epoch_end = [&](RunContext&) { was_free = IsFree(folder.path()); }})},
+            {1});
+  EXPECT_EQ(run.model.resumed, backup);
+  EXPECT_FALSE(was_free);
+  EXPECT_TRUE(IsFree(folder.path())) << "the run is over";
 }
 
 TEST(BackupAndRestore, RefusesByName) {

@@ -1,7 +1,11 @@
 // What callbacks of rank 0 write and ask for, in every process of a group; and errors of evaluation in one of them.
 #include <gmock/gmock.h>
+#include <signal.h>
 
+#include <chrono>
 #include <map>
+#include <optional>
+#include <thread>
 
 #include "tests/training/process_group.h"
 
@@ -96,6 +100,118 @@ TEST(ProcessCallbacks, RefusesWhatRankZeroWritesBetweenSteps) {
     const absl::Status status = trained.model.Train(1, FewRows(), {set});
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("in OnStepEnd in rank 0 alone")) << status;
   }));
+}
+
+/// A callback of all ranks that sets a rate at the end of step 1; 0: it sets none.
+struct SetsRate : Callback {
+  explicit SetsRate(double rate) : rate(rate) {}
+  bool RunsOnEveryRank() const override { return true; }
+  void OnStepEnd(RunContext& context) override {
+    if (context.global_step == 1 && rate > 0) SetRate(context, rate);
+  }
+  double rate;
+};
+
+TEST(ProcessCallbacks, RefusesWhatRankZeroWritesBetweenStepsBesideACallbackOfAllRanks) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Small trained;
+    LambdaCallback set({.on_train_step_end = [](RunContext& context) { SetRate(context, 0.01); }});
+    SetsRate none(0);
+    const absl::Status status = trained.model.Train(1, FewRows(), {set, none});
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_THAT(std::string(status.message()),
+                ::testing::ContainsRegex("rank 0 [a-z_.]*learning_rate[a-z_.0-9]* in OnStepEnd \\(hash "
+                                         "[0-9a-f]+\\), rank 1 nothing"))
+        << status;
+    EXPECT_EQ(trained.model.global_step(), 1);
+  }));
+}
+
+TEST(ProcessCallbacks, RefusesWhatAllRanksWriteBetweenStepsWithOtherValues) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Small trained;
+    SetsRate set(rank == 0 ? 0.01 : 0.02);
+    const absl::Status status = trained.model.Train(1, FewRows(), {set});
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("callbacks have written other state")) << status;
+  }));
+}
+
+TEST(ProcessCallbacks, AnEqualWriteOfAllRanksBetweenStepsIsThatOfAll) {
+  ExpectOneState([](Small& trained, int rank) {
+    SetsRate set(0.01);
+    MPC_EXPECT_OK(trained.model.Train(2, FewRows(), {set}));
+  });
+}
+
+TEST(ProcessCallbacks, AHookThatTakesLongerThanTheTimeoutIsNamedWithTheOption) {
+  const int port = FreePort();
+  EXPECT_TRUE(test::RunProcesses(2, [&](int rank) {
+    MPC_EXPECT_OK(Join(rank, 2, port, {}, std::chrono::milliseconds(2000)));
+    Small trained;
+    LambdaCallback slow(
+        {.on_train_epoch_end = [](RunContext&) { std::this_thread::sleep_for(std::chrono::seconds(6)); }});
+    const absl::Status status = trained.model.Train(1, FewRows(), {slow});
+    for (const char* part : {"rank 1 has waited 2000 ms in ", "rank 0 was last at step 2, \"OnEpochEnd of a callback\"",
+                             "needs a larger distributed::Options::timeout"}) {
+      EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(part)) << rank;
+    }
+    distributed::Finalize();
+    return 0;
+  }));
+}
+
+/// Long enough for a process to tell where it is, and for the others to hear it.
+constexpr std::chrono::milliseconds kTwoBeats{2500};
+
+void EndBySignal() {
+  std::this_thread::sleep_for(kTwoBeats);
+  ::kill(::getpid(), SIGKILL);
+}
+
+TEST(ProcessCallbacks, AProcessThatEndsInAHookIsNamedWithTheHook) {
+  EXPECT_TRUE(RunGroup(2,
+                       [&](int rank) {
+                         Small trained;
+                         LambdaCallback dies({.on_eval_begin = [](RunContext&) { EndBySignal(); }});
+                         const absl::Status status = trained.model.Fit(1, FewRows(), FewRows(), {}, {dies});
+                         EXPECT_THAT(std::string(status.message()),
+                                     ::testing::HasSubstr("; it was last at step 2, \"OnEvalBegin of a callback\""));
+                       },
+                       /*killed=*/{0}));
+}
+
+TEST(ProcessCallbacks, AProcessThatEndsBehindARunIsNamedWithWhatItDid) {
+  EXPECT_TRUE(RunGroup(
+      2,
+      [&](int rank) {
+        Small trained;
+        MPC_EXPECT_OK(trained.model.Train(1, FewRows()));
+        if (rank == 1) EndBySignal();
+        const absl::Status status = trained.model.Train(1, FewRows());
+        EXPECT_THAT(std::string(status.message()),
+                    ::testing::HasSubstr("has ended without a goodbye; it was last at step 2, \"what follows Train\""));
+      },
+      /*killed=*/{1}));
+}
+
+TEST(ProcessCallbacks, AProcessThatEndsInAnEvaluationBeforeAnyStepIsNamedWithIt) {
+  EXPECT_TRUE(RunGroup(
+      2,
+      [&](int rank) {
+        Small trained;
+        const auto make = [] {
+          return [] {
+            EndBySignal();
+            return absl::StatusOr<std::optional<data::Row>>(std::nullopt);
+          };
+        };
+        const data::Dataset rows = rank == 0 ? FewRows() : data::GeneratorDataset(make, {"data", "label"});
+        const absl::Status status = trained.model.Eval(rows).status();
+        EXPECT_THAT(
+            std::string(status.message()),
+            ::testing::HasSubstr("without a goodbye; it had told of no step, and was last in \"an evaluation\""));
+      },
+      /*killed=*/{1}));
 }
 
 TEST(ProcessCallbacks, AStopWhereARunBeginsEndsItForAll) {

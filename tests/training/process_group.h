@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -69,7 +70,8 @@ inline int FreePort() {
 }
 
 /// Makes this process rank `rank` of `size`, which one thread computes. It trains with the others as `options` say.
-inline absl::Status Join(int rank, int size, int port, AutoParallelOptions options = {}) {
+inline absl::Status Join(int rank, int size, int port, AutoParallelOptions options = {},
+                         std::chrono::milliseconds timeout = distributed::Options().timeout) {
   if (absl::Status status = SetContext({.num_threads = 1}); !status.ok()) return status;
   SetSeed(7);
   options.parallel_mode = ParallelMode::kDataParallel;
@@ -78,6 +80,7 @@ inline absl::Status Join(int rank, int size, int port, AutoParallelOptions optio
   place.rank = rank;
   place.size = size;
   place.address = absl::StrCat("127.0.0.1:", port);
+  place.timeout = timeout;
   return distributed::Init(place);
 }
 

@@ -1,5 +1,6 @@
 // How processes add their gradients: as means or sums, in low types, in the transport's order.
 #include <array>
+#include <cstring>
 
 #include "kernels/float16.h"
 #include "tests/training/probe.h"
@@ -137,6 +138,41 @@ TEST(ProcessOptions, ALowTypeHasTheBitsOfOneProcessThatAccumulates) {
     for (const int processes : {2, 4}) {
       EXPECT_EQ(Differences(alone, TrainConvNorm(options, 0.25, processes)), std::vector<std::string>{}) << processes;
     }
+  }
+}
+
+/// The scale with which training behind a normalisation to `gamma` begins, where four micro-batches make an update.
+double DerivedScale(int processes, float gamma) {
+  EXPECT_TRUE(
+      RunGroup(processes,
+               [&](int rank) {
+                 ConvNorm network;
+                 MPC_EXPECT_OK(network.SetParameter("norm.gamma", Tensor::From(std::vector<float>(4, gamma), {4})));
+                 nn::SoftmaxCrossEntropyWithLogits loss;
+                 nn::Momentum momentum(network.TrainableParams(), {.learning_rate = 0.05, .momentum = 0.9});
+                 Model model(network, loss, momentum,
+                             {.amp = {.level = "O2", .loss_scale = "derived"}, .accumulation_steps = 4 / processes});
+                 MPC_EXPECT_OK(model.Train(1, GoodBatches({2, 6, 6}, 4)));
+                 EXPECT_EQ(model.skipped_steps(), 0);
+                 if (rank == 0) Write(FilePath("state"), StateOf(model));
+               },
+               /*killed=*/{}, {.communication_dtype = DType::kF16}));
+  const Snapshot state = Read(FilePath("state"));
+  const auto found = state.find("scaler.scale");
+  float scale = 0;
+  if (found != state.end() && found->second.size() == sizeof scale) {
+    std::memcpy(&scale, found->second.data(), sizeof scale);
+  }
+  EXPECT_GT(scale, 0);
+  return scale;
+}
+
+/// A Program of one micro-batch a process has no sums of its own, and no first scale of its own.
+TEST(ProcessOptions, ADerivedScaleIsThatOfEveryNumberOfProcesses) {
+  // A gradient of the weight grows as gamma does, and that of the bias does not. Its sum decides for the smaller gamma.
+  for (const float gamma : {0.5F, 1.0F}) {
+    const double alone = DerivedScale(1, gamma);
+    for (const int processes : {2, 4}) EXPECT_EQ(DerivedScale(processes, gamma), alone) << processes << " " << gamma;
   }
 }
 
