@@ -114,9 +114,10 @@ Value integerConstant(OpBuilder &builder, Location loc, Type element, int64_t va
 
 Value isInRange(OpBuilder &builder, Location loc, Value v, int64_t end) {
   RankedTensorType type = tensorTypeOf(v), mask = withElementType(type, builder.getI1Type());
-  auto number = [&](int64_t value) { return integerConstant(builder, loc, type.getElementType(), value); };
-  Value isCounted = GreaterEqualOp::create(builder, loc, mask, v, number(0));
-  return LogicalAndOp::create(builder, loc, mask, isCounted, LessOp::create(builder, loc, mask, v, number(end)));
+  Value zero = integerConstant(builder, loc, type.getElementType(), 0);
+  Value behind = integerConstant(builder, loc, type.getElementType(), end);
+  Value isCounted = GreaterEqualOp::create(builder, loc, mask, v, zero);
+  return LogicalAndOp::create(builder, loc, mask, isCounted, LessOp::create(builder, loc, mask, v, behind));
 }
 
 Value filledConstant(OpBuilder &builder, Location loc, Type like, double number) {

@@ -341,6 +341,16 @@ const TwiceDifferentiated kTwice[] = {
       %m = mpc.mul %x, %p : X
       %y, %indices = mpc.max_pool2d %m {kernel_size = [2, 2], strides = [1, 1], pad_mode = same}
           : (X) -> (X, tensor<1x2x3x3xi8>))"},
+    {"attention", "1x2x3x2xf32", "1x2x3x2xf32", R"(
+      %values = mpc.mul %x, %p : X
+      %y, %sums = mpc.attention %x, %p, %values {scale = 0.75 : f32, causal = true}
+          : (X, X, X) -> (X, tensor<1x2x3xf32>))"},
+    {"resize", "1x2x2x3xf32", "1x2x2x3xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %wide = mpc.resize %m {size = [4, 5], interpolation = bilinear, coordinates = half_pixel}
+          : (X) -> tensor<1x2x4x5xf32>
+      %bends = mpc.square %wide : tensor<1x2x4x5xf32>
+      %y = mpc.resize %bends {size = [2, 3]} : (tensor<1x2x4x5xf32>) -> X)"},
     {"gather", "4x3xf32", "4x3xf32", R"(
       %m = mpc.mul %x, %p : X
       %rows = mpc.constant {value = dense<[3, 1, 1, 0]> : tensor<4xi32>} : () -> tensor<4xi32>

@@ -1,4 +1,4 @@
-// Second derivatives through norms, gelu, pooling, embeddings and losses of one operation.
+// Second derivatives through norms, gelu, pooling, attention, embeddings and losses of one operation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,9 +89,11 @@ TEST(SecondDerivatives, PenaltiesTrainGroupNormsAndMaxPoolingAtEveryLevel) { Exp
 
 class Classifier : public nn::Cell {
  public:
-  MPC_CELL(Classifier, table, norm, hidden, head)
-  Tensor Construct(Tensor tokens) { return head(gelu(hidden(norm(reduce_mean(table(tokens), {1}))))); }
+  MPC_CELL(Classifier, table, block, norm, hidden, head)
+  Tensor Construct(Tensor tokens) { return head(gelu(hidden(norm(reduce_mean(block(table(tokens)), {1}))))); }
   nn::Embedding table{7, 6, {.embedding_table = Normal(0.5)}};
+  nn::TransformerEncoderLayer block{
+      6, 2, {.dim_feedforward = 8, .dropout = 0, .activation = "gelu_tanh", .norm_first = true, .causal = true}};
   nn::LayerNorm norm{{6}};
   nn::Dense hidden{6, 5};
   nn::Dense head{5, 3};

@@ -35,6 +35,16 @@ Cotangents AvgPool2dGradOp::buildVjp(OpBuilder &builder, ValueRange c, ArrayRef<
   });
 }
 
+Cotangents ResizeGradOp::buildVjp(OpBuilder &builder, ValueRange c, ArrayRef<bool> needed) {
+  RankedTensorType image = tensorTypeOf(getDy());
+  ImageAxes axes = AxesOf(getDataFormat());
+  return firstCotangent(needed, [&] {
+    return ResizeOp::create(builder, getLoc(), image, c[0],
+                            ArrayRef<int64_t>{image.getDimSize(axes.height), image.getDimSize(axes.width)},
+                            getInterpolation(), getCoordinates(), getDataFormat());
+  });
+}
+
 namespace {
 
 /// The places of the winners of max_pool2d in an image, from their places in their windows.

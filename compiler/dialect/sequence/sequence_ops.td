@@ -48,7 +48,7 @@ def Mpc_AttentionOp : Mpc_DifferentiableOp<"attention", "Allow", [Mpc_MatrixWork
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$log_sum_exp);
 }
 
-def Mpc_AttentionGradOp : Mpc_GradientOp<"attention_grad", [Mpc_MatrixWork]> {
+def Mpc_AttentionGradOp : Mpc_DifferentiableGradientOp<"attention_grad", [Mpc_MatrixWork]> {
   let summary = "Derivatives of attention by query, key and value.";
   let description = [{
     p = exp(scores - log_sum_exp) again, P = p rounded to the type of value. dvalue = P^T dy; dp = dy value^T (f32);

@@ -19,16 +19,6 @@ Cotangents BatchMatmulOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<b
   return result;
 }
 
-Cotangents AttentionOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
-  if (dy[1])
-    return noDerivativeBySaved(*this, "log_sum_exp");
-  return resultCotangents(needed, [&] {
-    return AttentionGradOp::create(builder, getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(),
-                                   dy[0], getQuery(), getKey(), getValue(), getLogSumExp(), getMask(), getScaleAttr(),
-                                   getCausalAttr());
-  });
-}
-
 Cotangents PackedAttentionOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
   if (dy[1])
     return noDerivativeBySaved(*this, "log_sum_exp");
