@@ -15,7 +15,10 @@ public:
 
   mlir::Value times(mlir::Value a, mlir::Value b) { return of<MulOp>(a, b); }
   mlir::Value times(mlir::Value a, float factor) { return of<MulScalarOp>(a, llvm::APFloat(factor)); }
+  /// \p a times a number that f32 does not hold: it is the sum of two that f32 holds.
+  mlir::Value timesNumber(mlir::Value a, double factor);
   mlir::Value plus(mlir::Value a, float term) { return of<AddScalarOp>(a, llvm::APFloat(term)); }
+  mlir::Value plus(mlir::Value a, mlir::Value b) { return of<AddOp>(a, b); }
   mlir::Value minus(mlir::Value a, mlir::Value b) { return of<SubOp>(a, b); }
   mlir::Value over(mlir::Value a, mlir::Value b) { return of<DivOp>(a, b); }
   mlir::Value negated(mlir::Value a) { return of<NegOp>(a); }
@@ -23,6 +26,10 @@ public:
   template <typename Op, typename... Args> mlir::Value of(const Args &...args) {
     return Op::create(builder, loc, type, args...);
   }
+  /// \p a itself in the accumulator's type.
+  mlir::Value widened(mlir::Value a);
+  /// \p a divided by a count. A count below 2^24 is exact in f32.
+  mlir::Value overCount(mlir::Value a, int64_t count);
   /// The sum along \p axis, which stays with extent 1.
   mlir::Value sumAlong(mlir::Value a, int64_t axis);
 
@@ -39,6 +46,28 @@ mlir::Value againOf(mlir::Operation *op, mlir::OpBuilder &builder, mlir::Value c
 /// from the product of c and dy; null where it is zero.
 Cotangents gradientCotangents(mlir::Operation *op, mlir::OpBuilder &builder, mlir::Value c, llvm::ArrayRef<bool> needed,
                               llvm::function_ref<mlir::Value(WideArithmetic &, mlir::Value)> bySecond = nullptr);
+
+/// The cotangents of the losses of elements in \p c dloss, where \p dloss is the cotangent of a loss of \p count ones.
+mlir::Value ofElementLosses(WideArithmetic &wide, mlir::Value c, mlir::Value dloss, LossReduction reduction,
+                            int64_t count);
+
+/// The cotangent of dloss, which is operand 0 of the derivative \p op of a loss. \p c is that of its result.
+mlir::Value lossCotangent(mlir::Operation *op, mlir::OpBuilder &builder, mlir::Value c);
+
+/// What a cross-entropy of sparse or dense labels says of its logits, without what lies behind their classes.
+struct ClassProbabilities {
+  ClassProbabilities(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value logits, mlir::Value logSumExp,
+                     int64_t classes);
+
+  /// \p rows without what lies behind the classes, and such rows with zeros there.
+  mlir::Value narrowed(mlir::Value rows) const;
+  mlir::Value widened(mlir::Value rows) const;
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  int64_t columns, classes;
+  mlir::Value probabilities; ///< exp(logits - log_sum_exp)
+};
 
 /// The cotangents of the derivative \p op of a maximum or minimum: by dy it is the operation again, of each cotangent.
 template <typename GradientOp>

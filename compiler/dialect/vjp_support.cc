@@ -107,4 +107,30 @@ Value scalarConstant(OpBuilder &builder, Location loc, Type element, double numb
   return ConstantOp::create(builder, loc, type, elements);
 }
 
+Value integerConstant(OpBuilder &builder, Location loc, Type element, int64_t value) {
+  RankedTensorType type = RankedTensorType::get({}, element);
+  return ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, builder.getIntegerAttr(element, value)));
+}
+
+Value isInRange(OpBuilder &builder, Location loc, Value v, int64_t end) {
+  RankedTensorType type = tensorTypeOf(v), mask = withElementType(type, builder.getI1Type());
+  Value zero = integerConstant(builder, loc, type.getElementType(), 0);
+  Value behind = integerConstant(builder, loc, type.getElementType(), end);
+  Value isCounted = GreaterEqualOp::create(builder, loc, mask, v, zero);
+  return LogicalAndOp::create(builder, loc, mask, isCounted, LessOp::create(builder, loc, mask, v, behind));
+}
+
+Value filledConstant(OpBuilder &builder, Location loc, Type like, double number) {
+  auto type = cast<RankedTensorType>(like);
+  Attribute element = builder.getFloatAttr(type.getElementType(), number);
+  return ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, element));
+}
+
+Value reshapeTo(OpBuilder &builder, Location loc, Value v, ArrayRef<int64_t> shape) {
+  RankedTensorType type = tensorTypeOf(v);
+  if (type.getShape() == shape)
+    return v;
+  return ReshapeOp::create(builder, loc, RankedTensorType::get(shape, type.getElementType()), v, shape);
+}
+
 } // namespace mpc

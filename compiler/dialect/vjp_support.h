@@ -146,4 +146,16 @@ mlir::Value biasCotangent(mlir::OpBuilder &builder, mlir::Location loc, mlir::Va
 /// A floating scalar constant.
 mlir::Value scalarConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type element, double value);
 
+/// A scalar constant of integers.
+mlir::Value integerConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type element, int64_t value);
+
+/// Whether each of the integers \p v is in [0, end).
+mlir::Value isInRange(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value v, int64_t end);
+
+/// A constant of type \p like whose elements are all \p number.
+mlir::Value filledConstant(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type like, double number);
+
+/// \p v in another shape of as many elements; \p v itself if it has that shape.
+mlir::Value reshapeTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value v, llvm::ArrayRef<int64_t> shape);
+
 } // namespace mpc

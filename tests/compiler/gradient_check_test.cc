@@ -5,8 +5,13 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <regex>
 #include <set>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "compiler/dialect/attribute_conversion.h"
 #include "compiler/dialect/dialect.h"
 #include "compiler/interpreter/interpreter.h"
 #include "tests/compiler/op_case_module.h"
@@ -283,6 +288,144 @@ TEST_F(GradientCheck, LowRulesDifferFromWideOnesByTheirRoundings) {
         double tolerance = unit * (4 * norm(expected[index].values) + 2 * norm(cotangent.values)) +
                            underflow * std::sqrt(double(error.size()));
         EXPECT_LE(norm(error), tolerance) << "gradient " << index;
+      }
+    }
+  }
+}
+
+/// A loss %loss of %x and %p, whose types are written X and P.
+struct TwiceDifferentiated {
+  const char* name;
+  const char* x;
+  const char* p;
+  const char* loss;
+};
+
+const TwiceDifferentiated kTwice[] = {
+    {"gelu", "3x4xf32", "3x4xf32", "%m = mpc.mul %x, %p : X %y = mpc.gelu %m : X"},
+    {"gelu_tanh", "3x4xf32", "3x4xf32", "%m = mpc.mul %x, %p : X %y = mpc.gelu %m {approximate = tanh} : X"},
+    {"layer_norm", "3x4xf32", "4xf32", R"(
+      %y, %mean, %inverse = mpc.layer_norm %x, %p, %p : (X, P, P) -> (X, tensor<3xf32>, tensor<3xf32>))"},
+    {"layer_norm_of_two_axes", "3x2x2xf32", "2x2xf32", R"(
+      %y, %mean, %inverse = mpc.layer_norm %x, %p, %p : (X, P, P) -> (X, tensor<3xf32>, tensor<3xf32>))"},
+    {"group_norm", "2x4x1x2xf32", "4xf32", R"(
+      %y, %mean, %inverse = mpc.group_norm %x, %p, %p {groups = 2}
+          : (X, P, P) -> (X, tensor<2x2xf32>, tensor<2x2xf32>))"},
+    {"group_norm_channels_last", "2x1x2x4xf32", "4xf32", R"(
+      %y, %mean, %inverse = mpc.group_norm %x, %p, %p {groups = 2, data_format = NHWC}
+          : (X, P, P) -> (X, tensor<2x2xf32>, tensor<2x2xf32>))"},
+    {"batch_norm_train", "2x3x2x2xf32", "3xf32", R"(
+      %y, %mean, %variance, %inverse = mpc.batch_norm_train %x, %p, %p : (X, P, P) -> (X, P, P, P))"},
+    {"batch_norm_infer", "2x2x2x3xf32", "3xf32", R"(
+      %variance = mpc.square %p : P
+      %y = mpc.batch_norm_infer %x, %p, %p, %p, %variance {data_format = NHWC} : (X, P, P, P, P) -> X)"},
+    {"softmax_cross_entropy", "4x3xf32", "4x3xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %labels = mpc.constant {value = dense<[0, 2, 1, 1]> : tensor<4xi32>} : () -> tensor<4xi32>
+      %y, %sums = mpc.softmax_cross_entropy %m, %labels : (X, tensor<4xi32>) -> (tensor<f32>, tensor<4xf32>))"},
+    {"softmax_cross_entropy_of_classes", "4x3xf32", "4x3xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %labels = mpc.constant {value = dense<[0, 1, 1, 0]> : tensor<4xi32>} : () -> tensor<4xi32>
+      %y, %sums = mpc.softmax_cross_entropy %m, %labels {classes = 2 : i64, reduction = none}
+          : (X, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>))"},
+    {"softmax_cross_entropy_of_shares", "4x3xf32", "4x3xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %labels = mpc.constant {value = dense<0.25> : X} : () -> X
+      %y, %sums = mpc.softmax_cross_entropy %m, %labels : (X, X) -> (tensor<f32>, tensor<4xf32>))"},
+    {"bce_with_logits", "4x3xf32", "4x3xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %labels = mpc.constant {value = dense<0.25> : X} : () -> X
+      %y = mpc.bce_with_logits %m, %labels : (X, X) -> tensor<f32>)"},
+    {"mse", "4x3xf32", "4x3xf32", "%m = mpc.tanh %x : X %y = mpc.mse %m, %p : (X, X) -> tensor<f32>"},
+    {"max_pool2d", "1x2x3x3xf32", "1x2x3x3xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %y, %indices = mpc.max_pool2d %m {kernel_size = [2, 2], strides = [1, 1], pad_mode = same}
+          : (X) -> (X, tensor<1x2x3x3xi8>))"},
+    {"attention", "1x2x3x2xf32", "1x2x3x2xf32", R"(
+      %values = mpc.mul %x, %p : X
+      %y, %sums = mpc.attention %x, %p, %values {scale = 0.75 : f32, causal = true}
+          : (X, X, X) -> (X, tensor<1x2x3xf32>))"},
+    {"resize", "1x2x2x3xf32", "1x2x2x3xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %wide = mpc.resize %m {size = [4, 5], interpolation = bilinear, coordinates = half_pixel}
+          : (X) -> tensor<1x2x4x5xf32>
+      %bends = mpc.square %wide : tensor<1x2x4x5xf32>
+      %y = mpc.resize %bends {size = [2, 3]} : (tensor<1x2x4x5xf32>) -> X)"},
+    {"gather", "4x3xf32", "4x3xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %rows = mpc.constant {value = dense<[3, 1, 1, 0]> : tensor<4xi32>} : () -> tensor<4xi32>
+      %y = mpc.gather %m, %rows : (X, tensor<4xi32>) -> X)"},
+};
+
+/// `@first(x, p)`: the gradients of the loss. `@second(x, p, u, v)`: those of their products with u and v.
+std::string TextOf(const TwiceDifferentiated& of) {
+  constexpr char kGradients[] = R"(
+      %one = mpc.constant {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+      BODY
+      %bent = mpc.sin %y : Y
+      %weighted = mpc.mul %bent, %y : Y
+      %loss = mpc.reduce_sum %weighted {axes = []} : (Y) -> tensor<f32>
+      %dx, %dp = mpc.backward %loss wrt(%x, %p) seed(%one) : (tensor<f32>, X, P, tensor<f32>) -> (X, P))";
+  constexpr char kModule[] = R"(
+    func.func @first(%x: X, %p: P) -> (X, P) {GRADIENTS
+      return %dx, %dp : X, P
+    }
+    func.func @second(%x: X, %p: P, %u: X, %v: P) -> (X, P) {GRADIENTS
+      %along_x = mpc.mul %dx, %u : X
+      %along_p = mpc.mul %dp, %v : P
+      %by_x = mpc.reduce_sum %along_x {axes = []} : (X) -> tensor<f32>
+      %by_p = mpc.reduce_sum %along_p {axes = []} : (P) -> tensor<f32>
+      %both = mpc.add %by_x, %by_p : tensor<f32>
+      %ddx, %ddp = mpc.backward %both wrt(%x, %p) seed(%one) : (tensor<f32>, X, P, tensor<f32>) -> (X, P)
+      return %ddx, %ddp : X, P
+    })";
+  const std::string body = of.loss;
+  const bool scalar = absl::StrContains(body, "-> tensor<f32>") || absl::StrContains(body, "-> (tensor<f32>");
+  const char* const y = scalar ? "tensor<f32>" : absl::StrContains(body, "none") ? "tensor<4xf32>" : "X";
+  std::string text = absl::StrReplaceAll(kModule, {{"GRADIENTS", kGradients}});
+  text = absl::StrReplaceAll(
+      text, {{"BODY", body}, {" Y\n", absl::StrCat(" ", y, "\n")}, {"(Y)", absl::StrCat("(", y, ")")}});
+  const std::string x = absl::StrCat("tensor<", of.x, ">"), p = absl::StrCat("tensor<", of.p, ">");
+  return std::regex_replace(std::regex_replace(text, std::regex("\\bX\\b"), x), std::regex("\\bP\\b"), p);
+}
+
+TEST_F(GradientCheck, SecondDerivativesAgreeWithFiniteDifferencesOfGradients) {
+  for (const TwiceDifferentiated& of : kTwice) {
+    SCOPED_TRACE(of.name);
+    auto module = ParseModule(*Context, TextOf(of));
+    ASSERT_TRUE(module);
+    ASSERT_TRUE(llvm::succeeded(RunAutodiff(*module)));
+    mlir::FunctionType type = module->lookupSymbol<mlir::func::FuncOp>("first").getFunctionType();
+    std::mt19937 random(17);
+    std::vector<Tensor> point, direction;
+    for (mlir::Type input : type.getInputs()) {
+      const TensorSpec spec = toTensorSpec(mlir::cast<mlir::RankedTensorType>(input));
+      point.push_back(MakeCotangent(spec, random));
+      direction.push_back(MakeCotangent(spec, random));
+    }
+    // Distinct elements have one maximum. No p is 0.
+    SpreadRanks(point[0].values);
+    for (double& x : point[0].values) x *= 8;
+    for (double& p : point[1].values) p = std::abs(p) + 0.5;
+    std::vector<Tensor> arguments = point;
+    arguments.insert(arguments.end(), direction.begin(), direction.end());
+    const std::vector<Tensor> second = run(*module, "second", arguments);
+    auto moved = [&](double step) {
+      std::vector<Tensor> at = point;
+      for (std::size_t operand = 0; operand < at.size(); ++operand)
+        for (std::size_t i = 0; i < at[operand].values.size(); ++i)
+          at[operand].values[i] += step * direction[operand].values[i];
+      return run(*module, "first", at);
+    };
+    const std::vector<Tensor> low = moved(-kStep), high = moved(kStep), lower = moved(-2 * kStep),
+                              higher = moved(2 * kStep);
+    for (std::size_t operand = 0; operand < 2; ++operand) {
+      for (std::size_t i = 0; i < second[operand].values.size(); ++i) {
+        const auto at = [&](const std::vector<Tensor>& gradients) { return gradients[operand].values[i]; };
+        const double fine = (at(high) - at(low)) / (2 * kStep), coarse = (at(higher) - at(lower)) / (4 * kStep);
+        // As in DifferenceQuotient::along. Some 64 numbers of the gradient's size are rounded.
+        const double rounding = 64 * (1 + std::abs(at(high))) * kUnitRoundoff / kStep;
+        EXPECT_NEAR(second[operand].values[i], fine, 2 * std::abs(coarse - fine) + rounding) << operand << ", " << i;
       }
     }
   }

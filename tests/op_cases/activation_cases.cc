@@ -86,6 +86,11 @@ void AddParameterised(std::vector<OpCase>& cases) {
                      attributes,
                      {Fixed({9}), Fixed({9}, List({-1e20, -30, -9, -5, -3, 3, 9, 30, 1e20}))},
                      {F32({9})}});
+    cases.push_back({absl::StrCat("gelu_grad/", form, "_finite_tails"),
+                     "gelu_grad",
+                     attributes,
+                     {Variable({10}), Variable({10}, List({-3000, -30, -16.5, -9, -5, 5, 9, 16.5, 30, 3000}))},
+                     {F32({10})}});
   }
   for (double alpha : {0.0, 0.2, -1.5}) {
     AddWithAttributes(cases, "leaky_relu", absl::StrCat(alpha), {{"alpha", alpha}}, Normal(),

@@ -92,7 +92,7 @@ std::vector<OpCase> AttentionCases() {
     OpCase backward{"attention_grad/" + name,
                     "attention_grad",
                     attributes,
-                    {Fixed(y), query, key, value, Fixed(log_sum_exp, Computed("attention", 1, from))},
+                    {Variable(y), query, key, value, Variable(log_sum_exp, Computed("attention", 1, from))},
                     {query.spec, key.spec, value.spec}};
     if (mask.has_value()) backward.operands.push_back(*mask);
     backward.f32_operands = {4};

@@ -55,8 +55,8 @@ void AddNormalisation(std::vector<OpCase>& cases, const Normalisation& norm) {
   OpCase train_grad{"batch_norm_train_grad/" + norm.name,
                     "batch_norm_train_grad",
                     norm.attributes,
-                    {Fixed(norm.x), x, gamma, Fixed(c, Computed("batch_norm_train", 1, {1, 2, 5})),
-                     Fixed(c, Computed("batch_norm_train", 3, {1, 2, 5}))},
+                    {Variable(norm.x), x, gamma, Variable(c, Computed("batch_norm_train", 1, {1, 2, 5})),
+                     Variable(c, Computed("batch_norm_train", 3, {1, 2, 5}))},
                     {F32(norm.x), F32(c), F32(c)}};
   train_grad.auxiliary = {Fixed(c)};
   train_grad.f32_operands = {2, 3, 4};
@@ -82,7 +82,7 @@ void AddNormalisation(std::vector<OpCase>& cases, const Normalisation& norm) {
   OpCase infer_grad{"batch_norm_infer_grad/" + norm.name,
                     "batch_norm_infer_grad",
                     norm.attributes,
-                    {Fixed(norm.x), Fixed(norm.x, norm.values), gamma, mean, variance},
+                    {Variable(norm.x), Variable(norm.x, norm.values), gamma, mean, variance},
                     {F32(norm.x), F32(c), F32(c)}};
   infer_grad.f32_operands = {2, 3, 4};
   infer_grad.f32_results = {1, 2};

@@ -35,9 +35,11 @@ void AddCrossEntropy(std::vector<OpCase>& cases, std::int64_t rows, std::int64_t
       OpCase backward{"softmax_cross_entropy_grad" + tail,
                       "softmax_cross_entropy_grad",
                       attributes,
-                      {Fixed(loss, Uniform(0.5, 2)), Fixed({rows, classes}, logits), labels.operand,
-                       Fixed({rows}, Computed("softmax_cross_entropy", 1, {1, 2}))},
+                      {Variable(loss, Uniform(0.5, 2)), Variable({rows, classes}, logits), labels.operand,
+                       Variable({rows}, Computed("softmax_cross_entropy", 1, {1, 2}))},
                       {F32({rows, classes})}};
+      // The loss refuses derivatives by its labels. The gradient has them.
+      backward.operands[2].differentiable = IsFloating(labels.operand.spec.dtype);
       backward.low = false;
       cases.push_back(backward);
     }
@@ -61,8 +63,8 @@ void AddPaddedCrossEntropy(std::vector<OpCase>& cases, std::int64_t rows, std::i
     OpCase backward{"softmax_cross_entropy_grad" + tail,
                     "softmax_cross_entropy_grad",
                     attributes,
-                    {Fixed(loss, Uniform(0.5, 2)), Fixed({rows, columns}), labels,
-                     Fixed({rows}, Computed("softmax_cross_entropy", 1, {1, 2}))},
+                    {Variable(loss, Uniform(0.5, 2)), Variable({rows, columns}), labels,
+                     Variable({rows}, Computed("softmax_cross_entropy", 1, {1, 2}))},
                     {F32({rows, columns})}};
     backward.low = false;
     cases.push_back(backward);
@@ -94,7 +96,7 @@ void AddElementLoss(std::vector<OpCase>& cases, const std::string& op, const Val
       OpCase backward{op + "_grad" + tail,
                       op + "_grad",
                       attributes,
-                      {Fixed(loss, Uniform(0.5, 2)), Fixed(shape, first), Fixed(shape, second.values)},
+                      {Variable(loss, Uniform(0.5, 2)), Variable(shape, first), Variable(shape, second.values)},
                       {F32(shape)}};
       backward.low = false;
       cases.push_back(backward);

@@ -128,7 +128,7 @@ void AddGathers(std::vector<OpCase>& cases) {
       cases.push_back({absl::StrCat("gather_grad/", what),
                        "gather_grad",
                        {{"rows", rows}},
-                       {Fixed(y), indices},
+                       {Variable(y), indices},
                        {F32(lookup.table)}});
       cases.push_back({absl::StrCat("scatter_add/", what),
                        "scatter_add",
@@ -143,7 +143,7 @@ void AddGathers(std::vector<OpCase>& cases) {
   cases.push_back({"gather_grad/indices_outside",
                    "gather_grad",
                    {{"rows", std::int64_t{4}}},
-                   {Fixed({6, 3}), outside},
+                   {Variable({6, 3}), outside},
                    {F32({4, 3})}});
   cases.push_back(
       {"scatter_add/indices_outside", "scatter_add", {}, {Variable({4, 3}), outside, Variable({6, 3})}, {F32({4, 3})}});
@@ -160,12 +160,12 @@ void AddGathers(std::vector<OpCase>& cases) {
   cases.push_back({"gather_grad/few_rows_for_many",
                    "gather_grad",
                    {{"rows", std::int64_t{3}}},
-                   {Fixed({200, 8}), {I32({200}), Integers(0, 3)}},
+                   {Variable({200, 8}), {I32({200}), Integers(0, 3)}},
                    {F32({3, 8})}});
   cases.push_back({"gather_grad/one_row_for_all",
                    "gather_grad",
                    {{"rows", std::int64_t{3}}},
-                   {Fixed({3000, 5}), {I64({3000}), List({1})}},
+                   {Variable({3000, 5}), {I64({3000}), List({1})}},
                    {F32({3, 5})}});
 }
 

@@ -70,8 +70,8 @@ void AddNormalisation(std::vector<OpCase>& cases, const std::string& op, const N
   OpCase backward{op + "_grad/" + norm.name,
                   op + "_grad",
                   norm.attributes,
-                  {Fixed(norm.x), x, gamma, Fixed(norm.statistics, Computed(op, 1, {1, 2, 5})),
-                   Fixed(norm.statistics, Computed(op, 2, {1, 2, 5}))},
+                  {Variable(norm.x), x, gamma, Variable(norm.statistics, Computed(op, 1, {1, 2, 5})),
+                   Variable(norm.statistics, Computed(op, 2, {1, 2, 5}))},
                   {x.spec, gamma.spec, gamma.spec}};
   backward.auxiliary = {Fixed(norm.parameters)};
   backward.f32_operands = {2, 3, 4};

@@ -64,7 +64,7 @@ void AddPooling(std::vector<OpCase>& cases, const Pooling& pooling, const std::s
   OpCase max_grad{"max_pool2d_grad/" + name,
                   "max_pool2d_grad",
                   backward,
-                  {Fixed(y), {indices, Computed("max_pool2d", 1, {2})}},
+                  {Variable(y), {indices, Computed("max_pool2d", 1, {2})}},
                   {F32(x)}};
   max_grad.auxiliary = {Fixed(x)};
   cases.push_back(max_grad);
@@ -72,7 +72,7 @@ void AddPooling(std::vector<OpCase>& cases, const Pooling& pooling, const std::s
   cases.push_back({"max_pool2d_grad/" + name + "_any_indices",
                    "max_pool2d_grad",
                    backward,
-                   {Fixed(y), {indices, Integers(-2, std::min<std::int64_t>(size[0] * size[1] + 2, 128))}},
+                   {Variable(y), {indices, Integers(-2, std::min<std::int64_t>(size[0] * size[1] + 2, 128))}},
                    {F32(x)}});
   for (bool include : {true, false}) {
     const Attributes count = {{"count_include_pad", include}};

@@ -24,7 +24,11 @@ void AddResizing(std::vector<OpCase>& cases, const Resizing& resizing, const Att
                    With(attributes, {{"size", size}}),
                    {resizing.wide ? Fixed(x) : Variable(x)},
                    {F32(y)}});
-  cases.push_back({"resize_grad" + name, "resize_grad", With(attributes, {{"input_shape", x}}), {Fixed(y)}, {F32(x)}});
+  cases.push_back({"resize_grad" + name,
+                   "resize_grad",
+                   With(attributes, {{"input_shape", x}}),
+                   {resizing.wide ? Fixed(y) : Variable(y)},
+                   {F32(x)}});
 }
 
 Attributes How(const std::string& interpolation, const std::string& coordinates, const std::string& format) {

@@ -101,7 +101,7 @@ def Mpc_GeluOp : Mpc_DifferentiableOp<"gelu", "Infer", [Mpc_Elementwise, Mpc_IsE
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_GeluGradOp : Mpc_GradientOp<"gelu_grad", [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsExpensive]> {
+def Mpc_GeluGradOp : Mpc_DifferentiableGradientOp<"gelu_grad", [Mpc_Elementwise, Mpc_IsElementwise, Mpc_IsExpensive]> {
   let summary = "Derivative of gelu from its operand.";
   let description = [{
     The derivative of the form that `approximate` names, computed in f32 and rounded once.

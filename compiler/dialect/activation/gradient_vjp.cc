@@ -2,6 +2,8 @@
 // cotangent c and of dy.
 #include "compiler/dialect/gradient_vjp.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace mpc {
@@ -67,6 +69,36 @@ Cotangents HardSwishGradOp::buildVjp(OpBuilder &builder, ValueRange c, ArrayRef<
 Cotangents ErfGradOp::buildVjp(OpBuilder &builder, ValueRange c, ArrayRef<bool> needed) {
   return gradientCotangents(*this, builder, c[0], needed, [&](WideArithmetic &wide, Value p) {
     return wide.times(wide.times(wide.of<ErfGradOp>(p, getX()), getX()), -2);
+  });
+}
+
+// p f (2 - x^2), where f is the normal density of x.
+static Value exactGeluTwice(WideArithmetic &wide, Value p, Value x) {
+  Value square = wide.of<SquareOp>(x);
+  Value bell = wide.of<ExpOp>(wide.times(square, -0.5f));
+  Value tilt = wide.plus(wide.times(square, -1), 2);
+  return wide.timesNumber(wide.times(p, wide.times(bell, tilt)), 0.5 * M_SQRT1_2 * M_2_SQRTPI);
+}
+
+// Let k = 0.044715 x^2 and v = a x (1 + k). Let s and r be the sigmoids of v and of -v: 1 - s would cancel.
+//   p s r a (2 + 12 k + a x (1 + 3 k)^2 (r - s))
+static Value tanhGeluTwice(WideArithmetic &wide, Value p, Value x) {
+  constexpr double a = 2 * M_SQRT1_2 * M_2_SQRTPI;
+  Value k = wide.timesNumber(wide.of<SquareOp>(x), 0.044715);
+  Value v = wide.timesNumber(wide.times(x, wide.plus(k, 1)), a);
+  Value s = wide.of<SigmoidOp>(v), r = wide.of<SigmoidOp>(wide.negated(v));
+  Value slope = wide.plus(wide.times(k, 3), 1);
+  Value bend = wide.times(x, wide.times(slope, slope));
+  bend = wide.timesNumber(wide.times(bend, wide.minus(r, s)), a);
+  Value tilt = wide.plus(wide.plus(bend, wide.times(k, 12)), 2);
+  return wide.timesNumber(wide.times(p, wide.times(wide.times(s, r), tilt)), a);
+}
+
+// Both second derivatives are 0 in f32 beyond 16.
+Cotangents GeluGradOp::buildVjp(OpBuilder &builder, ValueRange c, ArrayRef<bool> needed) {
+  return gradientCotangents(*this, builder, c[0], needed, [&](WideArithmetic &wide, Value p) {
+    Value x = wide.of<ClampOp>(wide.widened(getX()), APFloat(-16.0f), APFloat(16.0f));
+    return getApproximate() == Approximation::kTanh ? tanhGeluTwice(wide, p, x) : exactGeluTwice(wide, p, x);
   });
 }
 

@@ -88,7 +88,7 @@ def Mpc_GatherOp : Mpc_DifferentiableOp<"gather", "Clear", [Mpc_IsDataMovement, 
   let results = (outs Mpc_Tensor:$y);
 }
 
-def Mpc_GatherGradOp : Mpc_GradientOp<"gather_grad"> {
+def Mpc_GatherGradOp : Mpc_DifferentiableGradientOp<"gather_grad"> {
   let summary = "Derivative of gather by its table.";
   let description = [{
     dtable[v] = sum of the rows of dy whose index is v, added in the order of the indices, accumulated in f32 and

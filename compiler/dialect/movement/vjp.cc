@@ -59,41 +59,30 @@ Cotangents GatherOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> 
       needed, [&] { return GatherGradOp::create(builder, getLoc(), type, dy[0], getIndices(), type.getDimSize(0)); });
 }
 
-static Value integerConstant(OpBuilder &builder, Location loc, Type element, int64_t value) {
-  RankedTensorType type = RankedTensorType::get({}, element);
-  return ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, builder.getIntegerAttr(element, value)));
+// The rows of \p table at \p indices, in the shape of \p like; zeros where an index lies outside the table.
+static Value rowsAt(OpBuilder &builder, Location loc, Value table, Value indices, Value like) {
+  RankedTensorType type = tensorTypeOf(table);
+  RankedTensorType rows = withElementType(tensorTypeOf(like), type.getElementType());
+  // gather gives NaN for indices outside.
+  Value gathered = GatherOp::create(builder, loc, rows, table, indices);
+  Value inside = isInRange(builder, loc, indices, type.getDimSize(0));
+  SmallVector<int64_t> shape(tensorTypeOf(indices).getShape());
+  shape.append(type.getRank() - 1, 1);
+  inside = reshapeTo(builder, loc, inside, shape);
+  Value zero = scalarConstant(builder, loc, type.getElementType(), 0);
+  return castTo(builder, loc, WhereOp::create(builder, loc, rows, inside, gathered, zero), elementOf(like));
 }
 
-// Whether each of \p indices lies in [0, rows), in a shape that broadcasts along \p axes further axes.
-static Value isInside(OpBuilder &builder, Location loc, Value indices, int64_t rows, int64_t axes) {
-  RankedTensorType type = tensorTypeOf(indices);
-  auto mask = cast<RankedTensorType>(type.clone(builder.getI1Type()));
-  Value zero = integerConstant(builder, loc, type.getElementType(), 0);
-  Value end = integerConstant(builder, loc, type.getElementType(), rows);
-  Value inside = LogicalAndOp::create(builder, loc, mask, GreaterEqualOp::create(builder, loc, mask, indices, zero),
-                                      LessOp::create(builder, loc, mask, indices, end));
-  if (axes == 0)
-    return inside;
-  SmallVector<int64_t> shape(type.getShape());
-  shape.append(axes, 1);
-  return ReshapeOp::create(builder, loc, RankedTensorType::get(shape, mask.getElementType()), inside, shape);
+Cotangents GatherGradOp::buildVjp(OpBuilder &builder, ValueRange c, ArrayRef<bool> needed) {
+  return firstCotangent(needed, [&] { return rowsAt(builder, getLoc(), c[0], getIndices(), getDy()); });
 }
 
 Cotangents ScatterAddOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
   SmallVector<Value> result(3);
   if (needed[0])
     result[0] = castTo(builder, getLoc(), dy[0], elementOf(getX()));
-  if (!needed[2])
-    return result;
-  RankedTensorType type = tensorTypeOf(getX());
-  Type element = elementOf(dy[0]);
-  RankedTensorType rows = withElementType(tensorTypeOf(getUpdates()), element);
-  // gather gives NaN for indices outside.
-  Value gathered = GatherOp::create(builder, getLoc(), rows, dy[0], getIndices());
-  Value inside = isInside(builder, getLoc(), getIndices(), type.getDimSize(0), type.getRank() - 1);
-  Value chosen =
-      WhereOp::create(builder, getLoc(), rows, inside, gathered, scalarConstant(builder, getLoc(), element, 0));
-  result[2] = castTo(builder, getLoc(), chosen, elementOf(getUpdates()));
+  if (needed[2])
+    result[2] = rowsAt(builder, getLoc(), dy[0], getIndices(), getUpdates());
   return result;
 }
 

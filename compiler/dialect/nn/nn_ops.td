@@ -149,7 +149,7 @@ def Mpc_MaxPool2dOp : Mpc_DifferentiableOp<"max_pool2d", "Clear", [Mpc_Image, Mp
   let hasVerifier = 1;
 }
 
-def Mpc_MaxPool2dGradOp : Mpc_GradientOp<"max_pool2d_grad", [Mpc_Image]> {
+def Mpc_MaxPool2dGradOp : Mpc_DifferentiableGradientOp<"max_pool2d_grad", [Mpc_Image]> {
   let summary = "Derivative of max_pool2d: sends each cotangent to the winning element.";
   let description = [{
     `indices` are those of max_pool2d. Cotangents that meet in one element are added in f32 and rounded once.
@@ -251,7 +251,7 @@ def Mpc_BatchNormTrainOp
 }
 
 def Mpc_BatchNormTrainGradOp
-    : Mpc_GradientOp<"batch_norm_train_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_Image]> {
+    : Mpc_DifferentiableGradientOp<"batch_norm_train_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_Image]> {
   let summary = "Derivatives of batch_norm_train's y by x, gamma and beta.";
   let description = [{
     Let x_hat = (x - mean) * inv_std and n the elements of a channel. dbeta = sum dy; dgamma = sum dy * x_hat.
@@ -322,7 +322,7 @@ def Mpc_BatchNormInferOp
 }
 
 def Mpc_BatchNormInferGradOp
-    : Mpc_GradientOp<"batch_norm_infer_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_Image]> {
+    : Mpc_DifferentiableGradientOp<"batch_norm_infer_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_Image]> {
   let summary = "Derivatives of batch_norm_infer by x, gamma and beta; the statistics are constants.";
   let description = [{
     dx = dy * gamma * inv_std; dgamma = sum dy * x_hat; dbeta = sum dy.
@@ -430,7 +430,8 @@ def Mpc_SoftmaxCrossEntropyOp
 }
 
 def Mpc_SoftmaxCrossEntropyGradOp
-    : Mpc_GradientOp<"softmax_cross_entropy_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsExpensive]> {
+    : Mpc_DifferentiableGradientOp<"softmax_cross_entropy_grad",
+                                   [Mpc_Reducing, Mpc_IsGeneratedOnCpu, Mpc_IsExpensive]> {
   let summary = "Derivative of softmax_cross_entropy by the logits.";
   let description = [{
     dlogits = g_n * (softmax(logits) * sum_c labels - labels), g = dloss, divided by N for `mean`; sparse labels count
@@ -471,7 +472,7 @@ def Mpc_MseOp : Mpc_DifferentiableOp<"mse", "Loss", [Mpc_Reducing, Mpc_IsGenerat
   let results = (outs Mpc_F32Tensor:$loss);
 }
 
-def Mpc_MseGradOp : Mpc_GradientOp<"mse_grad", [Mpc_Elementwise, Mpc_IsGeneratedOnCpu]> {
+def Mpc_MseGradOp : Mpc_DifferentiableGradientOp<"mse_grad", [Mpc_Elementwise, Mpc_IsGeneratedOnCpu]> {
   let summary = "Derivative of mse by the prediction; the target's is its negative.";
   let description = [{
     2 * dloss * (prediction - target), divided by the element count for `mean`.

@@ -35,7 +35,7 @@ def Mpc_ResizeOp : Mpc_DifferentiableOp<"resize", "Infer", [Mpc_Image]> {
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_ResizeGradOp : Mpc_GradientOp<"resize_grad", [Mpc_Image]> {
+def Mpc_ResizeGradOp : Mpc_DifferentiableGradientOp<"resize_grad", [Mpc_Image]> {
   let summary = "Derivative of resize.";
   let description = [{
     A pixel of dx is the sum of the pixels of dy that read it, each times its weight, added in f32 and rounded once.

@@ -1,6 +1,6 @@
 // Derivatives of convolution, matrix product, normalisation and losses.
+#include "compiler/dialect/gradient_vjp.h"
 #include "compiler/dialect/tensor_values.h"
-#include "compiler/dialect/vjp_support.h"
 #include "kernels/window.h"
 
 using namespace mlir;
@@ -140,14 +140,25 @@ Cotangents BatchNormInferOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRe
 //===-- Losses ---------------------------------------------------------------------------------------------------===//
 
 Cotangents SoftmaxCrossEntropyOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
-  if (dy[1])
-    return noDerivativeBySaved(*this, "log_sum_exp");
   if (needed[1])
     return noDerivativeByLabels(*this);
-  return firstCotangent(needed, [&] {
-    return SoftmaxCrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(), dy[0], getLogits(), getLabels(),
-                                             getLogSumExp(), getReduction(), getClassesAttr());
-  });
+  SmallVector<Value> result(2), terms;
+  if (!needed[0])
+    return result;
+  Type type = getLogits().getType();
+  if (dy[0])
+    terms.push_back(SoftmaxCrossEntropyGradOp::create(builder, getLoc(), type, dy[0], getLogits(), getLabels(),
+                                                      getLogSumExp(), getReduction(), getClassesAttr()));
+  // log_sum_exp is saved for the derivative, whose own derivative gives it a cotangent.
+  if (dy[1]) {
+    ClassProbabilities classes(builder, getLoc(), getLogits(), getLogSumExp(), countClasses());
+    WideArithmetic wide(builder, getLoc(), classes.probabilities);
+    Value perRow = reshapeTo(builder, getLoc(), dy[1], {tensorTypeOf(getLogits()).getDimSize(0), 1});
+    Value byLogits = classes.widened(wide.times(classes.probabilities, perRow));
+    terms.push_back(castTo(builder, getLoc(), byLogits, elementOf(getLogits())));
+  }
+  result[0] = terms.size() == 1 ? terms[0] : SumNOp::create(builder, getLoc(), type, terms).getY();
+  return result;
 }
 
 Cotangents MseOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {

@@ -48,7 +48,7 @@ def Mpc_AttentionOp : Mpc_DifferentiableOp<"attention", "Allow", [Mpc_MatrixWork
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$log_sum_exp);
 }
 
-def Mpc_AttentionGradOp : Mpc_GradientOp<"attention_grad", [Mpc_MatrixWork]> {
+def Mpc_AttentionGradOp : Mpc_DifferentiableGradientOp<"attention_grad", [Mpc_MatrixWork]> {
   let summary = "Derivatives of attention by query, key and value.";
   let description = [{
     p = exp(scores - log_sum_exp) again, P = p rounded to the type of value. dvalue = P^T dy; dp = dy value^T (f32);
@@ -197,7 +197,7 @@ def Mpc_LayerNormOp : Mpc_DifferentiableOp<"layer_norm", "Norm", [Mpc_Reducing, 
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$inv_std);
 }
 
-def Mpc_LayerNormGradOp : Mpc_GradientOp<"layer_norm_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu]> {
+def Mpc_LayerNormGradOp : Mpc_DifferentiableGradientOp<"layer_norm_grad", [Mpc_Reducing, Mpc_IsGeneratedOnCpu]> {
   let summary = "Derivatives of layer_norm's y by x, gamma and beta.";
   let description = [{
     Let x_hat = (x - mean) * inv_std and g = dy * gamma, with n elements a row.
@@ -250,7 +250,7 @@ def Mpc_GroupNormOp : Mpc_DifferentiableOp<"group_norm", "Norm", [Mpc_Image]> {
   let results = (outs Mpc_FloatTensor:$y, Mpc_F32Tensor:$mean, Mpc_F32Tensor:$inv_std);
 }
 
-def Mpc_GroupNormGradOp : Mpc_GradientOp<"group_norm_grad", [Mpc_Image]> {
+def Mpc_GroupNormGradOp : Mpc_DifferentiableGradientOp<"group_norm_grad", [Mpc_Image]> {
   let summary = "Derivatives of group_norm's y by x, gamma and beta.";
   let description = [{
     As layer_norm_grad, each group of a sample being a row and gamma varying by channel.
@@ -288,7 +288,7 @@ def Mpc_BceWithLogitsOp : Mpc_DifferentiableOp<"bce_with_logits", "Loss", [Mpc_R
 }
 
 def Mpc_BceWithLogitsGradOp
-    : Mpc_GradientOp<"bce_with_logits_grad", [Mpc_Elementwise, Mpc_IsGeneratedOnCpu, Mpc_IsExpensive]> {
+    : Mpc_DifferentiableGradientOp<"bce_with_logits_grad", [Mpc_Elementwise, Mpc_IsGeneratedOnCpu, Mpc_IsExpensive]> {
   let summary = "Derivative of bce_with_logits by the logits.";
   let description = [{
     dlogits = dloss * (sigmoid(logits) - labels), divided by the element count for `mean`.

@@ -1,17 +1,12 @@
 // Derivatives of batched matrix work, attention, recurrent cells, transposed convolution, layer and group
 // normalisation, binary cross-entropy.
-#include "compiler/dialect/vjp_support.h"
+#include "compiler/dialect/norm_vjp.h"
+#include "compiler/dialect/tensor_values.h"
 #include "kernels/window.h"
 
 using namespace mlir;
 
 namespace mpc {
-
-static Value zeros(OpBuilder &builder, Location loc, Type like) {
-  auto type = cast<RankedTensorType>(like);
-  Attribute zero = builder.getFloatAttr(type.getElementType(), 0.0);
-  return ConstantOp::create(builder, loc, type, DenseElementsAttr::get(type, zero));
-}
 
 //===-- Matrix work ----------------------------------------------------------------------------------------------===//
 
@@ -22,16 +17,6 @@ Cotangents BatchMatmulOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<b
         return BatchMatmulOp::create(builder, getLoc(), like.getType(), left, right, transposeLeft, transposeRight);
       });
   return result;
-}
-
-Cotangents AttentionOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
-  if (dy[1])
-    return noDerivativeBySaved(*this, "log_sum_exp");
-  return resultCotangents(needed, [&] {
-    return AttentionGradOp::create(builder, getLoc(), getQuery().getType(), getKey().getType(), getValue().getType(),
-                                   dy[0], getQuery(), getKey(), getValue(), getLogSumExp(), getMask(), getScaleAttr(),
-                                   getCausalAttr());
-  });
 }
 
 Cotangents PackedAttentionOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
@@ -50,7 +35,7 @@ Cotangents LstmCellOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool
     return noDerivativeBySaved(*this, "activations");
   // One of the two states may take no part in the loss: the last step's cell state usually does not.
   auto orZeros = [&](Value cotangent, Value state) {
-    return cotangent ? cotangent : zeros(builder, getLoc(), state.getType());
+    return cotangent ? cotangent : filledConstant(builder, getLoc(), state.getType(), 0);
   };
   return resultCotangents(needed, [&] {
     return LstmCellGradOp::create(builder, getLoc(), getGates().getType(), getCellState().getType(),
@@ -76,28 +61,63 @@ Cotangents ConvTranspose2dOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayR
 
 //===-- Normalisation --------------------------------------------------------------------------------------------===//
 
-// The statistics, results 1 and 2, are saved for the derivative, and refuse cotangents of their own.
+// The mean and inv_std, results 1 and 2, are saved for the derivative. Its own derivative gives them cotangents.
 template <typename GradientOp, typename NormOp, typename... Args>
-static Cotangents savedNormCotangents(NormOp norm, OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed,
-                                      const Args &...attributes) {
-  for (unsigned index : {1u, 2u})
-    if (dy[index])
-      return noDerivativeBySaved(norm, index == 1 ? "mean" : "inv_std");
-  return normCotangents<GradientOp>(norm, builder, dy[0], needed, norm.getInvStd(), attributes...);
+static Cotangents savedNormCotangents(NormOp norm, const NormLayout &layout, OpBuilder &builder, ValueRange dy,
+                                      ArrayRef<bool> needed, const Args &...attributes) {
+  Cotangents result = SmallVector<Value>(norm->getNumOperands());
+  if (dy[0])
+    result = normCotangents<GradientOp>(norm, builder, dy[0], needed, norm.getInvStd(), attributes...);
+  if (!needed[0] || (!dy[1] && !dy[2]))
+    return result;
+  Value ofStatistics = statisticsCotangent(norm, layout, builder, dy[1], dy[2]);
+  Value &dx = result->front();
+  Type type = norm.getX().getType();
+  dx = dx ? SumNOp::create(builder, norm.getLoc(), type, ValueRange{dx, ofStatistics}).getY() : ofStatistics;
+  return result;
 }
 
 Cotangents LayerNormOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
-  return savedNormCotangents<LayerNormGradOp>(*this, builder, dy, needed);
+  return savedNormCotangents<LayerNormGradOp>(*this, NormLayout::ofTrailingAxes(getX(), getGamma()), builder, dy,
+                                              needed);
 }
 
 Cotangents GroupNormOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
-  return savedNormCotangents<GroupNormGradOp>(*this, builder, dy, needed, getGroups(), getDataFormat());
+  return savedNormCotangents<GroupNormGradOp>(*this, NormLayout::ofGroups(getX(), getGroups(), getDataFormat()),
+                                              builder, dy, needed, getGroups(), getDataFormat());
+}
+
+Cotangents LayerNormGradOp::buildVjp(OpBuilder &builder, ValueRange c, ArrayRef<bool> needed) {
+  return normGradCotangents(*this, NormLayout::ofTrailingAxes(getX(), getGamma()), builder, c, needed);
+}
+
+Cotangents GroupNormGradOp::buildVjp(OpBuilder &builder, ValueRange c, ArrayRef<bool> needed) {
+  return normGradCotangents(*this, NormLayout::ofGroups(getX(), getGroups(), getDataFormat()), builder, c, needed);
 }
 
 //===-- Loss -----------------------------------------------------------------------------------------------------===//
 
 Cotangents BceWithLogitsOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
   return labelledLossCotangents<BceWithLogitsGradOp>(*this, builder, dy[0], needed);
+}
+
+// Of dloss (s - labels), where s is the sigmoid of the logits. The product of s at both signs has no difference that
+// cancels.
+Cotangents BceWithLogitsGradOp::buildVjp(OpBuilder &builder, ValueRange c, ArrayRef<bool> needed) {
+  SmallVector<Value> result(3);
+  if (needed[0])
+    result[0] = lossCotangent(*this, builder, c[0]);
+  if (!needed[1] && !needed[2])
+    return result;
+  WideArithmetic wide(builder, getLoc(), getLogits());
+  Value p = ofElementLosses(wide, c[0], getDloss(), getReduction(), elementCount(getLogits()));
+  if (needed[1]) {
+    Value upper = wide.of<SigmoidOp>(getLogits()), lower = wide.of<SigmoidOp>(wide.negated(getLogits()));
+    result[1] = castTo(builder, getLoc(), wide.times(p, wide.times(upper, lower)), elementOf(getLogits()));
+  }
+  if (needed[2])
+    result[2] = castTo(builder, getLoc(), wide.negated(p), elementOf(getLabels()));
+  return result;
 }
 
 } // namespace mpc

@@ -53,16 +53,16 @@ func.func @train_step(%logits: tensor<2x3xf32>, %seed: tensor<f32>) -> tensor<2x
 
 // -----
 
-func.func private @forward(%logits: tensor<2x3xf32>, %labels: tensor<2xi32>) -> tensor<2xf32> {
-  // expected-error @+1 {{'mpc.softmax_cross_entropy' has no derivative by its log_sum_exp, which is saved for its own derivative, but the loss depends on it}}
-  %loss, %lse = mpc.softmax_cross_entropy %logits, %labels
-      : (tensor<2x3xf32>, tensor<2xi32>) -> (tensor<f32>, tensor<2xf32>)
-  return %lse : tensor<2xf32>
+func.func private @forward(%qkv: tensor<1x2x3xf32>) -> tensor<1x1x2xf32> {
+  // expected-error @+1 {{'mpc.packed_attention' has no derivative by its log_sum_exp, which is saved for its own derivative, but the loss depends on it}}
+  %y, %lse = mpc.packed_attention %qkv {heads = 1, scale = 1.0}
+      : (tensor<1x2x3xf32>) -> (tensor<1x2x1xf32>, tensor<1x1x2xf32>)
+  return %lse : tensor<1x1x2xf32>
 }
-func.func @train_step(%logits: tensor<2x3xf32>, %labels: tensor<2xi32>, %seed: tensor<f32>) -> tensor<2x3xf32> {
-  %loss, %d = mpc.value_and_grad @forward(%logits, %labels) seed(%seed) {wrt = array<i64: 0>}
-      : (tensor<2x3xf32>, tensor<2xi32>, tensor<f32>) -> (tensor<2xf32>, tensor<2x3xf32>)
-  return %d : tensor<2x3xf32>
+func.func @train_step(%qkv: tensor<1x2x3xf32>, %seed: tensor<f32>) -> tensor<1x2x3xf32> {
+  %loss, %d = mpc.value_and_grad @forward(%qkv) seed(%seed) {wrt = array<i64: 0>}
+      : (tensor<1x2x3xf32>, tensor<f32>) -> (tensor<1x1x2xf32>, tensor<1x2x3xf32>)
+  return %d : tensor<1x2x3xf32>
 }
 
 // -----

@@ -45,11 +45,12 @@ func.func @no_body(%x: tensor<f32>, %s: tensor<f32>) -> tensor<f32> {
 
 // -----
 
-// The derivative of gelu was asked for before: nobody has written gelu_grad.
+// The derivative of prelu was asked for before: nobody has written prelu_grad.
 // expected-note @below {{from operand 0 ('w')}}
 func.func @second_derivative(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %s: tensor<f32>) -> tensor<4xf32> {
-  // expected-error @below {{'gelu' has no second derivative: 'mpc.gelu_grad' has no derivative rule (VJP), but the gradient of operand 0 ('w') passes through it}}
-  %y = mpc.gelu %w : tensor<4xf32>
+  %slope = mpc.constant {value = dense<0.25> : tensor<1xf32>} : () -> tensor<1xf32>
+  // expected-error @below {{'prelu' has no second derivative: 'mpc.prelu_grad' has no derivative rule (VJP), but the gradient of operand 0 ('w') passes through it}}
+  %y = mpc.prelu %w, %slope : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
   %loss = mpc.reduce_sum %y {axes = []} : (tensor<4xf32>) -> tensor<f32>
   %dw = mpc.backward %loss wrt(%w) seed(%s) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   // expected-note @below {{from the loss: computed by 'mpc.reduce_sum'}}

@@ -31,3 +31,21 @@ func.func @cell_state_only(%x: tensor<2x8xf16>, %c: tensor<2x2xf32>, %seed: tens
   %l, %dx = mpc.value_and_grad @cell_loss(%x, %c) seed(%seed) {wrt = array<i64: 0>} : (tensor<2x8xf16>, tensor<2x2xf32>, tensor<f32>) -> (tensor<f32>, tensor<2x8xf16>)
   return %dx : tensor<2x8xf16>
 }
+
+// Statistics that the loss reads have cotangents, and the result of the norm, which it does not read, has none.
+// CHECK-LABEL: func @deviations
+// CHECK: %[[Y:.*]], %[[MEAN:.*]], %[[INVERSE:.*]] = mpc.layer_norm
+// CHECK-NOT: mpc.layer_norm_grad
+// CHECK: %[[LINES:.*]] = mpc.reshape %[[INVERSE]] {shape = [3, 1]} backward
+// CHECK: %[[COUNT:.*]] = mpc.constant {{{.*}}value = dense<4.000000e+00> : tensor<f32>}
+// CHECK: %[[DX:.*]] = mpc.div %{{.*}}, %[[COUNT]] backward
+// CHECK: return %[[DX]]
+func.func private @deviations_loss(%x: tensor<3x4xf32>, %g: tensor<4xf32>) -> tensor<f32> {
+  %y, %m, %s = mpc.layer_norm %x, %g, %g : (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<3x4xf32>, tensor<3xf32>, tensor<3xf32>)
+  %r = mpc.reduce_sum %s {axes = []} : (tensor<3xf32>) -> tensor<f32>
+  return %r : tensor<f32>
+}
+func.func @deviations(%x: tensor<3x4xf32>, %g: tensor<4xf32>, %seed: tensor<f32>) -> tensor<3x4xf32> {
+  %l, %dx = mpc.value_and_grad @deviations_loss(%x, %g) seed(%seed) {wrt = array<i64: 0>} : (tensor<3x4xf32>, tensor<4xf32>, tensor<f32>) -> (tensor<f32>, tensor<3x4xf32>)
+  return %dx : tensor<3x4xf32>
+}
