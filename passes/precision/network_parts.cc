@@ -45,30 +45,21 @@ static SmallVector<Operation *> withoutUpdates(func::FuncOp function) {
   return others;
 }
 
-// Whether an earlier run has decided a function that was differentiated behind it. What it left open updates state.
-static bool isDecided(func::FuncOp function) {
-  bool hasBackward = false, hasDecided = false;
-  function.walk([&](Operation *op) {
-    hasBackward |= isMarkedBackward(op);
-    hasDecided |= bool(precisionOf(op));
-  });
-  return hasBackward && hasDecided;
-}
-
 // Without any scope (hand-written IR) every function but the training steps themselves is a network.
 void NetworkParts::collectNetwork(ModuleOp module) {
   bool anyScope = false;
   module.walk([&](Operation *op) {
     ScopeAttr scope = scopeOf(op);
     anyScope |= bool(scope);
-    if (scope && (scope.getNetwork() || !scope.getLevel().empty()))
+    // A gradient has the scope of what it is the gradient of.
+    if (scope && (scope.getNetwork() || !scope.getLevel().empty()) && !isMarkedBackward(op))
       network.insert(op);
   });
   if (anyScope)
     return;
   for (auto function : module.getOps<func::FuncOp>()) {
     bool isStep = function.walk([](ValueAndGradOp) { return WalkResult::interrupt(); }).wasInterrupted();
-    if (!isStep && !isDecided(function))
+    if (!isStep)
       network.insert_range(withoutUpdates(function));
   }
 }

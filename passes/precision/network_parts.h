@@ -13,7 +13,8 @@ public:
   explicit NetworkParts(mlir::ModuleOp module);
 
   /// Whether a level of mixed precision (O0 to O3, auto) acts on \p op. Levels act on operations of networks and of
-  /// `amp::AutoCast` scopes. Without any scope they act on every function without `mpc.value_and_grad`.
+  /// `amp::AutoCast` scopes. Without any scope they act on every function without `mpc.value_and_grad`, but for what
+  /// updates state. They act on no operation of a backward pass.
   bool isInNetwork(mlir::Operation *op) const { return network.contains(op); }
 
   /// Whether \p op is part of a loss written by hand. It leads to the value that `value_and_grad` or `backward`

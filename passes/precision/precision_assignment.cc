@@ -16,10 +16,23 @@ static bool isUserCast(Operation *op) {
 
 static AmpClass classOf(Operation *op) { return cast<AmpOpInterface>(op).getAmpClass(); }
 
+// Whether an earlier run has decided a function that was differentiated behind it. What has no decision there updates
+// state, or is what later passes made of decided operations.
+static bool isDifferentiatedAndDecided(Operation *function) {
+  bool hasBackward = false, hasDecided = false;
+  function->walk([&](Operation *op) {
+    hasBackward |= isMarkedBackward(op);
+    hasDecided |= bool(precisionOf(op));
+  });
+  return hasBackward && hasDecided;
+}
+
 PrecisionAssignment::PrecisionAssignment(ModuleOp module, const PrecisionOptions &options, const FrontierErrors *errors)
     : options(options), f32(Float32Type::get(module.getContext())), regions(module), names(module),
       stored(readAssignment(module)) {
-  module.walk([&](Operation *op) { decide(op); });
+  for (Operation &op : *module.getBody())
+    if (!isDifferentiatedAndDecided(&op))
+      op.walk([&](Operation *nested) { decide(nested); });
   if (!open.empty()) {
     takeStored();
     applyInferRule(decisions, open);

@@ -5,6 +5,7 @@
 // RUN: mpc-opt %s --mpc-amp=level=O2 --mpc-autodiff > %t.o2 && mpc-opt %t.o2 --mpc-amp=level=O2 | diff %t.o2 -
 // RUN: mpc-opt %s --mpc-autodiff --mpc-amp=level=O3 | FileCheck %s --check-prefix=BEHIND
 // RUN: mpc-opt --model=lenet5 --train --batch=4 --amp-level=O1 --stage=grad > %t.model && mpc-opt %t.model --mpc-amp=level=O1 | diff %t.model -
+// RUN: mpc-opt --model=lenet5 --train --batch=4 | mpc-opt --mpc-step-pipeline="level=O1 stage=scheduled" > %t.step && mpc-opt %t.step --mpc-amp=level=O1 --mpc-verify-precision=level=O1 | diff %t.step -
 
 // Without scopes the network ends where gradients begin: a step of 1e-4 from 1 is none in f16.
 // CHECK-LABEL: func @by_hand(
