@@ -145,23 +145,29 @@ TEST(ProcessCallbacks, AnEqualWriteOfAllRanksBetweenStepsIsThatOfAll) {
 
 TEST(ProcessCallbacks, AHookThatTakesLongerThanTheTimeoutIsNamedWithTheOption) {
   const int port = FreePort();
+  const std::string given_up = FilePath("given_up");
   EXPECT_TRUE(test::RunProcesses(2, [&](int rank) {
-    MPC_EXPECT_OK(Join(rank, 2, port, {}, std::chrono::milliseconds(2000)));
+    MPC_EXPECT_OK(Join(rank, 2, port, {}, std::chrono::milliseconds(5000)));
     Small trained;
-    LambdaCallback slow(
-        {.on_train_epoch_end = [](RunContext&) { std::this_thread::sleep_for(std::chrono::seconds(6)); }});
+    LambdaCallback slow({.on_train_epoch_end = [&](RunContext&) {
+      for (int wait = 0; wait < 200 && !std::filesystem::exists(given_up); ++wait) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
+    }});
     const absl::Status status = trained.model.Train(1, FewRows(), {slow});
-    for (const char* part : {"rank 1 has waited 2000 ms in ", "rank 0 was last at step 2, \"OnEpochEnd of a callback\"",
+    if (rank == 1) std::ofstream(given_up) << "rank 1 waits no longer";
+    for (const char* part : {"rank 1 has waited 5000 ms in ", "rank 0 was last at step 2, \"OnEpochEnd of a callback\"",
                              "needs a larger distributed::Options::timeout"}) {
       EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(part)) << rank;
     }
     distributed::Finalize();
     return 0;
   }));
+  std::filesystem::remove(given_up);
 }
 
 /// Long enough for a process to tell where it is, and for the others to hear it.
-constexpr std::chrono::milliseconds kTwoBeats{2500};
+constexpr std::chrono::milliseconds kTwoBeats{4000};
 
 void EndBySignal() {
   std::this_thread::sleep_for(kTwoBeats);
