@@ -84,6 +84,9 @@ class SampledNode : public DatasetNode {
                                                                    const Places& places) const override;
 
  private:
+  /// Errors (INVALID_ARGUMENT): the sampler's, and another number of rows than `samples`.
+  absl::StatusOr<std::vector<std::int64_t>> Draw(std::int64_t epoch) const;
+
   NodePointer input_;
   Sampler sampler_;
   std::int64_t samples_;
