@@ -98,6 +98,7 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> RangeNode::NewIterator(std::int
 }
 
 absl::StatusOr<std::int64_t> RangeNode::size() const {
+  if (!input_->size_is_known() && count_ != kAll) return CountedNode::size();
   absl::StatusOr<std::int64_t> rows = input_->size();
   if (!rows.ok()) return rows.status();
   if (*rows <= begin_) return NothingLeft(begin_, *rows);

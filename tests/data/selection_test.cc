@@ -26,6 +26,40 @@ TEST(Take, GivesTheFirstRows) {
   }
 }
 
+/// The whole numbers from 0 on, without an end; `reads` counts them over all epochs.
+Dataset EndlessNumbers(std::int64_t* reads, const SamplingOptions& sampling = {}) {
+  return GeneratorDataset(
+      [reads]() -> Generator {
+        return [reads, i = 0]() mutable -> std::optional<Row> {
+          ++*reads;
+          return Row{Tensor::Scalar<std::int32_t>(i++)};
+        };
+      },
+      {"x"}, sampling);
+}
+
+TEST(Take, CountsAnEndlessSourceByTheRowsItGives) {
+  std::int64_t reads = 0;
+  const Dataset taken = EndlessNumbers(&reads).Take(8);
+  EXPECT_EQ(*taken.size(), 8);
+  EXPECT_EQ(*taken.Batch(4).size(), 2);
+  EXPECT_EQ(*taken.Skip(3).size(), 5);
+  EXPECT_EQ(reads, 8) << "counted once";
+  EXPECT_EQ(*EndlessNumbers(&reads).Skip(3).Take(4).size(), 4);
+  EXPECT_EQ(reads, 15);
+  EXPECT_EQ(*EndlessNumbers(&reads).Batch(2).Take(3).size(), 3);
+  EXPECT_EQ(reads, 21);
+  EXPECT_EQ(*EndlessNumbers(&reads, {.num_samples = 5}).size(), 5);
+  EXPECT_EQ(reads, 26);
+  EXPECT_EQ(*EndlessNumbers(&reads).Take(2).Repeat(3).size(), 6);
+  EXPECT_EQ(reads, 32);
+  EXPECT_THAT(NumbersOf(taken), SizeIs(8));
+}
+
+TEST(Take, OfASkipBehindTheEndIsAnError) {
+  EXPECT_EQ(GeneratedNumbers(5).Skip(7).Take(2).size().status().message(), "Skip(7) leaves no row: the data set has 5");
+}
+
 TEST(Take, OfAShuffleIsAnotherPartInEachEpoch) {
   const Dataset dataset = NumberDataset(50).Shuffle(1);
   const std::vector<int> whole = NumbersOf(dataset, 1);
@@ -154,6 +188,18 @@ TEST(Zip, PutsColumnsSideBySideUpToTheShortest) {
   EXPECT_THAT(MessageOf(NumberDataset(5).Zip({NumberDataset(5)})), HasSubstr("Zip: two columns are called 'x'"));
   EXPECT_THAT(MessageOf(NumberDataset(5).Zip({})), HasSubstr("Zip needs another data set"));
   EXPECT_THAT(MessageOf(NumberDataset(5).Zip({NumberDataset(0, {"y"})})), HasSubstr("no rows"));
+}
+
+TEST(Zip, ReadsAnEndlessSourceUpToTheShortest) {
+  std::int64_t reads = 0;
+  const Dataset known = NumberDataset(5, {"a"}).Zip({EndlessNumbers(&reads)});
+  EXPECT_EQ(*known.size(), 5);
+  EXPECT_EQ(*known.size(), 5);
+  EXPECT_EQ(reads, 5);
+  const Dataset generated = GeneratedNumbers(3, {"a"}).Zip({EndlessNumbers(&reads)});
+  EXPECT_EQ(*generated.size(), 3);
+  EXPECT_EQ(reads, 8);
+  EXPECT_EQ(*GeneratedNumbers(3, {"a"}).Zip({NumberDataset(9, {"b"})}).size(), 3);
 }
 
 TEST(Zip, IsShuffledAsOne) {
