@@ -202,7 +202,9 @@ absl::StatusOr<std::int64_t> ConcatNode::size() const {
   for (const NodePointer& input : inputs_) {
     absl::StatusOr<std::int64_t> rows = input->size();
     if (!rows.ok()) return rows.status();
-    sum += *rows;
+    if (__builtin_add_overflow(sum, *rows, &sum)) {
+      return absl::OutOfRangeError("Concat: the rows of its data sets are more than 64 bits count");
+    }
   }
   return sum;
 }

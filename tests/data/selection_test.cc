@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 
+#include "frontend/data/share.h"
 #include "tests/data/number_rows.h"
 
 namespace mpc::data {
@@ -223,6 +225,23 @@ TEST(Concat, EndsWithTheFirstError) {
   const auto fail = [](const Tensor&) -> absl::StatusOr<Tensor> { return absl::DataLossError("gone"); };
   EXPECT_EQ(MessageOf(NumberDataset(3).Concat({NumberDataset(2).Map(fail, "x"), NumberDataset(3)})),
             "column 'x', row 0: gone");
+}
+
+TEST(Concat, MoreRowsThan64BitsCountAreAnError) {
+  const auto row = [](std::int64_t) { return Row{Tensor::Scalar<std::int32_t>(1)}; };
+  const Dataset quarter = GeneratorDataset(row, std::int64_t{1} << 62, {"x"});
+  const absl::Status status = quarter.Concat({quarter, quarter, quarter}).size().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(status.message(), "Concat: the rows of its data sets are more than 64 bits count");
+}
+
+TEST(Shuffle, OfMoreRowsThanMemoryHoldsIsAnError) {
+  const auto row = [](std::int64_t) { return Row{Tensor::Scalar<std::int32_t>(1)}; };
+  const Dataset dataset = GeneratorDataset(row, std::int64_t{1} << 62, {"x"}).Shuffle(1);
+  EXPECT_EQ(MessageOf(dataset), "Shuffle: the order of 4611686018427387904 rows needs more memory than there is");
+  EXPECT_EQ(dataset.NewIterator(0).status().code(), absl::StatusCode::kResourceExhausted);
+  const auto share = dataset.Batch(4).NewShareIterator(0, {.micro_batches = 2, .rank = 1, .ranks = 2});
+  EXPECT_EQ(share.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 }  // namespace
