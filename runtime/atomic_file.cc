@@ -117,6 +117,7 @@ struct Destination {
 };
 
 absl::StatusOr<Destination> DestinationOf(const std::string& path) {
+  if (path.empty()) return absl::InvalidArgumentError("the path of the file to write is empty");
   absl::StatusOr<std::string> target = FollowLinks(path);
   if (!target.ok()) return target.status();
   if (const std::optional<int> descriptor = NamedDescriptor(*target)) {

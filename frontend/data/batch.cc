@@ -1,5 +1,6 @@
 #include "frontend/data/batch.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,13 @@ namespace {
 absl::StatusOr<std::int64_t> BatchesOf(std::int64_t rows, std::int64_t batch_size, bool drop_remainder) {
   if (drop_remainder && rows < batch_size) return BatchTooLarge(batch_size, rows);
   return rows / batch_size + (!drop_remainder && rows % batch_size != 0 ? 1 : 0);
+}
+
+/// Whether 64 bits count the rows of a block of batches, and where it begins.
+bool CountsRows(const Places& places, std::int64_t batch_rows) {
+  std::int64_t unused = 0;
+  return !__builtin_mul_overflow(places.phase, batch_rows, &unused) &&
+         !__builtin_mul_overflow(places.period, batch_rows, &unused);
 }
 
 class BatchIterator : public DatasetIterator {
@@ -78,7 +86,13 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> BatchNode::NewPartIterator(std:
                                                                             const Places& places) const {
   absl::StatusOr<std::int64_t> rows = input_->size();
   if (!rows.ok()) return rows.status();
-  const Places of_rows = places.OfRows(batch_size_, *rows);
+  // A batch of more than all rows is the only one, at place 0.
+  const std::int64_t rows_each = std::min(batch_size_, *rows);
+  if (!CountsRows(places, rows_each)) {
+    return absl::OutOfRangeError(absl::StrCat("Batch: updates of ", places.period, " batches of ", rows_each,
+                                              " rows are more rows than 64 bits count"));
+  }
+  const Places of_rows = places.OfRows(rows_each, *rows);
   absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewPartIterator(epoch, of_rows);
   if (!input.ok()) return input.status();
   return std::make_unique<BatchIterator>(*std::move(input), of_rows.Function(), column_names(), batch_size_,
@@ -88,7 +102,7 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> BatchNode::NewPartIterator(std:
 absl::StatusOr<bool> BatchNode::IsShort(std::int64_t place) const {
   absl::StatusOr<std::int64_t> rows = input_->size();
   if (!rows.ok()) return rows.status();
-  return (place + 1) * batch_size_ > *rows;
+  return place >= *rows / batch_size_;
 }
 
 absl::StatusOr<std::int64_t> BatchNode::size() const {

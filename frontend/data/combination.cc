@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -136,14 +137,23 @@ absl::StatusOr<bool> ZipNode::IsShort(std::int64_t place) const {
 
 std::int64_t ZipNode::batch_rows() const { return inputs_[0]->batch_rows(); }
 
-absl::StatusOr<std::int64_t> ZipNode::size() const {
-  std::int64_t least = 0;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    absl::StatusOr<std::int64_t> rows = inputs_[i]->size();
-    if (!rows.ok()) return rows.status();
-    least = i == 0 ? *rows : std::min(least, *rows);
+absl::StatusOr<std::int64_t> ZipNode::Count() const {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  Iterators unknown;
+  for (const NodePointer& input : inputs_) {
+    if (input->size_is_known()) {
+      absl::StatusOr<std::int64_t> rows = input->size();
+      if (!rows.ok()) return rows.status();
+      least = std::min(least, *rows);
+    } else {
+      absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator = input->NewIterator(0);
+      if (!iterator.ok()) return iterator.status();
+      unknown.push_back(*std::move(iterator));
+    }
   }
-  return least;
+  if (unknown.empty()) return least;
+  ZipIterator rows(std::move(unknown));
+  return CountRows(rows, least);
 }
 
 bool ZipNode::size_is_known() const { return AllSizesKnown(inputs_); }
@@ -192,7 +202,9 @@ absl::StatusOr<std::int64_t> ConcatNode::size() const {
   for (const NodePointer& input : inputs_) {
     absl::StatusOr<std::int64_t> rows = input->size();
     if (!rows.ok()) return rows.status();
-    sum += *rows;
+    if (__builtin_add_overflow(sum, *rows, &sum)) {
+      return absl::OutOfRangeError("Concat: the rows of its data sets are more than 64 bits count");
+    }
   }
   return sum;
 }

@@ -9,12 +9,12 @@
 
 namespace mpc::data::internal {
 
-class ZipNode : public DatasetNode {
+/// An input whose size only a run can tell is read up to the end of the shortest one. It may be endless.
+class ZipNode : public CountedNode {
  public:
   ZipNode(std::vector<NodePointer> inputs, ColumnNames column_names)
-      : DatasetNode(std::move(column_names)), inputs_(std::move(inputs)) {}
+      : CountedNode(std::move(column_names)), inputs_(std::move(inputs)) {}
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
-  absl::StatusOr<std::int64_t> size() const override;
   bool size_is_known() const override;
   bool random_access() const override;
   absl::StatusOr<Row> Get(std::int64_t index) const override;
@@ -25,6 +25,9 @@ class ZipNode : public DatasetNode {
                                                                    const Places& places) const override;
   absl::StatusOr<bool> IsShort(std::int64_t place) const override;
   std::int64_t batch_rows() const override;
+
+ protected:
+  absl::StatusOr<std::int64_t> Count() const override;
 
  private:
   std::vector<NodePointer> inputs_;

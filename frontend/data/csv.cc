@@ -9,9 +9,11 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "frontend/data/gzip_file.h"
 #include "frontend/data/held_value.h"
 #include "frontend/data/stages.h"
@@ -83,7 +85,8 @@ class CsvReader {
     return absl::InvalidArgumentError("a quote is not closed");
   }
 
-  absl::StatusOr<std::string> EndQuoted(std::string field) const {
+  absl::StatusOr<std::string> EndQuoted(std::string field) {
+    if (text_ == "\r") text_.remove_prefix(1);  // a return without newline at the end
     const bool ends =
         text_.empty() || text_.front() == delimiter_ || text_.front() == '\n' || text_.substr(0, 2) == "\r\n";
     if (ends) return field;
@@ -102,9 +105,14 @@ void Append(T value, std::vector<std::uint8_t>* bytes) {
   bytes->insert(bytes->end(), begin, begin + sizeof(T));
 }
 
+bool IsHexadecimal(absl::string_view text) {
+  if (!absl::ConsumePrefix(&text, "-")) absl::ConsumePrefix(&text, "+");
+  return absl::StartsWithIgnoreCase(text, "0x");
+}
+
 bool AppendFloating(const std::string& text, DType dtype, std::vector<std::uint8_t>* bytes) {
   double value = 0;
-  if (!absl::SimpleAtod(text, &value)) return false;
+  if (IsHexadecimal(text) || !absl::SimpleAtod(text, &value)) return false;
   // A number beyond f64 is read as infinity; a text that means infinity has no digits.
   if (std::isinf(value) && std::any_of(text.begin(), text.end(), absl::ascii_isdigit)) return false;
   if (dtype == DType::kF64) {
@@ -274,6 +282,9 @@ absl::Status CheckOptions(const std::vector<std::string>& files, const CsvOption
     const std::string where = absl::StrCat("CSVDataset: the default_value of column_defaults[", i, "]");
     absl::Status held = internal::CheckHeld(where, column.default_value.value_or(0), column.dtype);
     if (!held.ok()) return held;
+    if (options.refuse_nan && column.default_value && std::isnan(*column.default_value)) {
+      return absl::InvalidArgumentError(absl::StrCat(where, " is nan, which refuse_nan refuses; accepted are numbers"));
+    }
   }
   return absl::OkStatus();
 }

@@ -132,6 +132,10 @@ absl::StatusOr<Row> PadAndStack(const GatheredRows& gathered, const ColumnNames&
     if (!held.ok()) return held;
     TensorSpec spec = *row_spec;
     spec.shape.insert(spec.shape.begin(), static_cast<std::int64_t>(gathered.rows.size()));
+    if (absl::Status status = mpc::internal::CheckSpec(spec); !status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("column '", columns[column], "': ", gathered.rows.size(),
+                                                     " rows padded to ", row_spec->ToString(), ": ", status.message()));
+    }
     runtime::AlignedBuffer buffer(spec.bytes());
     Fill(spec, padding[column].value, buffer);
     std::byte* destination = buffer.data();

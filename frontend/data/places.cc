@@ -1,6 +1,7 @@
 #include "frontend/data/places.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace mpc::data::internal {
 namespace {
@@ -8,6 +9,12 @@ namespace {
 /// Rounds towards minus infinity.
 std::int64_t FloorDivide(std::int64_t dividend, std::int64_t divisor) {
   return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
+}
+
+/// The product of a place that is not below 0 and a count of rows, or the largest number.
+std::int64_t ProductOrLargest(std::int64_t place, std::int64_t rows) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(place, rows, &product) ? std::numeric_limits<std::int64_t>::max() : product;
 }
 
 }  // namespace
@@ -36,8 +43,8 @@ PlaceOf Places::Function() const {
 }
 
 Places Places::OfRows(std::int64_t rows, std::int64_t end) const {
-  return {.begin = begin * rows,
-          .end = std::min(this->end * rows, end),
+  return {.begin = ProductOrLargest(begin, rows),
+          .end = std::min(ProductOrLargest(this->end, rows), end),
           .phase = phase * rows,
           .period = period * rows,
           .count = count * rows};

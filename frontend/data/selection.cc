@@ -98,6 +98,7 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> RangeNode::NewIterator(std::int
 }
 
 absl::StatusOr<std::int64_t> RangeNode::size() const {
+  if (!input_->size_is_known() && count_ != kAll) return CountedNode::size();
   absl::StatusOr<std::int64_t> rows = input_->size();
   if (!rows.ok()) return rows.status();
   if (*rows <= begin_) return NothingLeft(begin_, *rows);
@@ -126,19 +127,24 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> SubsetNode::NewOrderedIterator(
   return input_->NewOrderedIterator(epoch, std::move(order));
 }
 
-absl::StatusOr<std::unique_ptr<DatasetIterator>> SampledNode::NewIterator(std::int64_t epoch) const {
+absl::StatusOr<std::vector<std::int64_t>> SampledNode::Draw(std::int64_t epoch) const {
   absl::StatusOr<std::int64_t> rows = input_->size();
   if (!rows.ok()) return rows.status();
   absl::StatusOr<std::vector<std::int64_t>> indices = sampler_.Indices(*rows, epoch);
+  if (!indices.ok() || static_cast<std::int64_t>(indices->size()) == samples_) return indices;
+  return absl::InvalidArgumentError(absl::StrCat("the sampler draws ", indices->size(), " rows in epoch ", epoch,
+                                                 ", but ", samples_, " in epoch 0; accepted is one number"));
+}
+
+absl::StatusOr<std::unique_ptr<DatasetIterator>> SampledNode::NewIterator(std::int64_t epoch) const {
+  absl::StatusOr<std::vector<std::int64_t>> indices = Draw(epoch);
   if (!indices.ok()) return indices.status();
   return input_->NewOrderedIterator(epoch, *std::move(indices));
 }
 
 absl::StatusOr<std::unique_ptr<DatasetIterator>> SampledNode::NewPartIterator(std::int64_t epoch,
                                                                               const Places& places) const {
-  absl::StatusOr<std::int64_t> rows = input_->size();
-  if (!rows.ok()) return rows.status();
-  absl::StatusOr<std::vector<std::int64_t>> indices = sampler_.Indices(*rows, epoch);
+  absl::StatusOr<std::vector<std::int64_t>> indices = Draw(epoch);
   if (!indices.ok()) return indices.status();
   std::vector<std::int64_t> order = places.ToVector();
   for (std::int64_t& index : order) index = (*indices)[static_cast<std::size_t>(index)];

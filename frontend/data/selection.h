@@ -15,13 +15,14 @@
 
 namespace mpc::data::internal {
 
-/// Rows begin .. begin + count - 1 of each epoch, or as many of them as there are.
-class RangeNode : public DatasetNode {
+/// Rows begin .. begin + count - 1 of each epoch, or as many of them as there are. Where only a run can tell the size
+/// of the input, those rows alone are read to count them: the input may be endless.
+class RangeNode : public CountedNode {
  public:
   static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
   RangeNode(NodePointer input, std::int64_t begin, std::int64_t count)
-      : DatasetNode(input->column_names()), input_(std::move(input)), begin_(begin), count_(count) {}
+      : CountedNode(input->column_names()), input_(std::move(input)), begin_(begin), count_(count) {}
   absl::StatusOr<std::unique_ptr<DatasetIterator>> NewIterator(std::int64_t epoch) const override;
   absl::StatusOr<std::int64_t> size() const override;
   bool size_is_known() const override { return input_->size_is_known(); }
@@ -84,6 +85,9 @@ class SampledNode : public DatasetNode {
                                                                    const Places& places) const override;
 
  private:
+  /// Errors (INVALID_ARGUMENT): the sampler's, and another number of rows than `samples`.
+  absl::StatusOr<std::vector<std::int64_t>> Draw(std::int64_t epoch) const;
+
   NodePointer input_;
   Sampler sampler_;
   std::int64_t samples_;

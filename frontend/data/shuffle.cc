@@ -1,11 +1,29 @@
+#include <new>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/data/permutation.h"
 #include "frontend/data/stages.h"
 
 namespace mpc::data::internal {
 namespace {
+
+/// The order of an epoch. Errors (RESOURCE_EXHAUSTED): no memory holds it.
+absl::StatusOr<std::vector<std::int64_t>> OrderOf(std::int64_t rows, std::uint64_t seed, std::int64_t epoch) {
+  const auto too_many = [rows] {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("Shuffle: the order of ", rows, " rows needs more memory than there is"));
+  };
+  try {
+    return Permutation(rows, seed, epoch);
+  } catch (const std::bad_alloc&) {
+    return too_many();
+  } catch (const std::length_error&) {
+    return too_many();
+  }
+}
 
 /// Rows that are held in memory, in a given order.
 class HeldRowsIterator : public DatasetIterator {
@@ -31,7 +49,9 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> ShuffleNode::NewIterator(std::i
   if (input_->random_access()) {
     absl::StatusOr<std::int64_t> size = input_->size();
     if (!size.ok()) return size.status();
-    return input_->NewOrderedIterator(epoch, Permutation(*size, seed_, epoch));
+    absl::StatusOr<std::vector<std::int64_t>> order = OrderOf(*size, seed_, epoch);
+    if (!order.ok()) return order.status();
+    return input_->NewOrderedIterator(epoch, *std::move(order));
   }
   absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewIterator(epoch);
   if (!input.ok()) return input.status();
@@ -50,9 +70,10 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> ShuffleNode::NewPartIterator(st
                                                                               const Places& places) const {
   absl::StatusOr<std::int64_t> size = input_->size();
   if (!size.ok()) return size.status();
-  const std::vector<std::int64_t> permutation = Permutation(*size, seed_, epoch);
+  absl::StatusOr<std::vector<std::int64_t>> permutation = OrderOf(*size, seed_, epoch);
+  if (!permutation.ok()) return permutation.status();
   std::vector<std::int64_t> order = places.ToVector();
-  for (std::int64_t& index : order) index = permutation[static_cast<std::size_t>(index)];
+  for (std::int64_t& index : order) index = (*permutation)[static_cast<std::size_t>(index)];
   return input_->NewOrderedIterator(epoch, std::move(order));
 }
 

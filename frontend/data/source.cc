@@ -1,4 +1,5 @@
 // The sources of GeneratorDataset.
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -97,15 +98,24 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> GeneratorNode::NewIterator(std:
 absl::StatusOr<std::int64_t> CountedNode::size() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (size_) return *size_;
+  absl::StatusOr<std::int64_t> count = Count();
+  if (count.ok()) size_ = *count;
+  return count;
+}
+
+absl::StatusOr<std::int64_t> CountedNode::Count() const {
   absl::StatusOr<std::unique_ptr<DatasetIterator>> iterator = NewIterator(0);
   if (!iterator.ok()) return iterator.status();
+  return CountRows(**iterator, std::numeric_limits<std::int64_t>::max());
+}
+
+absl::StatusOr<std::int64_t> CountRows(DatasetIterator& rows, std::int64_t most) {
   std::int64_t count = 0;
-  for (Row row;; ++count) {
-    absl::StatusOr<bool> more = (*iterator)->Next(&row);
+  for (Row row; count < most; ++count) {
+    absl::StatusOr<bool> more = rows.Next(&row);
     if (!more.ok()) return more.status();
     if (!*more) break;
   }
-  size_ = count;
   return count;
 }
 

@@ -47,13 +47,17 @@ class RandomAccessNode : public DatasetNode {
   std::function<absl::StatusOr<Row>(std::int64_t)> get_;
 };
 
-/// A node whose size only a run can tell: the first call of size() runs epoch 0. Other epochs may have other sizes, so
-/// that the size stays unknown to the stages behind it.
+/// A node whose size only a run can tell: the first call of size() counts the rows of epoch 0. Other epochs may have
+/// other sizes, so that the size stays unknown to the stages behind it.
 class CountedNode : public DatasetNode {
  public:
   using DatasetNode::DatasetNode;
   absl::StatusOr<std::int64_t> size() const override;
   bool size_is_known() const override { return false; }
+
+ protected:
+  /// Runs epoch 0. The result is kept.
+  virtual absl::StatusOr<std::int64_t> Count() const;
 
  private:
   mutable std::mutex mutex_;
@@ -124,6 +128,9 @@ class PrefetchNode : public DatasetNode {
   NodePointer input_;
   std::size_t depth_;
 };
+
+/// Rows that `rows` gives before it ends, `most` at most. It is read no further.
+absl::StatusOr<std::int64_t> CountRows(DatasetIterator& rows, std::int64_t most);
 
 /// Errors (INVALID_ARGUMENT): no names, an empty one, two that are equal.
 absl::Status CheckColumnNames(const ColumnNames& column_names);

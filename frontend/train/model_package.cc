@@ -104,6 +104,12 @@ absl::StatusOr<runtime::Package> Model::Impl::MakePackage(
   std::vector<std::string> names;
   std::vector<TensorSpec> specs;
   for (const auto& [name, spec] : columns) {
+    if (name.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("MakePackage: the name of column ", names.size(), " is empty"));
+    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("MakePackage: two columns are called '", name, "'"));
+    }
     names.push_back(name);
     specs.push_back(spec);
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "tests/data/number_rows.h"
 #include "tests/frontend/temporary_folder.h"
 
@@ -168,6 +169,36 @@ TEST(CSVDataset, RefusesNaNWhereAsked) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_TRUE(std::isnan(rows[0][0].Item<float>()));
   EXPECT_EQ(ErrorOf("a\nnan\n", {.refuse_nan = true}), ", line 2: column 'a': 'nan' is refused; accepted are numbers");
+}
+
+TEST(CSVDataset, RefusesADefaultOfNaNWhereNaNIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("x.csv", "a,b\n1,\n");
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    EXPECT_EQ(MessageOf(CSVDataset({path}, {.column_defaults = {{}, {dtype, std::nan("")}}, .refuse_nan = true})),
+              "CSVDataset: the default_value of column_defaults[1] is nan, which refuse_nan refuses; accepted are "
+              "numbers");
+    EXPECT_EQ(MessageOf(CSVDataset({path}, {.column_defaults = {{}, {dtype, 7.0}}, .refuse_nan = true})), "");
+  }
+}
+
+TEST(CSVDataset, ReadsAReturnWithoutNewlineAtTheEnd) {
+  const TemporaryFolder folder;
+  for (const char* text : {"a,b\n1,2\r", "a,b\n1,\"2\"\r", "a,b\r\n1,\"2\"\r"}) {
+    const std::vector<Row> rows = AllOf(CSVDataset({folder.Write("x.csv", text)}));
+    ASSERT_EQ(rows.size(), 1u) << text;
+    EXPECT_EQ(rows[0][1].Item<float>(), 2.0f) << text;
+  }
+  EXPECT_EQ(ErrorOf("a,b\n1,\"2\"\r3\n"), ", line 2: text follows the quoted field \"2\"");
+}
+
+TEST(CSVDataset, RefusesHexadecimalNumbers) {
+  for (const char* text : {"0x10", "-0X1p3", "+0x1"}) {
+    const std::string content = absl::StrCat("a\n", text, "\n");
+    EXPECT_EQ(ErrorOf(content), absl::StrCat(", line 2: column 'a': '", text, "' is not f32"));
+    EXPECT_THAT(ErrorOf(content, {.column_defaults = {{DType::kF64}}}), HasSubstr("is not f64"));
+    EXPECT_THAT(ErrorOf(content, {.column_defaults = {{DType::kI64}}}), HasSubstr("is not i64"));
+  }
 }
 
 }  // namespace

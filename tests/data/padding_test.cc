@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "tests/data/number_rows.h"
 
 namespace mpc::data {
@@ -149,6 +151,23 @@ TEST(BucketBatchByLength, BadArgumentsAndLengthsAreNamed) {
               HasSubstr("2 columns need an element_length_function"));
   EXPECT_THAT(MessageOf(source.BucketBatchByLength("words", {5}, {2, 2}, {.drop_remainder = true})),
               HasSubstr("none of the 2 rows of the epoch is left in a batch"));
+}
+
+TEST(PaddedBatch, AnExtentBeyondMemorysNumbersIsNamed) {
+  const auto padded = [](std::int64_t extent) {
+    return MessageOf(Sentences({1, 3, 2, 1}).PaddedBatch(4, false, {{"words", {.shape = Shape{extent}}}}));
+  };
+  for (const std::int64_t extent : {std::int64_t{1} << 60, std::int64_t{1} << 62, INT64_MAX}) {
+    EXPECT_EQ(padded(extent), absl::StrCat("column 'words': 4 rows padded to tensor<", extent, "xf32>: shape 4x",
+                                           extent, " needs more bytes than 64 bits can count"));
+  }
+  EXPECT_EQ(padded(4), "");
+}
+
+TEST(BucketBatchByLength, ABoundaryBeyondMemorysNumbersIsNamed) {
+  const Dataset dataset =
+      Sentences({5, 6}).BucketBatchByLength("words", {4, INT64_MAX}, {8, 8, 8}, {.pad_to_bucket_boundary = true});
+  EXPECT_THAT(MessageOf(dataset), HasSubstr("column 'words': 2 rows padded to tensor<9223372036854775806xf32>: shape"));
 }
 
 }  // namespace

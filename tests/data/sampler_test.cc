@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "frontend/data/share.h"
 #include "tests/data/number_rows.h"
 
 namespace mpc::data {
@@ -85,6 +86,19 @@ TEST(Sampling, BadNumbersAreErrors) {
   EXPECT_THAT(MessageOf(GeneratedNumbers(3).Sample({.num_shards = 2, .shard_id = 0})),
               HasSubstr("needs a source with random access"));
   EXPECT_THAT(MessageOf(GeneratedNumbers(3).Sample({.num_samples = -1})), HasSubstr("num_samples is -1"));
+}
+
+TEST(Sampling, ASamplerDrawsOneNumberOfRowsInEachEpoch) {
+  const Sampler sampler([](std::int64_t, std::int64_t epoch) -> absl::StatusOr<std::vector<std::int64_t>> {
+    return std::vector<std::int64_t>(epoch == 1 ? 2 : 16, 1);
+  });
+  const Dataset dataset = NumberDataset(20).Sample({.sampler = sampler}).Batch(4);
+  EXPECT_EQ(*dataset.size(), 4);
+  const std::string expected = "the sampler draws 2 rows in epoch 1, but 16 in epoch 0; accepted is one number";
+  EXPECT_EQ(dataset.NewIterator(1).status(), absl::InvalidArgumentError(expected));
+  const ShareOfUpdates share{.micro_batches = 2, .rank = 1, .ranks = 2};
+  EXPECT_EQ(dataset.NewShareIterator(1, share).status(), absl::InvalidArgumentError(expected));
+  EXPECT_TRUE(dataset.NewShareIterator(2, share).ok());
 }
 
 }  // namespace

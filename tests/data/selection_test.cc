@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 
+#include "frontend/data/share.h"
 #include "tests/data/number_rows.h"
 
 namespace mpc::data {
@@ -24,6 +26,40 @@ TEST(Take, GivesTheFirstRows) {
     EXPECT_THAT(NumbersOf(source.Take()), SizeIs(5));
     EXPECT_THAT(MessageOf(source.Take(0)), HasSubstr("count of Take must be at least 1, got 0"));
   }
+}
+
+/// The whole numbers from 0 on, without an end; `reads` counts them over all epochs.
+Dataset EndlessNumbers(std::int64_t* reads, const SamplingOptions& sampling = {}) {
+  return GeneratorDataset(
+      [reads]() -> Generator {
+        return [reads, i = 0]() mutable -> std::optional<Row> {
+          ++*reads;
+          return Row{Tensor::Scalar<std::int32_t>(i++)};
+        };
+      },
+      {"x"}, sampling);
+}
+
+TEST(Take, CountsAnEndlessSourceByTheRowsItGives) {
+  std::int64_t reads = 0;
+  const Dataset taken = EndlessNumbers(&reads).Take(8);
+  EXPECT_EQ(*taken.size(), 8);
+  EXPECT_EQ(*taken.Batch(4).size(), 2);
+  EXPECT_EQ(*taken.Skip(3).size(), 5);
+  EXPECT_EQ(reads, 8) << "counted once";
+  EXPECT_EQ(*EndlessNumbers(&reads).Skip(3).Take(4).size(), 4);
+  EXPECT_EQ(reads, 15);
+  EXPECT_EQ(*EndlessNumbers(&reads).Batch(2).Take(3).size(), 3);
+  EXPECT_EQ(reads, 21);
+  EXPECT_EQ(*EndlessNumbers(&reads, {.num_samples = 5}).size(), 5);
+  EXPECT_EQ(reads, 26);
+  EXPECT_EQ(*EndlessNumbers(&reads).Take(2).Repeat(3).size(), 6);
+  EXPECT_EQ(reads, 32);
+  EXPECT_THAT(NumbersOf(taken), SizeIs(8));
+}
+
+TEST(Take, OfASkipBehindTheEndIsAnError) {
+  EXPECT_EQ(GeneratedNumbers(5).Skip(7).Take(2).size().status().message(), "Skip(7) leaves no row: the data set has 5");
 }
 
 TEST(Take, OfAShuffleIsAnotherPartInEachEpoch) {
@@ -156,6 +192,18 @@ TEST(Zip, PutsColumnsSideBySideUpToTheShortest) {
   EXPECT_THAT(MessageOf(NumberDataset(5).Zip({NumberDataset(0, {"y"})})), HasSubstr("no rows"));
 }
 
+TEST(Zip, ReadsAnEndlessSourceUpToTheShortest) {
+  std::int64_t reads = 0;
+  const Dataset known = NumberDataset(5, {"a"}).Zip({EndlessNumbers(&reads)});
+  EXPECT_EQ(*known.size(), 5);
+  EXPECT_EQ(*known.size(), 5);
+  EXPECT_EQ(reads, 5);
+  const Dataset generated = GeneratedNumbers(3, {"a"}).Zip({EndlessNumbers(&reads)});
+  EXPECT_EQ(*generated.size(), 3);
+  EXPECT_EQ(reads, 8);
+  EXPECT_EQ(*GeneratedNumbers(3, {"a"}).Zip({NumberDataset(9, {"b"})}).size(), 3);
+}
+
 TEST(Zip, IsShuffledAsOne) {
   const Dataset zipped = NumberDataset(20, {"a"}).Zip({NumberDataset(20, {"b"})}).Shuffle(4);
   EXPECT_EQ(NumbersOf(zipped, 1, 0), NumbersOf(zipped, 1, 1));
@@ -177,6 +225,23 @@ TEST(Concat, EndsWithTheFirstError) {
   const auto fail = [](const Tensor&) -> absl::StatusOr<Tensor> { return absl::DataLossError("gone"); };
   EXPECT_EQ(MessageOf(NumberDataset(3).Concat({NumberDataset(2).Map(fail, "x"), NumberDataset(3)})),
             "column 'x', row 0: gone");
+}
+
+TEST(Concat, MoreRowsThan64BitsCountAreAnError) {
+  const auto row = [](std::int64_t) { return Row{Tensor::Scalar<std::int32_t>(1)}; };
+  const Dataset quarter = GeneratorDataset(row, std::int64_t{1} << 62, {"x"});
+  const absl::Status status = quarter.Concat({quarter, quarter, quarter}).size().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(status.message(), "Concat: the rows of its data sets are more than 64 bits count");
+}
+
+TEST(Shuffle, OfMoreRowsThanMemoryHoldsIsAnError) {
+  const auto row = [](std::int64_t) { return Row{Tensor::Scalar<std::int32_t>(1)}; };
+  const Dataset dataset = GeneratorDataset(row, std::int64_t{1} << 62, {"x"}).Shuffle(1);
+  EXPECT_EQ(MessageOf(dataset), "Shuffle: the order of 4611686018427387904 rows needs more memory than there is");
+  EXPECT_EQ(dataset.NewIterator(0).status().code(), absl::StatusCode::kResourceExhausted);
+  const auto share = dataset.Batch(4).NewShareIterator(0, {.micro_batches = 2, .rank = 1, .ranks = 2});
+  EXPECT_EQ(share.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 }  // namespace

@@ -336,6 +336,25 @@ TEST(ShareOfUpdates, AnErrorOfARowReachesItsRank) {
   EXPECT_EQ(more.status().message(), "column 'x', row 9: damaged");
 }
 
+TEST(ShareOfUpdates, ABatchLargerThanTheEpochIsOneBatch) {
+  for (const std::int64_t batch_size : {std::int64_t{1} << 61, std::int64_t{1} << 62, INT64_MAX}) {
+    const Dataset dataset = Source(20, true).Batch(batch_size);
+    ShareOfUpdates share{.micro_batches = 4, .ranks = 2, .partial = PartialUpdate::kKeep};
+    EXPECT_EQ(ReadShare(dataset, 0, share).batches, ReadAll(dataset, 0).batches) << batch_size;
+    share.rank = 1;
+    EXPECT_THAT(ReadShare(dataset, 0, share).batches, IsEmpty()) << batch_size;
+    share.partial = PartialUpdate::kDrop;
+    EXPECT_EQ(ReadShare(dataset, 0, share).dropped, 1) << batch_size;
+  }
+}
+
+TEST(ShareOfUpdates, MoreRowsInAnUpdateThan64BitsCountAreAnError) {
+  const auto iterator = Source(20, true).Batch(8).NewShareIterator(
+      0, {.micro_batches = std::int64_t{1} << 62, .rank = 1, .ranks = 2, .partial = PartialUpdate::kKeep});
+  EXPECT_EQ(iterator.status(), absl::OutOfRangeError("Batch: updates of 4611686018427387904 batches of 8 rows are more "
+                                                     "rows than 64 bits count"));
+}
+
 TEST(Places, AgreeWithTheirDefinition) {
   std::mt19937 random(1);
   for (int trial = 0; trial < 2000; ++trial) {

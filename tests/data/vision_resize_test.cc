@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -165,6 +166,10 @@ TEST(RandomRotation, ErrorsSayWhatIsTaken) {
               HasSubstr("degrees is {least, largest}, or one value of at least 0; got {-1}"));
   EXPECT_THAT(error(RandomRotation({5, 4})), HasSubstr("got {5, 4}"));
   EXPECT_THAT(error(RandomRotation({5}, {.expand = true, .center = {1, 2}})), HasSubstr("center is {x, y}, or empty"));
+  for (const float bad : {INFINITY, -INFINITY, NAN}) {
+    EXPECT_THAT(error(RandomRotation({5}, {.center = {bad, 0}})), HasSubstr("accepted are finite numbers"));
+    EXPECT_THAT(error(RandomRotation({5}, {.center = {0, bad}})), HasSubstr("RandomRotation: center is {0, "));
+  }
   EXPECT_THAT(error(RandomRotation({5}, {.fill_value = {1, 2}})), HasSubstr("fill_value has 2 values"));
 }
 

@@ -222,6 +222,17 @@ TEST(Package, NeedsAModelThatTrains) {
   EXPECT_THAT(std::string(model.MakePackage({}).status().message()), HasSubstr("a Model that trains"));
 }
 
+TEST(Package, NamesOfColumnsAreThereAndDiffer) {
+  const Trained trained("mlp", {});
+  auto columns = trained.Columns();
+  columns[1].first = columns[0].first;
+  EXPECT_EQ(trained.model->MakePackage(columns).status(),
+            absl::InvalidArgumentError("MakePackage: two columns are called 'data'"));
+  columns[0].first = "";
+  EXPECT_EQ(trained.model->MakePackage(columns).status(),
+            absl::InvalidArgumentError("MakePackage: the name of column 0 is empty"));
+}
+
 /// A parameter that is made from data.
 class Table : public nn::Cell {
  public:

@@ -63,6 +63,7 @@ run("${prefix}/bin/consumer")
 message("${output}")
 require("LeNet-5 has 8 parameters\n")
 require("step 1, loss [0-9.]+\nstep 2, loss [0-9.]+\n")
+require("a package begins with [0-9]+ state entries\n")
 # Data beside the executable come before those of the source tree.
 require("digits: ${prefix}/share/mpc/data/digits.csv.gz")
 

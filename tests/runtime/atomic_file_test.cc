@@ -63,6 +63,12 @@ TEST_F(AtomicFile, AMissingFolderIsAnErrorThatNamesThePath) {
   EXPECT_NE(status.message().find("missing/weights.bin"), absl::string_view::npos) << status;
 }
 
+TEST(EmptyPath, IsNamed) {
+  const absl::Status expected = absl::InvalidArgumentError("the path of the file to write is empty");
+  EXPECT_EQ(WriteTextFile("", "x"), expected);
+  EXPECT_EQ(CheckWritable(""), expected);
+}
+
 TEST_F(AtomicFile, AFolderInItsPlaceStaysAndNothingIsLeftBeside) {
   std::filesystem::create_directories(folder_ / "weights.bin" / "content");
   const absl::Status status = Write(folder_ / "weights.bin", {"x"});

@@ -54,6 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
                     BadUsage{{"a.mpcx", "--load-only", "--dump-state=s"}, {"--load-only and --dump-state contradict"}},
                     BadUsage{{"a.mpcx", "--load-only", "--data=synthetic"}, {"--data is of training steps and tests"}},
                     BadUsage{{"a.mpcx", "--load-only", "--times=t"}, {"--times", "--steps=N"}},
+                    BadUsage{{"a.mpcx", "--steps=5", "--json=-"}, {"--json is '-'", "/dev/stdout", "'./-'"}},
+                    BadUsage{{"-", "--steps=5"}, {"FILE.mpcx is '-'", "/dev/stdin", "'./-'"}},
                     BadUsage{{"a.mpcx", "--step=5"}, {"unknown flag '--step'; did you mean --steps?"}},
                     BadUsage{{"a.mpcx", "--epochs=5"}, {"unknown flag '--epochs'"}}));
 

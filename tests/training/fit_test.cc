@@ -160,6 +160,24 @@ TEST(Fit, RefusesByNameBeforeItTrains) {
   EXPECT_EQ(without_loss.Fit(1, batches, batches).message(), "Eval needs a Model with a loss");
 }
 
+TEST(Fit, AnEndlessSourceTrainsAsFarAsTakeSays) {
+  std::int64_t reads = 0;
+  const auto endless = [&reads]() -> data::Generator {
+    return [&reads]() -> std::optional<data::Row> {
+      ++reads;
+      return data::Row{Tensor::Full({4}, 1.0), Tensor::Full({1}, 1.0)};
+    };
+  };
+  nn::Dense network(4, 1);
+  nn::MSELoss loss;
+  nn::SGD optimizer(network.TrainableParams(), {.learning_rate = 0.1});
+  Model model(network, loss, optimizer);
+  const absl::Status status = model.Train(1, data::GeneratorDataset(endless, {"x", "y"}).Take(8).Batch(4));
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(model.global_step(), 2);
+  EXPECT_EQ(reads, 8 + 8) << "counted once, and trained";
+}
+
 TEST(Fit, LabelsMeanTheClassesOfTraining) {
   const std::vector<std::string> names = {"ant", "bee", "cow"};
   const data::Dataset train = ShuffledBatches(3).WithClassNames(names);

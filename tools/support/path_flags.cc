@@ -38,6 +38,11 @@ bool IsMeant(const std::vector<MeantPair>& meant, const PathFlag& a, const PathF
 absl::Status CheckPathsDiffer(const std::vector<PathFlag>& flags, const std::vector<MeantPair>& meant) {
   std::vector<std::string> places;
   for (const PathFlag& flag : flags) {
+    if (flag.path == "-") {
+      const char* standard = flag.written ? "output is /dev/stdout" : "input is /dev/stdin";
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag.name, " is '-': the standard ", standard, ", and a file of that name is './-'"));
+    }
     places.push_back(Place(flag.path));
     if (places.back().empty()) continue;
     for (std::size_t i = 0; i + 1 < places.size(); ++i) {

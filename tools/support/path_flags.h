@@ -1,4 +1,4 @@
-// Files that one command line names twice.
+// Files that one command line names twice, or '-'.
 #pragma once
 
 #include <string>
@@ -20,8 +20,9 @@ struct PathFlag {
 /// Flags that may name one file, although one of them writes it.
 using MeantPair = std::pair<std::string_view, std::string_view>;
 
-/// Errors (INVALID_ARGUMENT): two of `flags` name one file, at least one writes it, and `meant` has no such pair. Links
-/// are followed. What is no regular file, such as /dev/stdout or a pipe, may be named twice.
+/// Errors (INVALID_ARGUMENT): one of `flags` names '-', which no tool takes for a standard stream. Two of `flags` name
+/// one file, at least one writes it, and `meant` has no such pair. Links are followed. What is no regular file, such as
+/// /dev/stdout or a pipe, may be named twice.
 absl::Status CheckPathsDiffer(const std::vector<PathFlag>& flags, const std::vector<MeantPair>& meant = {});
 
 }  // namespace mpc::tools

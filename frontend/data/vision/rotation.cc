@@ -151,6 +151,11 @@ absl::Status RandomRotation::CheckOptions() const {
         absl::StrCat("RandomRotation: center is {x, y}, or empty as with expand = true; got {",
                      absl::StrJoin(options_.center, ", "), "}"));
   }
+  for (float coordinate : options_.center) {
+    if (std::isfinite(coordinate)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("RandomRotation: center is {", absl::StrJoin(options_.center, ", "),
+                                                   "}; accepted are finite numbers"));
+  }
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 
 #include "mpc/models/lenet5.h"
 #include "mpc/mpc.h"
+#include "mpc/programs.h"
 
 namespace {
 
@@ -44,7 +45,17 @@ absl::Status Run() {
     rows.push_back(row.values());
     if (rows.size() == 64) break;
   }
-  return model.Train(1, mpc::data::GeneratorDataset(rows, {"image", "label"}).Batch(32), {LossPrinter()});
+  const absl::Status trained =
+      model.Train(1, mpc::data::GeneratorDataset(rows, {"image", "label"}).Batch(32), {LossPrinter()});
+  if (!trained.ok()) return trained;
+
+  const absl::StatusOr<mpc::runtime::Package> package =
+      model.MakePackage({{"image", {mpc::DType::kF32, {32, 1, 32, 32}}}, {"label", {mpc::DType::kI32, {32}}}});
+  if (!package.ok()) return package.status();
+  const absl::StatusOr<mpc::runtime::StateStore> state = mpc::MakeInitialState(*package);
+  if (!state.ok()) return state.status();
+  std::cout << "a package begins with " << state->entries().size() << " state entries\n";
+  return absl::OkStatus();
 }
 
 }  // namespace
