@@ -17,6 +17,25 @@ namespace {
 
 constexpr std::int64_t kMostWorkers = 256;
 
+/// The first of `first` and `others` that has class names; `first` where none has. Errors: two have different ones.
+absl::StatusOr<const Dataset*> FirstWithClassNames(const char* stage, const Dataset& first,
+                                                   const std::vector<Dataset>& others) {
+  const Dataset* named = &first;
+  for (const Dataset& other : others) {
+    const std::vector<std::string>& names = other.class_names();
+    if (names.empty() || names == named->class_names()) continue;
+    if (named->class_names().empty()) {
+      named = &other;
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(stage, ": a data set has the classes ", absl::StrJoin(names, ", "),
+                                                   ", but ", named == &first ? "the first one" : "one before it",
+                                                   " has ", absl::StrJoin(named->class_names(), ", "),
+                                                   ": labels would mean other classes"));
+  }
+  return named;
+}
+
 /// The columns behind a Map.
 ColumnNames MappedColumns(const ColumnNames& names, const std::vector<std::size_t>& inputs,
                           const ColumnNames& outputs) {
@@ -162,7 +181,9 @@ Dataset Dataset::Zip(const std::vector<Dataset>& others) const {
   if (absl::Status status = internal::CheckColumnNames(names); !status.ok()) {
     return Dataset(absl::InvalidArgumentError(absl::StrCat("Zip: ", status.message())));
   }
-  return Keeping(Dataset(std::make_shared<internal::ZipNode>(*std::move(nodes), std::move(names))));
+  const absl::StatusOr<const Dataset*> named = FirstWithClassNames("Zip", *this, others);
+  if (!named.ok()) return Dataset(named.status());
+  return (*named)->Keeping(Dataset(std::make_shared<internal::ZipNode>(*std::move(nodes), std::move(names))));
 }
 
 Dataset Dataset::Concat(const std::vector<Dataset>& others) const {
@@ -174,14 +195,9 @@ Dataset Dataset::Concat(const std::vector<Dataset>& others) const {
         absl::StrCat("Concat: a data set has the columns ", absl::StrJoin(node->column_names(), ", "),
                      ", but the first one has ", absl::StrJoin(column_names(), ", "))));
   }
-  for (const Dataset& other : others) {
-    const std::vector<std::string>& names = other.class_names();
-    if (names.empty() || class_names().empty() || names == class_names()) continue;
-    return Dataset(absl::InvalidArgumentError(
-        absl::StrCat("Concat: a data set has the classes ", absl::StrJoin(names, ", "), ", but the first one has ",
-                     absl::StrJoin(class_names(), ", "), ": labels would mean other classes")));
-  }
-  return Keeping(Dataset(std::make_shared<internal::ConcatNode>(*std::move(nodes))));
+  const absl::StatusOr<const Dataset*> named = FirstWithClassNames("Concat", *this, others);
+  if (!named.ok()) return Dataset(named.status());
+  return (*named)->Keeping(Dataset(std::make_shared<internal::ConcatNode>(*std::move(nodes))));
 }
 
 std::vector<Dataset> Dataset::Split(const std::vector<double>& sizes, std::optional<std::uint64_t> seed) const {

@@ -1,4 +1,5 @@
 // The parts of Dataset::Split.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -18,19 +19,34 @@ absl::Status SizesError(const std::vector<double>& sizes, std::int64_t rows, con
       absl::StrCat("Split of ", rows, " rows into {", absl::StrJoin(sizes, ", "), "}: ", what));
 }
 
-/// Numbers of rows that sum to `rows`, as MindSpore rounds fractions.
+/// Numbers of rows as MindSpore rounds fractions. The first part takes what is missing. The first that is large enough
+/// gives up what is too much. Where none is, several give up one row each. They sum to `rows`, unless each part has one
+/// row at most.
 std::vector<std::int64_t> RoundFractions(const std::vector<double>& fractions, std::int64_t rows) {
   std::vector<std::int64_t> counts;
-  std::int64_t missing = rows;
+  std::int64_t excess = -rows;
   for (double fraction : fractions) {
     counts.push_back(std::llround(fraction * static_cast<double>(rows)));
-    missing -= counts.back();
+    excess += counts.back();
   }
-  if (missing > 0) counts[0] += missing;
-  for (std::int64_t& count : counts) {
-    if (missing >= 0 || count <= -missing) continue;
-    count += missing;
-    missing = 0;
+  if (excess <= 0) {
+    counts[0] -= excess;
+    return counts;
+  }
+  const auto large = std::find_if(counts.begin(), counts.end(), [=](std::int64_t count) { return count > excess; });
+  if (large != counts.end()) {
+    *large -= excess;
+    return counts;
+  }
+  // Rounding adds less than one row a part, but parts of one row keep theirs: others may give up several.
+  for (bool gave = true; gave && excess > 0;) {
+    gave = false;
+    for (std::int64_t& count : counts) {
+      if (excess == 0 || count <= 1) continue;
+      --count;
+      --excess;
+      gave = true;
+    }
   }
   return counts;
 }
@@ -52,8 +68,9 @@ absl::StatusOr<std::vector<std::int64_t>> CountsOf(const std::vector<double>& si
   } else {
     return SizesError(sizes, rows, kAccepted);
   }
-  for (std::int64_t count : counts) {
-    if (count < 1) return SizesError(sizes, rows, "a part would have no rows");
+  const bool all_have_rows = std::all_of(counts.begin(), counts.end(), [](std::int64_t count) { return count >= 1; });
+  if (!all_have_rows || std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) != rows) {
+    return SizesError(sizes, rows, "a part would have no rows");
   }
   return counts;
 }

@@ -29,6 +29,9 @@ std::vector<Row> Rows(int count) {
 
 Dataset Numbers(int count) { return GeneratorDataset(Rows(count), {"data", "label"}); }
 
+/// The rows of Numbers in columns of other names.
+Dataset Others(int count) { return GeneratorDataset(Rows(count), {"features", "target"}); }
+
 Dataset Generated(int count) {
   return GeneratorDataset(
       [count]() -> Generator {
@@ -116,13 +119,24 @@ TEST(Dataset, KeepsClassNamesThroughStages) {
   const Dataset named = Numbers(8).WithClassNames({"ant", "bee"});
   EXPECT_THAT(Numbers(8).class_names(), ElementsAre());
   const auto same = [](const Tensor& x) { return x; };
+  const Dataset other = Others(8);
   for (const Dataset& dataset :
        {named, named.Map(same, "data").Shuffle(1).Batch(2).Prefetch(), named.Split({0.5, 0.5}, 1)[1],
-        named.Take(3).Skip(1).Repeat(2), named.Concat({Numbers(2)}), named.Sample({.num_samples = 2})}) {
+        named.Take(3).Skip(1).Repeat(2), named.Concat({Numbers(2)}), named.Sample({.num_samples = 2}),
+        Numbers(2).Concat({Numbers(2), named}), named.Zip({other}), other.Zip({named})}) {
     EXPECT_THAT(dataset.class_names(), ElementsAre("ant", "bee"));
   }
   EXPECT_THAT(named.WithClassNames({"cow"}).class_names(), ElementsAre("cow"));
   EXPECT_THAT(named.class_names(), ElementsAre("ant", "bee"));
+}
+
+TEST(Dataset, ZipRefusesOtherClassNames) {
+  const Dataset all = Numbers(8).WithClassNames({"ant", "bee", "cow"});
+  const Dataset some = Others(8).WithClassNames({"ant", "cow"});
+  EXPECT_EQ(all.Zip({some}).status().message(),
+            "Zip: a data set has the classes ant, cow, but the first one has ant, bee, cow: labels would mean other "
+            "classes");
+  EXPECT_TRUE(all.Zip({some.WithClassNames({"ant", "bee", "cow"})}).status().ok());
 }
 
 TEST(Dataset, ConcatRefusesOtherClassNames) {
@@ -130,6 +144,9 @@ TEST(Dataset, ConcatRefusesOtherClassNames) {
   const Dataset some = Numbers(8).WithClassNames({"ant", "cow"});
   EXPECT_EQ(some.Concat({all}).status().message(),
             "Concat: a data set has the classes ant, bee, cow, but the first one has ant, cow: labels would mean other "
+            "classes");
+  EXPECT_EQ(Numbers(2).Concat({some, Numbers(2), all}).status().message(),
+            "Concat: a data set has the classes ant, bee, cow, but one before it has ant, cow: labels would mean other "
             "classes");
   EXPECT_TRUE(all.Concat({all, Numbers(2)}).status().ok()) << "one without names says nothing";
   EXPECT_TRUE(some.WithClassNames({"ant", "bee", "cow"}).Concat({all}).status().ok());

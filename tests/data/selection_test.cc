@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <random>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontend/data/share.h"
 #include "tests/data/number_rows.h"
 
@@ -166,6 +170,44 @@ TEST(Split, RoundsAsMindSpore) {
   // 1.5 and 1.5 round to 2 and 2 of 3 rows: the first part gives one up.
   EXPECT_THAT(sizes(3, {0.5, 0.5}), ElementsAre(1, 2));
   EXPECT_THAT(sizes(4, {1}), ElementsAre(4));
+  // 4.5 rounds to 5, ten times: no part can give up five rows, so five give up one.
+  EXPECT_THAT(sizes(45, std::vector<double>(10, 0.1)), ElementsAre(4, 4, 4, 4, 4, 5, 5, 5, 5, 5));
+}
+
+/// Expects that the parts of `rows` rows hold each row once, or that none can be made.
+void ExpectPartsOrError(int rows, const std::vector<double>& sizes) {
+  SCOPED_TRACE(absl::StrCat(rows, " rows into ", absl::StrJoin(sizes, ", ")));
+  std::vector<int> all;
+  for (const Dataset& part : NumberDataset(rows).Split(sizes, 1)) {
+    if (!part.status().ok()) {
+      EXPECT_THAT(MessageOf(part), HasSubstr("a part would have no rows"));
+      const double smallest = *std::min_element(sizes.begin(), sizes.end());
+      EXPECT_TRUE(rows < static_cast<int>(sizes.size()) || smallest * rows < 0.5) << "each part could have a row";
+      return;
+    }
+    for (int x : NumbersOf(part)) all.push_back(x);
+  }
+  std::sort(all.begin(), all.end());
+  std::vector<int> expected(static_cast<std::size_t>(rows));
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(all, expected);
+}
+
+TEST(Split, DealsEachRowOnceOrSaysThatAPartHasNone) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> drawn(0.01, 1);
+  for (int rows = 1; rows <= 200; ++rows) {
+    for (std::size_t parts = 1; parts <= 20; ++parts) {
+      ExpectPartsOrError(rows, std::vector<double>(parts, 1.0 / static_cast<double>(parts)));
+      std::vector<double> fractions(parts);
+      for (double& fraction : fractions) fraction = drawn(random);
+      const double sum = std::accumulate(fractions.begin(), fractions.end(), 0.0);
+      for (double& fraction : fractions) fraction /= sum;
+      ExpectPartsOrError(rows, fractions);
+    }
+  }
+  EXPECT_THAT(MessageOf(NumberDataset(1).Split({0.5, 0.5}, 1)[1]),
+              HasSubstr("Split of 1 rows into {0.5, 0.5}: a part would have no rows"));
 }
 
 TEST(Split, BadSizesAreErrorsOfEachPart) {
