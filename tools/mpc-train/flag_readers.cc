@@ -54,6 +54,10 @@ absl::Status CheckEmitted(const FlagSet& flags, const TrainOptions& options) {
     }
     return Unread(absl::StrCat(kTakesNo, unread, std::string(reason)));
   }
+  if (options.amp.loss_scale.text() == "derived") {
+    return Unread(absl::StrCat(
+        kTakesNo, "--loss-scale=derived, which follows from parameters and a batch: give dynamic ", "or a number"));
+  }
   // Of text the learning rate of every step is part of the step.
   if (options.data == kText) return absl::OkStatus();
   for (const char* flag : {"epochs", "steps", "warmup-steps"}) {
