@@ -60,14 +60,16 @@ class Dataset {
   /// All but the first `count` >= 0 rows of each epoch. An epoch without rows is an error.
   Dataset Skip(std::int64_t count) const;
   /// Rows side by side: the columns of this data set, then those of the others. An epoch ends with the shortest of
-  /// them. Errors: two columns of one name.
+  /// them. Class names are the first that there are. Errors: two columns of one name; other class names.
   Dataset Zip(const std::vector<Dataset>& others) const;
-  /// The rows of this data set, then those of the others. Errors: other column names, or another order of them.
+  /// The rows of this data set, then those of the others. Class names are the first that there are. Errors: other
+  /// column names, or another order of them; other class names.
   Dataset Concat(const std::vector<Dataset>& others) const;
   /// Disjoint parts that are the same in every epoch. `sizes` are fractions that sum to 1, or numbers of rows that sum
-  /// to the size. A fraction gives round(fraction * rows) rows. What is missing is added to the first part, and what is
-  /// too much is taken from the first part that keeps a row. The rows are dealt in an order that is a function of
-  /// `seed`, or in their own order without one (MindSpore's `randomize = false`).
+  /// to the size. A fraction gives round(fraction * rows) rows. What is missing is added to the first part. What is too
+  /// much is taken from the first part that keeps a row, or a row each from the first parts that keep one. The rows
+  /// are dealt in an order that is a function of `seed`, or in their own order without one (MindSpore's `randomize =
+  /// false`).
   ///
   /// Errors, in each part's status: no random access, as behind Shuffle, Batch or a generator function; other sums; a
   /// part without rows.

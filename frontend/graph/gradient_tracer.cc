@@ -212,6 +212,7 @@ std::vector<Tensor> GradientTracer::Backward(const Tensor& loss, absl::Span<cons
   }
   updates_.AddDifferentiated(parameters);
   const std::vector<Tensor> gradients = RequestGradients(loss, wrt, seed, loss_id, /*by_values=*/false);
+  if (graph_.in_step()) updates_.AddGradients(gradients);
   if (!graph_.failed()) return gradients;
   std::vector<Tensor> poisoned;
   for (const Parameter& parameter : parameters) {

@@ -17,6 +17,10 @@ void OptimizerUpdates::AddDifferentiated(absl::Span<const Parameter> parameters)
   differentiated_.insert(differentiated_.end(), parameters.begin(), parameters.end());
 }
 
+void OptimizerUpdates::AddGradients(absl::Span<const Tensor> gradients) {
+  gradients_.insert(gradients_.end(), gradients.begin(), gradients.end());
+}
+
 bool OptimizerUpdates::Claim(const Parameter& parameter) {
   if (Holds(claimed_, parameter)) return false;
   claimed_.push_back(parameter);
@@ -28,7 +32,6 @@ bool OptimizerUpdates::IsUnused(const Parameter& parameter) const {
 }
 
 absl::Status OptimizerUpdates::CheckAllTaken() const {
-  if (claimed_.empty()) return absl::OkStatus();
   for (const Parameter& parameter : differentiated_) {
     if (Holds(claimed_, parameter) || !Holds(read_, parameter)) continue;
     return absl::InvalidArgumentError(

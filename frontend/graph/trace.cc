@@ -1,5 +1,7 @@
 #include "frontend/graph/trace.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/record_names.h"
 #include "frontend/graph/cell.h"
@@ -37,7 +39,6 @@ void Trace::BeginStep(std::string_view name) {
 }
 
 void Trace::EndStep(absl::Span<const Tensor> outputs, absl::Span<const std::string> names) {
-  if (absl::Status status = updates_.CheckAllTaken(); !status.ok()) Fail(std::string(status.message()));
   locals_.RunEndHooks();
   for (const auto& [name, value] : state_.EmitDeferred()) report_.AddTap(name, value);
   if (training_) random_.AdvanceStep();
@@ -54,8 +55,24 @@ void Trace::EndStep(absl::Span<const Tensor> outputs, absl::Span<const std::stri
     results.push_back({value.current.node()->value, value.parameter.name(), value.parameter.entry()->role()});
   }
   report_.AppendTo(results);
+  CheckGradients(results);
   graph_.EndFunction(results);
   state_.EndFunction();
+}
+
+void Trace::CheckGradients(absl::Span<const compiler::NamedResult> results) {
+  if (failed()) return;
+  std::vector<compiler::ValueHandle> gradients;
+  for (const Tensor& gradient : updates_.gradients()) gradients.push_back(gradient.node()->value);
+  const auto reads_gradient = [&](const compiler::NamedResult& result) {
+    const std::vector<bool> read = graph_.builder().DependsOn(result.value, gradients);
+    return std::find(read.begin(), read.end(), true) != read.end();
+  };
+  // A step without an optimizer may make of its gradients what it likes.
+  const bool needs_optimizer =
+      updates_.any_claimed() || (!gradients.empty() && std::none_of(results.begin(), results.end(), reads_gradient));
+  if (!needs_optimizer) return;
+  if (absl::Status status = updates_.CheckAllTaken(); !status.ok()) Fail(std::string(status.message()));
 }
 
 void Trace::AddInitState(absl::Span<const Parameter> parameters) {

@@ -116,6 +116,9 @@ class Trace {
   GradientTracer gradients() { return {graph_, cells_, calls_, state_, random_, updates_}; }
 
  private:
+  /// Fails where nothing takes a gradient: see OptimizerUpdates. `results` are those of the step.
+  void CheckGradients(absl::Span<const compiler::NamedResult> results);
+
   CellStack cells_;
   CellCalls calls_;
   TracedGraph graph_;

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -253,9 +255,25 @@ class CellList : public Cell {
 
 /// Cells applied one after the other.
 class SequentialCell : public CellList {
+  /// A cell in braces. Another list alone in them is copied or moved, not held.
+  struct Listed {
+    template <CellType C>
+    requires(!std::is_base_of_v<SequentialCell, std::decay_t<C>>)
+        Listed(C&& held)  // NOLINT: lists of cells are written as cells
+        : cell(std::forward<C>(held)) {}
+    AnyCell cell;
+  };
+
  public:
   MPC_CELL(SequentialCell)
   explicit SequentialCell(std::vector<AnyCell> cells) : CellList(std::move(cells)) {}
+  /// A list of one list is `SequentialCell(std::vector<AnyCell>{list})`.
+  SequentialCell(std::initializer_list<Listed> cells) {
+    for (const Listed& each : cells) cells_.push_back(each.cell);
+  }
+  template <CellType Only>
+  requires(!std::is_base_of_v<SequentialCell, std::decay_t<Only>>) explicit SequentialCell(Only&& only)
+      : CellList({AnyCell(std::forward<Only>(only))}) {}
   template <CellType First, CellType Second, CellType... Rest>
   SequentialCell(First&& first, Second&& second, Rest&&... rest)
       : CellList({AnyCell(std::forward<First>(first)), AnyCell(std::forward<Second>(second)),

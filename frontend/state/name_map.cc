@@ -40,6 +40,11 @@ bool EndsInPath(std::string_view name, std::string_view path) {
   return name.size() == path.size() || name[name.size() - path.size() - 1] == '.';
 }
 
+/// The first of the parts of `name` behind those that a rule has matched.
+std::vector<std::string>::const_iterator ToRest(const std::vector<std::string>& name, std::size_t matched) {
+  return name.begin() + static_cast<std::ptrdiff_t>(matched);
+}
+
 /// What each `*` of `path` stands for in `name`, which lies at or below it.
 std::vector<std::string> Captures(const std::vector<std::string>& name, const std::vector<std::string>& path) {
   std::vector<std::string> captures;
@@ -71,6 +76,13 @@ NameMap NameMap::PyTorch() {
                   {"moving_mean", "running_mean"},
                   {"moving_variance", "running_var"},
                   {"embedding_table", "weight"}};
+  // Elsewhere in_proj may be a layer of one's own.
+  for (const char* attention : {"self_attn", "multihead_attn"}) {
+    for (const char* member : {"weight", "bias"}) {
+      map.members_.emplace_back(absl::StrCat(attention, ".in_proj.", member),
+                                absl::StrCat(attention, ".in_proj_", member));
+    }
+  }
   map.ignored_members_ = {"num_batches_tracked"};
   return map;
 }
@@ -134,7 +146,7 @@ const NameMap::Rule* NameMap::FindRule(const Path& own) const {
 
 std::string NameMap::ForeignMember(const std::string& own) const {
   for (const auto& [known, foreign] : members_) {
-    if (own == known) return foreign;
+    if (EndsInPath(own, known)) return absl::StrCat(own.substr(0, own.size() - known.size()), foreign);
   }
   return own;
 }
@@ -156,9 +168,11 @@ ForeignLayout NameMap::LayoutOf(std::string_view own) const {
                                   [&parts](const Path& path) { return IsAtOrBelow(parts, path); });
   const Rule* const rule = FindRule(parts);
   const std::size_t matched = rule == nullptr ? 0 : rule->own.size();
-  const Path rest(parts.begin() + static_cast<std::ptrdiff_t>(matched), parts.end());
-  Path foreign_rest = rest;
-  if (!foreign_rest.empty()) foreign_rest.back() = ForeignMember(foreign_rest.back());
+  const Path rest(ToRest(parts, matched), parts.end());
+  const Path foreign = PartsOf(ForeignMember(std::string(own)));
+  // A rule that matches a part which the member's name would replace has given it another one.
+  const bool keeps = foreign.size() > matched && std::equal(parts.begin(), ToRest(parts, matched), foreign.begin());
+  const Path foreign_rest = keeps ? Path(ToRest(foreign, matched), foreign.end()) : rest;
   if (rule == nullptr) {
     layout.entries = {Prefixed(absl::StrJoin(foreign_rest, "."))};
     return layout;

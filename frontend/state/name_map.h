@@ -31,7 +31,8 @@ class NameMap {
   NameMap() = default;
 
   /// PyTorch's: gamma -> weight, beta -> bias, moving_mean -> running_mean, moving_variance -> running_var; weights and
-  /// biases keep their names. `num_batches_tracked` entries are ignored.
+  /// biases keep their names. `num_batches_tracked` entries are ignored. At any depth self_attn.in_proj.weight is
+  /// self_attn.in_proj_weight, as are multihead_attn's and biases.
   static NameMap PyTorch();
 
   /// The names of a published network: "torchvision/resnet18", "torchvision/resnet50", "huggingface/gpt2",

@@ -16,10 +16,10 @@ std::vector<TensorSpec> InputsOf(const runtime::Program& program) {
   return specs;
 }
 
-/// The inputs on twice as many samples. Those of another first extent stay as they are.
-std::vector<TensorSpec> Doubled(std::vector<TensorSpec> inputs, std::int64_t samples) {
+/// The inputs on `wanted` samples in place of `samples`. Those of another first extent stay as they are.
+std::vector<TensorSpec> OnSamples(std::vector<TensorSpec> inputs, std::int64_t samples, std::int64_t wanted) {
   for (TensorSpec& input : inputs) {
-    if (!input.shape.empty() && input.shape.front() == samples) input.shape.front() = 2 * samples;
+    if (!input.shape.empty() && input.shape.front() == samples) input.shape.front() = wanted;
   }
   return inputs;
 }
@@ -33,19 +33,27 @@ absl::StatusOr<compiler::PrecisionLock> Model::Impl::LockOf(const Model& model, 
     return absl::FailedPreconditionError("a precision lock needs a step whose first input has samples along axis 0");
   }
   const std::int64_t samples = inputs.front().shape.front();
-  const auto trace = [&](const std::vector<TensorSpec>& specs) {
-    return training ? model.TraceTrainStep(specs) : model.TracePredict(specs);
-  };
-  absl::StatusOr<compiler::Module> first = trace(inputs);
-  if (!first.ok()) return first.status();
-  absl::StatusOr<compiler::Module> second = trace(Doubled(inputs, samples));
-  if (!second.ok()) {
+  const auto trace = [&](std::int64_t wanted) -> absl::StatusOr<compiler::Module> {
+    const std::vector<TensorSpec> specs = OnSamples(inputs, samples, wanted);
+    absl::StatusOr<compiler::Module> traced = training ? model.TraceTrainStep(specs) : model.TracePredict(specs);
+    if (traced.ok() || wanted == samples) return traced;
     return absl::FailedPreconditionError(
-        absl::StrCat("a precision lock tells bytes a sample from others, and the step cannot be traced on ",
-                     2 * samples, " samples: ", second.status().message()));
-  }
-  return compiler::LockPrecision(cells.network()->TypeName(), {*std::move(first), samples},
-                                 {*std::move(second), 2 * samples}, compile);
+        absl::StrCat("a precision lock tells bytes a sample from others, and the step cannot be traced on ", wanted,
+                     " samples: ", traced.status().message()));
+  };
+  const auto lock_on = [&](std::int64_t fewer) -> absl::StatusOr<compiler::PrecisionLock> {
+    absl::StatusOr<compiler::Module> first = trace(fewer);
+    if (!first.ok()) return first.status();
+    absl::StatusOr<compiler::Module> second = trace(2 * fewer);
+    if (!second.ok()) return second.status();
+    return compiler::LockPrecision(cells.network()->TypeName(), {*std::move(first), fewer},
+                                   {*std::move(second), 2 * fewer}, compile);
+  };
+  absl::StatusOr<compiler::PrecisionLock> lock = lock_on(samples);
+  if (lock.ok() || samples != 1) return lock;
+  // A sum over one sample is no operation. On more samples the step has all of its operations.
+  absl::StatusOr<compiler::PrecisionLock> of_more = lock_on(2);
+  return of_more.ok() ? of_more : lock;
 }
 
 absl::StatusOr<compiler::PrecisionLock> Model::Impl::LockOn(const Model& model, const data::Dataset& dataset) const {

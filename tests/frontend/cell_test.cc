@@ -442,5 +442,35 @@ TEST(SequentialCell, AppliesInOrderAndNamesByIndex) {
   EXPECT_THAT(net(Tensor::Full({1, 2, 4}, 0.5)).ToFloats(), ElementsAre(16));
 }
 
+/// A list with a constructor of its own.
+class OneDense : public nn::SequentialCell {
+ public:
+  OneDense() : SequentialCell(nn::Dense(2, 1)) {}
+};
+
+TEST(SequentialCell, HoldsOneCellAndIsCopiedAndMovedAsAList) {
+  EXPECT_EQ(nn::SequentialCell{nn::Flatten()}(Values({2, 3, 4})).shape(), Shape({2, 12}));
+  EXPECT_EQ(nn::SequentialCell({nn::Flatten()})(Values({2, 3, 4})).shape(), Shape({2, 12}));
+  EXPECT_EQ(nn::SequentialCell({nn::Flatten(), nn::Dense(12, 5)})(Values({2, 3, 4})).shape(), Shape({2, 5}));
+  nn::Dense dense(2, 1);
+  nn::SequentialCell list{dense};
+  EXPECT_THAT(NamesOf(list), ElementsAre("0.weight", "0.bias"));
+  nn::SequentialCell copy{list};
+  const nn::SequentialCell constant(copy);
+  nn::SequentialCell of_constant(constant);
+  nn::SequentialCell moved(std::move(copy));
+  OneDense derived;
+  OneDense copied(derived);
+  nn::SequentialCell sliced(derived);
+  for (nn::SequentialCell* each : {&of_constant, &moved, static_cast<nn::SequentialCell*>(&copied), &sliced}) {
+    EXPECT_THAT(NamesOf(*each), ElementsAre("0.weight", "0.bias"));
+  }
+  nn::SequentialCell nested(std::vector<nn::AnyCell>{list});
+  EXPECT_THAT(NamesOf(nested), ElementsAre("0.0.weight", "0.0.bias"));
+  nn::SequentialCell beside{list, nn::ReLU()};
+  EXPECT_THAT(NamesOf(beside), ElementsAre("0.0.weight", "0.0.bias"));
+  static_assert(!std::is_convertible_v<nn::Dense, nn::SequentialCell>);
+}
+
 }  // namespace
 }  // namespace mpc

@@ -47,6 +47,28 @@ TEST(Backward, DifferentiatesAValueOfTheStep) {
   EXPECT_THAT(gradient.ToFloats(), ElementsAre(24, 6));
 }
 
+TEST(Backward, GradientsThatNothingReadsAreAnErrorByName) {
+  const char* message = "the step computes the gradient of 'network.weight', and no optimizer updates it";
+  const Tensor dropped = RunStep([](StepOf& step, const Tensor& x) {
+    const Tensor loss = reduce_sum(step.network(x)) + reduce_sum(step.other(x));
+    ops::Backward(loss, {step.network.weight, step.other.weight});
+    return loss;
+  });
+  EXPECT_THAT(ErrorOf(dropped.status()), HasSubstr(message));
+  const Tensor of_another = RunStep([](StepOf& step, const Tensor& x) {
+    const Tensor gradient = ops::Backward(reduce_sum(step.network(x)), {step.network.weight})[0];
+    return reduce_sum(step.other(gradient * 2.0 - gradient * 2.0 + x));
+  });
+  MPC_EXPECT_OK(of_another.status());
+  const Tensor assigned = RunStep([](StepOf& step, const Tensor& x) {
+    const Tensor loss = reduce_sum(step.network(x));
+    const TensorList gradients = ops::Backward(loss, {step.network.weight, step.other.weight});
+    step.other.weight.Assign(step.other.weight + gradients[0]);
+    return loss;
+  });
+  MPC_EXPECT_OK(assigned.status());
+}
+
 TEST(Backward, SharesTheForwardPassBetweenLosses) {
   const Tensor gradients = RunStep([](StepOf& step, const Tensor& x) {
     const Tensor y = step.network(x);

@@ -95,6 +95,24 @@ TEST(ModelPrecisionLock, AModelThatHasCompiledNothingSaysWhatItNeeds) {
   EXPECT_THAT(*predicted, HasSubstr("\nstep: predict\n"));
 }
 
+/// A network whose gradient by `shift` is a sum over samples, as that of positions and class tokens is.
+class Shifted : public nn::Cell {
+ public:
+  MPC_CELL(Shifted, shift, fc)
+  Tensor Construct(Tensor x) { return fc(x + shift); }
+  Parameter shift{{1, 6}, Zeros()};
+  nn::Dense fc{6, 3};
+};
+
+TEST(ModelPrecisionLock, OfOneSampleIsThatOfMore) {
+  LockedTraining<Shifted> training("O2");
+  const absl::StatusOr<std::string> of_one = training.model.PrecisionLock(GoodBatches({6}, 1, /*rows=*/1));
+  ASSERT_TRUE(of_one.ok()) << of_one.status();
+  const absl::StatusOr<std::string> of_more = training.model.PrecisionLock(GoodBatches({6}, 1, /*rows=*/8));
+  ASSERT_TRUE(of_more.ok()) << of_more.status();
+  EXPECT_EQ(*of_one, *of_more);
+}
+
 /// A network that is written for batches of 8 rows.
 class EightRows : public nn::Cell {
  public:

@@ -73,6 +73,18 @@ TEST(NameMap, LayersOfPyTorchWithOtherNamesAreRenamed) {
   EXPECT_EQ(map.Foreign("mha.in_proj.weight"), "mha.in_proj_weight");
 }
 
+TEST(NameMap, AttentionOfPyTorchsTransformersHasPyTorchsNamesAtAnyDepth) {
+  NameMap map = NameMap::PyTorch();
+  EXPECT_EQ(map.Foreign("self_attn.in_proj.weight"), "self_attn.in_proj_weight");
+  EXPECT_EQ(map.Foreign("encoder.layers.2.self_attn.in_proj.bias"), "encoder.layers.2.self_attn.in_proj_bias");
+  EXPECT_EQ(map.Foreign("layers.0.multihead_attn.in_proj.weight"), "layers.0.multihead_attn.in_proj_weight");
+  EXPECT_EQ(map.Foreign("layers.0.self_attn.out_proj.weight"), "layers.0.self_attn.out_proj.weight");
+  EXPECT_EQ(map.Foreign("mixer.in_proj.weight"), "mixer.in_proj.weight") << "it may be a layer of one's own";
+  map.Rename("layers.*.self_attn", "blocks.*.attention").Rename("whole.self_attn.in_proj", "q");
+  EXPECT_EQ(map.Foreign("layers.3.self_attn.in_proj.weight"), "blocks.3.attention.in_proj_weight");
+  EXPECT_EQ(map.Foreign("whole.self_attn.in_proj.weight"), "q.weight");
+}
+
 TEST(NameMap, SplitEntriesHoldSeveralParameters) {
   NameMap map = NameMap::PyTorch();
   map.Split({"layers.*.query", "layers.*.key"}, "h.*.in_proj");

@@ -64,6 +64,9 @@ TEST(FlagSet, ErrorsNameTheFlagAndWhatItTakes) {
   Values values;
   EXPECT_THAT(std::string(Parse(values, {"--number=10"}).status().message()),
               HasSubstr("--number: '10' is not a whole number from 1 to 9"));
+  EXPECT_EQ(ParseInteger("-1", 0, kNoLimit).status().message(), "'-1' is not a whole number of at least 0");
+  EXPECT_EQ(ParseInteger("18446744073709551616", 0, kNoLimit).status().message(),
+            "'18446744073709551616' is not a whole number from 0 to 9223372036854775807");
   EXPECT_THAT(std::string(Parse(values, {"--rate=inf"}).status().message()), HasSubstr("--rate: 'inf'"));
   EXPECT_THAT(std::string(Parse(values, {"--rate"}).status().message()), HasSubstr("--rate needs a value"));
   EXPECT_EQ(values.number, 3);

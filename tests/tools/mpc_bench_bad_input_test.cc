@@ -56,6 +56,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--single", "--json=j"}, {"--single measures one run", "without --json"}},
         BadUsage{{"lenet5", "--start=unwritten", "--warmup=3"}, {"--start writes", "without --warmup"}},
         BadUsage{{"lenet5", "--dtype=f16"}, {"O0 is full f32"}},
+        BadUsage{{"lenet5", "--amp-level=O2", "--loss-scale=derived"},
+                 {"--loss-scale=derived is of mpc-train", "dynamic, none or a number"}},
         BadUsage{{"lenet5", "--peer=torch-graph"}, {"with --device=cuda, not of lenet5 with --device=cpu"}},
         BadUsage{{"lenet5", "--batch=8,none"}, {"'8,none' is no list of whole numbers"}},
         BadUsage{{"lenet5:0"}, {"the batch size of 'lenet5:0'"}},

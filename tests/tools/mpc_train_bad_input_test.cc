@@ -60,6 +60,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadUsage{{"lenet5", "--plot=run.svg", "--epochs=0"}, {"--plot and --epochs=0 contradict"}},
         BadUsage{{"lenet5", "--plot=run.svg", "--emit=b"}, {"takes no --plot"}},
         BadUsage{{"lenet5", "--accumulation=2", "--emit=b"}, {"takes no --accumulation"}},
+        BadUsage{{"lenet5", "--amp-level=O2", "--loss-scale=derived", "--emit=b"},
+                 {"--emit trains nothing and takes no --loss-scale=derived", "give dynamic or a number"}},
         BadUsage{{"lenet5", "--warmup-steps=2", "--emit=b"}, {"takes no --warmup-steps but for --data=text"}},
         BadUsage{{"lenet5", "--lr-schedule=restarts", "--emit=b"}, {"--lr-schedule=restarts is mpc-train's own"}},
         BadUsage{{"lenet5", "--epoch=3"}, {"unknown flag '--epoch'; did you mean --epochs?", "--help"}},

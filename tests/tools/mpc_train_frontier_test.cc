@@ -47,6 +47,18 @@ INSTANTIATE_TEST_SUITE_P(
                  {"--precision-frontier and --epochs=0 contradict"}},
         BadUsage{{"dcgan", "--precision-frontier=3"}, {"dcgan takes no --precision-frontier"}}));
 
+TEST(MpcTrainFrontier, RefusesWhatOnlyTrainingReads) {
+  for (const char* flag : {"--save=f", "--plot=f.svg", "--record-hashes=f", "--summary=f", "--trace=f", "--capsule=f",
+                           "--profile-precision", "--timing", "--report", "--report-html=f", "--diagnose-overflow",
+                           "--max-consecutive-skips=3", "--epochs=2", "--accumulation=2"}) {
+    const std::string name = std::string(flag).substr(0, std::string(flag).find('='));
+    ExpectRefused(RunTool(MPC_TRAIN, {"lenet5", "--precision-frontier=3", flag}), kBadUsage,
+                  {"--precision-frontier trains nothing and takes no " + name});
+  }
+  ExpectRefused(RunTool(MPC_TRAIN, {"gpt2-tiny", "--data=text", "--precision-frontier=3", "--sample=9"}), kBadUsage,
+                {"--precision-frontier trains nothing and takes no --sample"});
+}
+
 ToolResult Train(std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"--threads=1", "--amp-verbosity=0", "--dtype=bf16"});
   return RunTool(MPC_TRAIN, arguments);

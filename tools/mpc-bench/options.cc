@@ -213,6 +213,11 @@ absl::Status CheckRow(const BenchOptions& row) {
   }
   const absl::StatusOr<amp::Precision> precision = amp::ResolveOptions(PrecisionOf(row), amp::Front::kModel);
   if (!precision.ok()) return precision.status();
+  if (row.loss_scale == "derived") {
+    return absl::InvalidArgumentError(
+        "--loss-scale=derived is of mpc-train, which derives the scale before its first step; a benchmark takes "
+        "dynamic, none or a number");
+  }
   const bool scales = precision->loss_scale.mode != LossScaleConfig::Mode::kNone;
   for (const std::string& peer : row.peers) {
     if (absl::Status status = CheckPeer(row, peer, scales); !status.ok()) return status;

@@ -27,6 +27,18 @@ absl::Status UseDevice(const ModelRequest& request) {
   return SetContext(tools::ContextOf(options, 0));
 }
 
+/// The lock of the step on `request.batch` samples and on twice as many.
+absl::StatusOr<compiler::PrecisionLock> LockOnBatch(const MadeNetwork& network, const ModelRequest& request) {
+  absl::StatusOr<ModelSource> first = TraceNetwork(network, request);
+  if (!first.ok()) return first.status();
+  ModelRequest doubled = request;
+  doubled.batch *= 2;
+  absl::StatusOr<ModelSource> second = TraceNetwork(network, doubled);
+  if (!second.ok()) return second.status();
+  return compiler::LockPrecision(first->network, {std::move(first->traced), request.batch},
+                                 {std::move(second->traced), doubled.batch}, first->options);
+}
+
 }  // namespace
 
 absl::StatusOr<MadeNetwork> MakeNetwork(const std::string& model) {
@@ -53,14 +65,13 @@ absl::StatusOr<ModelSource> TraceNetwork(const MadeNetwork& network, const Model
 }
 
 absl::StatusOr<compiler::PrecisionLock> LockNetwork(const MadeNetwork& network, const ModelRequest& request) {
-  absl::StatusOr<ModelSource> first = TraceNetwork(network, request);
-  if (!first.ok()) return first.status();
-  ModelRequest doubled = request;
-  doubled.batch *= 2;
-  absl::StatusOr<ModelSource> second = TraceNetwork(network, doubled);
-  if (!second.ok()) return second.status();
-  return compiler::LockPrecision(first->network, {std::move(first->traced), request.batch},
-                                 {std::move(second->traced), doubled.batch}, first->options);
+  absl::StatusOr<compiler::PrecisionLock> lock = LockOnBatch(network, request);
+  if (lock.ok() || request.batch != 1) return lock;
+  // A sum over one sample is no operation. On more samples the step has all of its operations.
+  ModelRequest larger = request;
+  larger.batch = 2;
+  absl::StatusOr<compiler::PrecisionLock> of_more = LockOnBatch(network, larger);
+  return of_more.ok() ? of_more : lock;
 }
 
 }  // namespace mpc::opt

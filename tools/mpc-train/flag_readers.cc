@@ -19,7 +19,8 @@ enum Reader : unsigned {
   kTrains = 32,
   kTests = 64,  // --epochs=0
   kEmits = 128,
-  kActions = kTrains | kTests | kEmits,
+  kFinds = 256,  // --precision-frontier
+  kActions = kTrains | kTests | kEmits | kFinds,
 };
 
 unsigned DataOf(const TrainOptions& options) {
@@ -53,6 +54,10 @@ absl::Status CheckEmitted(const FlagSet& flags, const TrainOptions& options) {
     }
     return Unread(absl::StrCat(kTakesNo, unread, std::string(reason)));
   }
+  if (options.amp.loss_scale.text() == "derived") {
+    return Unread(absl::StrCat(
+        kTakesNo, "--loss-scale=derived, which follows from parameters and a batch: give dynamic ", "or a number"));
+  }
   // Of text the learning rate of every step is part of the step.
   if (options.data == kText) return absl::OkStatus();
   for (const char* flag : {"epochs", "steps", "warmup-steps"}) {
@@ -64,13 +69,19 @@ absl::Status CheckEmitted(const FlagSet& flags, const TrainOptions& options) {
                              options.schedule == "cosine" ? "between epochs" : "which knows how many steps there are"));
 }
 
+absl::Status CheckFinds(const FlagSet& flags) {
+  const std::string unread = flags.FirstUnread(kFinds);
+  if (unread.empty()) return absl::OkStatus();
+  return Unread(absl::StrCat("--precision-frontier trains nothing and takes no ", unread));
+}
+
 absl::Status CheckAction(const FlagSet& flags, const TrainOptions& options) {
   if (!options.emit_path.empty()) return CheckEmitted(flags, options);
   if (options.force) return Unread("--force lets --emit write over a file; there is no --emit");
   if (!options.arch.empty()) {
     return Unread("--arch is what --emit compiles for; a run takes the device that is here");
   }
-  if (options.epochs > 0) return absl::OkStatus();
+  if (options.epochs > 0) return options.precision_frontier_points > 0 ? CheckFinds(flags) : absl::OkStatus();
   if (const std::string unread = flags.FirstUnread(kTests); !unread.empty()) {
     return Unread(absl::StrCat(unread, " and --epochs=0 contradict each other: nothing is trained"));
   }
@@ -132,42 +143,22 @@ void LimitFlags(FlagSet& flags) {
                "communication-dtype",
                "reduction",
                "bucket-mib"});
-  flags.Limit(kActions, kTrains,
-              {"accumulation",
-               "augment",
-               "distributed",
-               "transport",
-               "loss-weight",
-               "communication-dtype",
-               "reduction",
-               "bucket-mib",
-               "plot",
-               "shift",
-               "drop-remainder",
-               "validate-every",
-               "save-every",
-               "keep",
-               "max-consecutive-skips",
-               "diagnose-overflow",
-               "capsule",
-               "capsule-at",
-               "record-hashes",
-               "profile-precision",
-               "precision-frontier",
-               "max-gradient-error",
-               "max-loss-error",
-               "frontier-error",
-               "frontier-batches",
-               "frontier-rates",
-               "frontier-errors",
-               "save-precision",
-               "trace",
-               "trace-steps"});
+  flags.Limit(
+      kActions, kTrains,
+      {"accumulation", "plot", "validate-every", "save-every", "keep", "max-consecutive-skips", "diagnose-overflow",
+       "capsule", "capsule-at", "record-hashes", "profile-precision", "trace", "trace-steps"});
+  flags.Limit(kActions, kTrains | kFinds,
+              {"augment", "distributed", "transport", "loss-weight", "communication-dtype", "reduction", "bucket-mib",
+               "shift", "drop-remainder", "precision-frontier", "max-gradient-error", "max-loss-error",
+               "frontier-error", "frontier-batches", "frontier-rates", "frontier-errors", "save-precision"});
   flags.Limit(kActions, kTrains | kTests,
-              {"data-dir",        "normalize",        "skip-damaged", "workers", "sample", "temperature", "prompt",
-               "graph",           "steps-per-launch", "init",         "load",    "save",   "resume",      "summary",
-               "check-precision", "lock-precision",   "precision",    "timing",  "report", "report-html"});
-  flags.Limit(kActions, kTrains | kEmits, {"dropout", "freeze"});
+              {"sample", "temperature", "prompt", "steps-per-launch", "save", "resume", "summary", "timing", "report",
+               "report-html"});
+  flags.Limit(kActions, kTrains | kTests | kFinds,
+              {"data-dir", "normalize", "skip-damaged", "workers", "graph", "init", "load", "check-precision",
+               "lock-precision", "precision"});
+  flags.Limit(kActions, kTrains | kTests | kEmits, {"epochs"});
+  flags.Limit(kActions, kTrains | kEmits | kFinds, {"dropout", "freeze"});
   flags.Limit(kActions, kEmits, {"emit", "force", "arch"});
 }
 

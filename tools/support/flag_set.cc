@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -18,8 +19,12 @@ absl::Status NotAccepted(const std::string& value, const std::string& accepted) 
   return absl::InvalidArgumentError(absl::StrCat("'", value, "' is not ", accepted));
 }
 
-std::string RangeText(std::int64_t minimum, std::int64_t maximum) {
-  if (maximum == std::numeric_limits<std::int64_t>::max()) {
+/// What is accepted in place of `value`. The largest of all numbers is named to those who gave a larger one.
+std::string RangeText(const std::string& value, std::int64_t minimum, std::int64_t maximum) {
+  std::int64_t ignored = 0;
+  const bool is_number = !value.empty() && std::all_of(value.begin(), value.end(), absl::ascii_isdigit);
+  const bool is_too_large = is_number && !absl::SimpleAtoi(value, &ignored);
+  if (maximum == std::numeric_limits<std::int64_t>::max() && !is_too_large) {
     return absl::StrCat("a whole number of at least ", minimum);
   }
   return absl::StrCat("a whole number from ", minimum, " to ", maximum);
@@ -56,7 +61,7 @@ std::string Canonical(std::string_view name) {
 absl::StatusOr<std::int64_t> ParseInteger(const std::string& value, std::int64_t minimum, std::int64_t maximum) {
   std::int64_t number = 0;
   if (!absl::SimpleAtoi(value, &number) || number < minimum || number > maximum) {
-    return NotAccepted(value, RangeText(minimum, maximum));
+    return NotAccepted(value, RangeText(value, minimum, maximum));
   }
   return number;
 }
