@@ -201,13 +201,21 @@ static std::string describeWithoutRule(Operation &op) {
   return "'" + written.str() + "' has no second derivative: " + rule;
 }
 
+/// How a user differentiates without the rule.
+static StringRef wayAround(Operation &op) {
+  if (isa<AccumulateGradientOp>(op))
+    return "gradients by parameters add up over the micro-batches of an update; ops::Grad by the parameters' tensors "
+           "gives that of a micro-batch";
+  return "mpc.stop_gradient on its operands makes it a constant";
+}
+
 LogicalResult ReverseSweep::reportMissingRule(Operation &op) const {
   Value reached;
   SmallVector<Operation *> toInput = pathToInput(op, reached);
   auto named = llvm::find_if(inputs, [&](const Input &in) { return in.value == reached; });
   InFlightDiagnostic error = op.emitError();
-  error << describeWithoutRule(op) << ", but the gradient of " << named->name
-        << " passes through it; mpc.stop_gradient on its operands makes it a constant";
+  error << describeWithoutRule(op) << ", but the gradient of " << named->name << " passes through it; "
+        << wayAround(op);
   attachPath(error, pathFromLoss(op), "from the loss: computed by ");
   attachPath(error, toInput, "its operand is computed by ");
   error.attachNote(reached.getLoc()) << "from " << named->name;

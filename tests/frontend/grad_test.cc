@@ -170,6 +170,15 @@ TEST(Backward, APenaltyOnGradientsReadsThemUnscaled) {
   }
 }
 
+TEST(Backward, APenaltyOnGradientsOfSeveralMicroBatchesNamesGrad) {
+  ParameterPenaltyStep step;
+  Model model(step, {.amp_level = "O0", .accumulation_steps = 2});
+  const absl::Status status = model.Train(1, data::GeneratorDataset({{Tensor::Full({1}, 2.0f)}}, {"x"}));
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("gradients by parameters add up over the micro-batches of an update; ops::Grad by "
+                                   "the parameters' tensors gives that of a micro-batch"));
+}
+
 class Critic : public nn::Cell {
  public:
   MPC_CELL(Critic, first, second, head)
