@@ -171,7 +171,9 @@ class ImagesOnTiles final : public Kernel {
     if (has_bias_) {
       alignas(64) float bias[kBlockSide];
       LoadFloats(bias_type_, operands.inputs[2], column, columns, bias);
-      for (std::int64_t i = 0; i < kBlockSide * columns; ++i) sums[i] += bias[i % columns];
+      for (std::int64_t r = 0; r < kBlockSide; ++r) {
+        for (std::int64_t j = 0; j < columns; ++j) sums[r * columns + j] += bias[j];
+      }
     }
     if (activation_ != Activation::kNone) {
       ActivateAndRound(activation_, {DType::kF32, sums}, {DType::kF32, sums}, kBlockSide * columns);
