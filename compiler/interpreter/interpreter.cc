@@ -24,11 +24,12 @@ namespace {
 /// Evaluates one function; calls make further ones.
 class FunctionInterpreter {
 public:
-  FunctionInterpreter(func::FuncOp function, reference::Rounding rounding, ProcessGrid *grid = nullptr,
-                      int64_t rank = 0)
-      : function(function), rounding(rounding), grid(grid), rank(rank) {}
+  FunctionInterpreter(func::FuncOp function, reference::Rounding rounding, LargeIntegers integers,
+                      ProcessGrid *grid = nullptr, int64_t rank = 0)
+      : function(function), rounding(rounding), integers(integers), grid(grid), rank(rank) {}
   FunctionInterpreter(func::FuncOp function, const FunctionInterpreter &caller)
-      : function(function), rounding(caller.rounding), grid(caller.grid), rank(caller.rank), caller(&caller) {}
+      : function(function), rounding(caller.rounding), integers(caller.integers), grid(caller.grid), rank(caller.rank),
+        caller(&caller) {}
 
   absl::StatusOr<std::vector<Tensor>> run(absl::Span<const Tensor> inputs);
 
@@ -50,9 +51,11 @@ private:
   void bind(ValueRange names, std::vector<Tensor> values);
   /// Whether the function runs already, and so calls itself.
   bool isRunning() const;
+  bool refusesLargeIntegers() const { return integers == LargeIntegers::kRefused; }
 
   func::FuncOp function;
   reference::Rounding rounding;
+  LargeIntegers integers;
   ProcessGrid *grid; ///< null: the function runs in one process
   int64_t rank;
   const FunctionInterpreter *caller = nullptr;
@@ -168,7 +171,7 @@ absl::StatusOr<std::vector<Tensor>> FunctionInterpreter::run(absl::Span<const Te
     if (int64_t(input.values.size()) != input.spec.num_elements())
       return absl::InvalidArgumentError(absl::StrCat(name, " argument ", argument.getArgNumber(), " has ",
                                                      input.values.size(), " values for ", input.spec.ToString()));
-    if (std::optional<size_t> element = firstInexact(input))
+    if (std::optional<size_t> element = refusesLargeIntegers() ? firstInexact(input) : std::nullopt)
       return absl::OutOfRangeError(absl::StrCat(name, " argument ", argument.getArgNumber(), " has about ",
                                                 absl::StrFormat("%.0f", input.values[*element]), " in element ",
                                                 *element, ": ", integerLimit()));
@@ -213,7 +216,7 @@ absl::Status FunctionInterpreter::runConstant(ConstantOp op) {
   }
   for (const APInt &element : elements.getValues<APInt>()) {
     int64_t given = element.getBitWidth() == 1 ? int64_t(element.getZExtValue()) : element.getSExtValue();
-    if (given < -mostInteger || given > mostInteger)
+    if (refusesLargeIntegers() && (given < -mostInteger || given > mostInteger))
       return absl::OutOfRangeError(absl::StrCat(describe(*op, function), " holds ", given, ": ", integerLimit()));
     result.values.push_back(double(given));
   }
@@ -284,8 +287,9 @@ absl::Status FunctionInterpreter::runReference(Operation &op) {
                             : reference::Run(kernelName(&op), attributes, inputs, absl::MakeSpan(outputs), rounding);
   if (!status.ok())
     return absl::Status(status.code(), absl::StrCat(describe(op, function), ": ", status.message()));
-  if (absl::Status inexact = checkExact(op, function, outputs); !inexact.ok())
-    return inexact;
+  if (refusesLargeIntegers())
+    if (absl::Status inexact = checkExact(op, function, outputs); !inexact.ok())
+      return inexact;
   bind(op.getResults(), std::move(outputs));
   return absl::OkStatus();
 }
@@ -315,7 +319,8 @@ interpretProcesses(func::FuncOp function, absl::Span<const std::vector<Tensor>> 
   std::vector<std::thread> threads;
   for (size_t rank = 0; rank < inputs.size(); ++rank)
     threads.emplace_back([&, rank] {
-      results[rank] = FunctionInterpreter(function, rounding, &grid, int64_t(rank)).run(inputs[rank]);
+      results[rank] =
+          FunctionInterpreter(function, rounding, LargeIntegers::kRefused, &grid, int64_t(rank)).run(inputs[rank]);
       if (!results[rank].ok())
         grid.leave();
     });
@@ -333,8 +338,8 @@ interpretProcesses(func::FuncOp function, absl::Span<const std::vector<Tensor>> 
 }
 
 absl::StatusOr<std::vector<Tensor>> interpret(func::FuncOp function, absl::Span<const Tensor> inputs,
-                                              reference::Rounding rounding) {
-  return FunctionInterpreter(function, rounding).run(inputs);
+                                              reference::Rounding rounding, LargeIntegers integers) {
+  return FunctionInterpreter(function, rounding, integers).run(inputs);
 }
 
 } // namespace mpc

@@ -89,7 +89,8 @@ void CheckCase(mlir::MLIRContext& context, const op_cases::OpCase& op_case, DTyp
   if (!std::all_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return AllFinite(input.values); })) return;
   auto module = ForwardModule(context, op_case, dtype);
   auto function = module->lookupSymbol<mlir::func::FuncOp>("forward");
-  const absl::StatusOr<std::vector<Tensor>> results = interpret(function, inputs);
+  const absl::StatusOr<std::vector<Tensor>> results =
+      interpret(function, inputs, reference::Rounding::kStorage, LargeIntegers::kRounded);
   ASSERT_TRUE(results.ok()) << results.status();
   for (const bool with_norms : {true, false}) Check(function, inputs, *results, with_norms);
 }

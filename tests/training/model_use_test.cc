@@ -183,8 +183,8 @@ TEST(ModelThreads, CallsWaitForTrain) {
   const std::vector<Tensor> batch = {Tensor::From({1.0f}, {1}), Tensor::From({0.0f}, {1})};
   const std::vector<TensorSpec> specs = {batch[0].spec(), batch[1].spec()};
   const std::vector<std::pair<std::string, TensorSpec>> columns = {{"data", specs[0]}, {"label", specs[1]}};
-  // The level is not auto, and this step is another one on two samples.
-  constexpr auto kNeedsAuto = absl::StatusCode::kInvalidArgument, kNoLock = absl::StatusCode::kFailedPrecondition;
+  // The level is not auto. There is no lock to check.
+  constexpr auto kNeedsAuto = absl::StatusCode::kInvalidArgument, kNoLock = absl::StatusCode::kNotFound;
   const std::vector<Call> calls = {
       {"SaveCheckpoint", [&](Model& model) { return model.SaveCheckpoint(path); }},
       {"Measure", [&](Model& model) { return model.Measure(batch).status(); }},
@@ -192,10 +192,10 @@ TEST(ModelThreads, CallsWaitForTrain) {
       {"MeasurePrecisionErrors", [](Model& model) { return model.MeasurePrecisionErrors({}, Rows(1)).status(); },
        kNeedsAuto},
       {"UsePrecision", [](Model& model) { return model.UsePrecision({}, Rows(1)); }, kNeedsAuto},
-      {"PrecisionLock", [](Model& model) { return model.PrecisionLock().status(); }, kNoLock},
-      {"PrecisionLock of data", [](Model& model) { return model.PrecisionLock(Rows(1)).status(); }, kNoLock},
-      {"LockPrecision", [&](Model& model) { return model.LockPrecision(lock, Rows(1)); }, kNoLock},
-      {"CheckPrecision", [&](Model& model) { return model.CheckPrecision(lock, Rows(1)); }, kNoLock},
+      {"PrecisionLock", [](Model& model) { return model.PrecisionLock().status(); }},
+      {"PrecisionLock of data", [](Model& model) { return model.PrecisionLock(Rows(1)).status(); }},
+      {"LockPrecision", [&](Model& model) { return model.LockPrecision(lock, Rows(1)); }},
+      {"CheckPrecision", [&](Model& model) { return model.CheckPrecision(folder / "no_lock", Rows(1)); }, kNoLock},
       {"TraceTrainStep", [&](Model& model) { return model.TraceTrainStep(specs).status(); }},
       {"TracePredict", [&](Model& model) { return model.TracePredict({specs[0]}).status(); }},
       {"LoadTrainStep", [&](Model& model) { return model.LoadTrainStep(batch).status(); }},
