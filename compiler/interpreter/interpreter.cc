@@ -51,7 +51,7 @@ private:
   void bind(ValueRange names, std::vector<Tensor> values);
   /// Whether the function runs already, and so calls itself.
   bool isRunning() const;
-  bool refusesLargeIntegers() const { return integers == LargeIntegers::kRefused; }
+  bool refusesLargeIntegers() const { return integers == LargeIntegers::Refused; }
 
   func::FuncOp function;
   reference::Rounding rounding;
@@ -320,7 +320,7 @@ interpretProcesses(func::FuncOp function, absl::Span<const std::vector<Tensor>> 
   for (size_t rank = 0; rank < inputs.size(); ++rank)
     threads.emplace_back([&, rank] {
       results[rank] =
-          FunctionInterpreter(function, rounding, LargeIntegers::kRefused, &grid, int64_t(rank)).run(inputs[rank]);
+          FunctionInterpreter(function, rounding, LargeIntegers::Refused, &grid, int64_t(rank)).run(inputs[rank]);
       if (!results[rank].ok())
         grid.leave();
     });

@@ -12,8 +12,8 @@ namespace mpc {
 
 /// What becomes of an i64 element beyond 2^53 - 1, which f64 need not hold exactly.
 enum class LargeIntegers {
-  kRefused, ///< an error
-  kRounded, ///< the nearest number that f64 holds, for who looks at magnitudes alone
+  Refused, ///< an error
+  Rounded, ///< the nearest number that f64 holds, for who looks at magnitudes alone
 };
 
 /// Runs \p function on \p inputs, operation by operation, and returns its results.
@@ -25,11 +25,11 @@ enum class LargeIntegers {
 /// Errors: INVALID_ARGUMENT where the inputs do not match the arguments. FAILED_PRECONDITION for an operation that a
 /// pass must expand first (mpc.value_and_grad), and for functions without a body, with control flow or that call
 /// themselves. FAILED_PRECONDITION also for a collective operation of several processes. NOT_FOUND for an operation
-/// without a reference function. OUT_OF_RANGE for an i64 element beyond 2^53 - 1 where \p integers are kRefused.
+/// without a reference function. OUT_OF_RANGE for an i64 element beyond 2^53 - 1 where \p integers are Refused.
 absl::StatusOr<std::vector<reference::Tensor>> interpret(mlir::func::FuncOp function,
                                                          absl::Span<const reference::Tensor> inputs,
                                                          reference::Rounding rounding = reference::Rounding::kStorage,
-                                                         LargeIntegers integers = LargeIntegers::kRefused);
+                                                         LargeIntegers integers = LargeIntegers::Refused);
 
 /// Runs \p function in several processes in lockstep, process r on `inputs[r]`, and returns the results of each.
 /// Collective operations exchange values between them. Sums over processes have f64 accuracy inside.

@@ -90,7 +90,7 @@ void CheckCase(mlir::MLIRContext& context, const op_cases::OpCase& op_case, DTyp
   auto module = ForwardModule(context, op_case, dtype);
   auto function = module->lookupSymbol<mlir::func::FuncOp>("forward");
   const absl::StatusOr<std::vector<Tensor>> results =
-      interpret(function, inputs, reference::Rounding::kStorage, LargeIntegers::kRounded);
+      interpret(function, inputs, reference::Rounding::kStorage, LargeIntegers::Rounded);
   ASSERT_TRUE(results.ok()) << results.status();
   for (const bool with_norms : {true, false}) Check(function, inputs, *results, with_norms);
 }
