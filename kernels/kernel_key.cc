@@ -21,12 +21,12 @@ struct AttributeText {
   }
 };
 
+}  // namespace
+
 std::string TypesOf(const std::vector<TensorSpec>& specs) {
   return absl::StrJoin(specs, ", ",
                        [](std::string* out, const TensorSpec& spec) { absl::StrAppend(out, spec.ToString()); });
 }
-
-}  // namespace
 
 std::string KernelKey(const KernelSpec& spec) {
   const std::string attributes =

@@ -1,7 +1,6 @@
 // reduce_max, reduce_min and reduce_max_grad, for any floating storage type.
-#include <algorithm>
-
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/fold_reduction.h"
 #include "kernels/cpu/reduce_loops.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/reduce_plan.h"
@@ -9,53 +8,6 @@
 
 namespace mpc::cpu {
 namespace {
-
-// The maximum or minimum is taken in eight lanes, so that the loop vectorises. It does not depend on the order.
-template <typename Op>
-float ExtremumOf(const float* values, std::int64_t count) {
-  constexpr std::int64_t kLanes = 8;
-  float lanes[kLanes];
-  std::fill_n(lanes, kLanes, values[0]);
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-#pragma omp simd
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] = Op::Combine(lanes[lane], values[i + lane]);
-  }
-  for (; i < count; ++i) lanes[0] = Op::Combine(lanes[0], values[i]);
-  for (std::int64_t lane = 1; lane < kLanes; ++lane) lanes[0] = Op::Combine(lanes[0], lanes[lane]);
-  return lanes[0];
-}
-
-template <typename Op>
-absl::StatusOr<std::unique_ptr<Kernel>> CreateExtremum(const KernelSpec& spec) {
-  absl::StatusOr<ReducePlan> planned = PlanReduce(spec, 0);
-  if (!planned.ok()) return planned.status();
-  return MakeKernel([plan = *planned](const KernelOperands& operands) {
-    const Source x{plan.in, operands.inputs[0]};
-    const Sink y{plan.out, operands.outputs[0]};
-    if (plan.inner_reduced) {
-      ForEachRow(plan, [&](std::int64_t result, std::int64_t base) {
-        BlockBuffer buffer;
-        float extremum = x.ElementAt(base);
-        ForEachReducedBlock(plan, base, [&](std::int64_t offset, std::int64_t size) {
-          extremum = Op::Combine(extremum, ExtremumOf<Op>(x.Load(offset, size, buffer.values), size));
-        });
-        y.Set(result, extremum);
-      });
-      return;
-    }
-    ForEachColumnBlock(plan, [&](std::int64_t result, std::int64_t base, std::int64_t size) {
-      BlockBuffer extrema, buffer;
-      LoadFloats(x.dtype, x.data, base, size, extrema.values);
-      for (std::int64_t term = 1; term < plan.reduced.count(); ++term) {
-        const float* values = x.Load(base + plan.reduced.Offset(term), size, buffer.values);
-#pragma omp simd
-        for (std::int64_t i = 0; i < size; ++i) extrema.values[i] = Op::Combine(extrema.values[i], values[i]);
-      }
-      StoreFloats(y.dtype, extrema.values, y.data, result, size);
-    });
-  });
-}
 
 // Operands dy and y have the results' shape, x and dx that of the forward operand. Each case counts the elements that
 // equal the maximum or minimum, then writes their shares; none equals a NaN.
@@ -126,8 +78,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateReduceMaxGrad(const KernelSpec& sp
 }  // namespace
 
 void RegisterReduceMax(Registry& registry) {
-  registry.Add("reduce_max", CreateExtremum<scalar::MaximumOrNanOp>);
-  registry.Add("reduce_min", CreateExtremum<scalar::MinimumOrNanOp>);
+  registry.Add("reduce_max", CreateFold<scalar::MaximumOrNanOp>);
+  registry.Add("reduce_min", CreateFold<scalar::MinimumOrNanOp>);
   registry.Add("reduce_max_grad", CreateReduceMaxGrad);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/fold_reduction.h"
 #include "kernels/cpu/reduce_loops.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/reduce_plan.h"
@@ -12,51 +13,6 @@ namespace mpc::cpu {
 namespace {
 
 using scalar::FactorsOp;
-
-// Eight lanes, so that the loop vectorises.
-float ProductOf(const float* values, std::int64_t count) {
-  constexpr std::int64_t kLanes = 8;
-  float lanes[kLanes];
-  std::fill_n(lanes, kLanes, 1.0f);
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-#pragma omp simd
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] *= values[i + lane];
-  }
-  for (; i < count; ++i) lanes[0] *= values[i];
-  for (std::int64_t lane = 1; lane < kLanes; ++lane) lanes[0] *= lanes[lane];
-  return lanes[0];
-}
-
-absl::StatusOr<std::unique_ptr<Kernel>> CreateReduceProd(const KernelSpec& spec) {
-  absl::StatusOr<ReducePlan> planned = PlanReduce(spec, 0);
-  if (!planned.ok()) return planned.status();
-  return MakeKernel([plan = *planned](const KernelOperands& operands) {
-    const Source x{plan.in, operands.inputs[0]};
-    const Sink y{plan.out, operands.outputs[0]};
-    if (plan.inner_reduced) {
-      ForEachRow(plan, [&](std::int64_t result, std::int64_t base) {
-        BlockBuffer buffer;
-        float product = 1;
-        ForEachReducedBlock(plan, base, [&](std::int64_t offset, std::int64_t size) {
-          product *= ProductOf(x.Load(offset, size, buffer.values), size);
-        });
-        y.Set(result, product);
-      });
-      return;
-    }
-    ForEachColumnBlock(plan, [&](std::int64_t result, std::int64_t base, std::int64_t size) {
-      BlockBuffer products, buffer;
-      std::fill_n(products.values, size, 1.0f);
-      for (std::int64_t term = 0; term < plan.reduced.count(); ++term) {
-        const float* values = x.Load(base + plan.reduced.Offset(term), size, buffer.values);
-#pragma omp simd
-        for (std::int64_t i = 0; i < size; ++i) products.values[i] *= values[i];
-      }
-      StoreFloats(y.dtype, products.values, y.data, result, size);
-    });
-  });
-}
 
 // The operand dy has the results' shape, x and dx that of the forward operand.
 struct ProductGradient {
@@ -118,7 +74,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateReduceProdGrad(const KernelSpec& s
 }  // namespace
 
 void RegisterReduceProd(Registry& registry) {
-  registry.Add("reduce_prod", CreateReduceProd);
+  registry.Add("reduce_prod", CreateFold<scalar::ProductOp>);
   registry.Add("reduce_prod_grad", CreateReduceProdGrad);
 }
 

@@ -12,6 +12,7 @@
 #include "kernels/cpu/loop_processors.h"
 #include "kernels/cpu/state_hash.h"
 #include "kernels/f64_scalars.h"
+#include "kernels/kernel_key.h"
 
 namespace mpc::cpu {
 namespace {
@@ -81,12 +82,6 @@ int DefaultThreads() {
   int threads = 0;
   const bool is_number = absl::SimpleAtoi(text.substr(0, text.find(',')), &threads);
   return is_number && threads > 0 ? threads : UsableLoopProcessors();
-}
-
-std::string TypesOf(const std::vector<TensorSpec>& specs) {
-  std::string text;
-  for (const TensorSpec& spec : specs) absl::StrAppend(&text, text.empty() ? "" : ", ", spec.ToString());
-  return text;
 }
 
 class ChosenKernel final : public Kernel {

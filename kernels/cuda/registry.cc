@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "kernels/attribute_words.h"
 #include "kernels/cuda/own_kernel.h"
 #include "kernels/cuda/state_hash.h"
@@ -61,11 +60,6 @@ const Registry& TheRegistry() {
 const Registry::Entry* FindEntry(std::string_view name) {
   const auto found = TheRegistry().entries().find(name);
   return found == TheRegistry().entries().end() ? nullptr : &found->second;
-}
-
-std::string TypesOf(const std::vector<TensorSpec>& specs) {
-  return absl::StrJoin(specs, ", ",
-                       [](std::string* out, const TensorSpec& spec) { absl::StrAppend(out, spec.ToString()); });
 }
 
 }  // namespace
