@@ -9,6 +9,7 @@
 
 #include "frontend/data/vision/color.h"
 #include "frontend/data/vision/crop.h"
+#include "frontend/data/vision/erase.h"
 #include "frontend/data/vision/flip.h"
 #include "frontend/data/vision/pad.h"
 #include "frontend/data/vision/rotation.h"
@@ -168,6 +169,14 @@ TEST(RandomColorAdjust, ErrorsSayWhatIsTaken) {
   EXPECT_THAT(MessageOf(vision::RandomColorAdjust()(Counted(2, 2), {})), HasSubstr("takes RGB pictures of u8"));
 }
 
+TEST(RandomGrayscale, MakesThreeEqualChannels) {
+  const Tensor image = Tensor::From<std::uint8_t>({100, 50, 200, 20, 20, 20, 255, 0, 0}, {1, 3, 3});
+  EXPECT_THAT(PixelsOf(vision::RandomGrayscale(1)(image, {})), ElementsAre(82, 82, 82, 20, 20, 20, 76, 76, 76));
+  EXPECT_EQ(PixelsOf(vision::RandomGrayscale(0)(image, {})), PixelsOf(image));
+  EXPECT_THAT(MessageOf(vision::RandomGrayscale(2)(image, {})), HasSubstr("RandomGrayscale: prob must be from 0 to 1"));
+  EXPECT_THAT(MessageOf(vision::RandomGrayscale()(Counted(2, 2), {})), HasSubstr("RandomGrayscale takes RGB pictures"));
+}
+
 // Each transform gives the same again at the same (seed, epoch, row), and mostly another result elsewhere.
 TEST(RandomTransforms, AreFunctionsOfSeedEpochAndRowAlone) {
   const Tensor photo = Golden("photo");
@@ -177,6 +186,7 @@ TEST(RandomTransforms, AreFunctionsOfSeedEpochAndRowAlone) {
         vision::RandomResizedCrop({16, 16}, {.seed = seed}),
         vision::RandomColorAdjust({.brightness = {0.5f, 1.5f}, .hue = {-0.5f, 0.5f}, .seed = seed}),
         vision::RandomRotation({45}, {.seed = seed}),
+        vision::RandomErasing({.prob = 1, .seed = seed}),
     };
   };
   for (std::size_t i = 0; i < transforms(0).size(); ++i) {

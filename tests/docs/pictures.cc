@@ -1,4 +1,4 @@
-// The pipeline of pictures of docs/data.md, over copies of one picture in two class folders.
+// The pipelines of pictures of docs/data.md, over copies of one picture in two class folders, and over digits.
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -29,6 +29,21 @@ absl::Status Run() {
   return batches.status();
 }
 
+absl::Status Mix() {
+  auto mixed = data::Digits(data::Split::kTrain)
+                   .Shuffle(1)
+                   .Map(data::vision::RandomErasing({.prob = 0.1f, .is_hwc = false, .seed = 1}), "image")
+                   .Map(data::vision::OneHot(10), "label")
+                   .Batch(32, /*drop_remainder=*/true)
+                   .Map(data::vision::MixUpBatch(0.2, /*seed=*/1), {"image", "label"});
+  auto batches = mixed.CreateDictIterator();
+  int count = 0;
+  for (auto& batch : batches) {
+    if (count++ == 0) std::cout << batch["image"].spec().ToString() << " " << batch["label"].spec().ToString() << "\n";
+  }
+  return batches.status();
+}
+
 }  // namespace
 
 int main() {
@@ -40,7 +55,8 @@ int main() {
     for (int i = 0; i < 20; ++i) fs::copy_file(MPC_PICTURE, class_folder / (std::to_string(i) + ".jpg"));
   }
   fs::current_path(folder);
-  const absl::Status status = Run();
+  absl::Status status = Run();
+  status.Update(Mix());
   fs::current_path("/");
   fs::remove_all(folder);
   std::cout << status << "\n";

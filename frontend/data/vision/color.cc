@@ -116,6 +116,14 @@ constexpr std::array kAdjustments = {
                .apply = AdjustHue},
 };
 
+absl::Status CheckColoured(const Tensor& image, const char* transform) {
+  const absl::StatusOr<internal::Extents> extents = internal::ExtentsOf(image, transform);
+  if (!extents.ok()) return extents.status();
+  if (extents->channels == 3 && image.dtype() == DType::kU8) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(transform, " takes RGB pictures of u8, got ", image.spec().ToString()));
+}
+
 }  // namespace
 
 absl::StatusOr<Tensor> RandomColorAdjust::operator()(const Tensor& image, const RowPosition& position) const {
@@ -123,12 +131,7 @@ absl::StatusOr<Tensor> RandomColorAdjust::operator()(const Tensor& image, const 
     absl::Status status = CheckRange(adjustment.name, options_.*adjustment.range, adjustment.least, adjustment.largest);
     if (!status.ok()) return status;
   }
-  const absl::StatusOr<internal::Extents> extents = internal::ExtentsOf(image, "RandomColorAdjust");
-  if (!extents.ok()) return extents.status();
-  if (extents->channels != 3 || image.dtype() != DType::kU8) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("RandomColorAdjust takes RGB pictures of u8, got ", image.spec().ToString()));
-  }
+  if (absl::Status status = CheckColoured(image, "RandomColorAdjust"); !status.ok()) return status;
   internal::Draws draws(internal::DrawStream::kColor, options_.seed, position);
   std::array<std::size_t, kAdjustments.size()> order{};
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -143,6 +146,18 @@ absl::StatusOr<Tensor> RandomColorAdjust::operator()(const Tensor& image, const 
     const auto value = static_cast<float>(draws.Between(range[0], range[1]));
     if (value != adjustment.unchanged) adjustment.apply(absl::MakeSpan(pixels), value);
   }
+  return Tensor::From(pixels, image.shape());
+}
+
+absl::StatusOr<Tensor> RandomGrayscale::operator()(const Tensor& image, const RowPosition& position) const {
+  if (absl::Status status = CheckColoured(image, "RandomGrayscale"); !status.ok()) return status;
+  internal::Draws draws(internal::DrawStream::kGrayscale, seed_, position);
+  const absl::StatusOr<bool> is_grey = internal::Happens(prob_, draws, "RandomGrayscale");
+  if (!is_grey.ok()) return is_grey.status();
+  if (!*is_grey) return image;
+  const absl::Span<const std::uint8_t> given = image.data<std::uint8_t>();
+  std::vector<std::uint8_t> pixels(given.size());
+  for (std::size_t i = 0; i < given.size(); i += 3) std::fill_n(&pixels[i], 3, GreyOf(&given[i]));
   return Tensor::From(pixels, image.shape());
 }
 

@@ -34,4 +34,17 @@ class RandomColorAdjust {
   RandomColorAdjustOptions options_;
 };
 
+/// MindSpore's vision.RandomGrayscale: an RGB picture of u8 becomes grey with probability `prob`, and keeps three
+/// channels, which are equal. Grey is Pillow's, of ITU-R 601. Whether it does is a function of (seed, epoch, row)
+/// alone. Errors (INVALID_ARGUMENT): prob outside 0 .. 1; another tensor than u8 [height, width, 3].
+class RandomGrayscale {
+ public:
+  explicit RandomGrayscale(float prob = 0.1f, std::uint64_t seed = 0) : prob_(prob), seed_(seed) {}
+  absl::StatusOr<Tensor> operator()(const Tensor& image, const RowPosition& position) const;
+
+ private:
+  float prob_;
+  std::uint64_t seed_;
+};
+
 }  // namespace mpc::data::vision

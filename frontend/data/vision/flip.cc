@@ -6,7 +6,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "frontend/data/vision/image.h"
 #include "frontend/data/vision/random_draws.h"
 #include "frontend/graph/tensor_node.h"
@@ -39,20 +38,13 @@ Tensor Reversed(const Tensor& image, std::int64_t count, std::int64_t run) {
   return mpc::internal::MakeConcrete(image.spec(), std::move(buffer));
 }
 
-absl::StatusOr<bool> IsFlipped(float prob, internal::Draws draws, const char* transform) {
-  if (!(prob >= 0 && prob <= 1)) {
-    return absl::InvalidArgumentError(absl::StrCat(transform, ": prob must be from 0 to 1, got ", prob));
-  }
-  return draws.Between(0, 1) < static_cast<double>(prob);
-}
-
 }  // namespace
 
 absl::StatusOr<Tensor> RandomHorizontalFlip::operator()(const Tensor& image, const RowPosition& position) const {
   const absl::StatusOr<internal::Extents> extents = internal::ExtentsOf(image, "RandomHorizontalFlip");
   if (!extents.ok()) return extents.status();
-  const absl::StatusOr<bool> flipped =
-      IsFlipped(prob_, {internal::DrawStream::kHorizontalFlip, seed_, position}, "RandomHorizontalFlip");
+  internal::Draws draws(internal::DrawStream::kHorizontalFlip, seed_, position);
+  const absl::StatusOr<bool> flipped = internal::Happens(prob_, draws, "RandomHorizontalFlip");
   if (!flipped.ok()) return flipped.status();
   return *flipped ? Reversed(image, extents->pixels(), extents->width) : image;
 }
@@ -60,8 +52,8 @@ absl::StatusOr<Tensor> RandomHorizontalFlip::operator()(const Tensor& image, con
 absl::StatusOr<Tensor> RandomVerticalFlip::operator()(const Tensor& image, const RowPosition& position) const {
   const absl::StatusOr<internal::Extents> extents = internal::ExtentsOf(image, "RandomVerticalFlip");
   if (!extents.ok()) return extents.status();
-  const absl::StatusOr<bool> flipped =
-      IsFlipped(prob_, {internal::DrawStream::kVerticalFlip, seed_, position}, "RandomVerticalFlip");
+  internal::Draws draws(internal::DrawStream::kVerticalFlip, seed_, position);
+  const absl::StatusOr<bool> flipped = internal::Happens(prob_, draws, "RandomVerticalFlip");
   if (!flipped.ok()) return flipped.status();
   return *flipped ? Reversed(image, extents->height, extents->height) : image;
 }

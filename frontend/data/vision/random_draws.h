@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "frontend/data/dataset.h"
 #include "frontend/data/uniform_draw.h"
 
@@ -16,6 +18,10 @@ enum class DrawStream : std::uint32_t {
   kVerticalFlip = 0x76766600,
   kColor = 0x76636f00,
   kRotation = 0x76726f00,
+  kErasing = 0x76657200,
+  kGrayscale = 0x76677200,
+  kMixUp = 0x766d7500,
+  kCutMix = 0x76636d00,
 };
 
 /// At most 256 draws. Each is a function of (seed, epoch, row), the stream and the number of draws before it.
@@ -39,5 +45,13 @@ class Draws {
   std::uint64_t seed_;
   RowPosition position_;
 };
+
+/// True with probability `prob`. Errors (INVALID_ARGUMENT): a prob outside 0 .. 1.
+inline absl::StatusOr<bool> Happens(float prob, Draws& draws, const char* transform) {
+  if (!(prob >= 0 && prob <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(transform, ": prob must be from 0 to 1, got ", prob));
+  }
+  return draws.Between(0, 1) < static_cast<double>(prob);
+}
 
 }  // namespace mpc::data::vision::internal
