@@ -1,11 +1,10 @@
 // What a .cu file is written in: CUDA C++ under nvcc, or the emulation that runs the same source on the host in tests.
 // Kernels use only what follows, and begin with AwaitEarlierLaunches(). Indices: threadIdx.x, blockIdx, blockDim.x,
-// gridDim. Barriers: __syncthreads(),
-// __syncthreads_or(), __syncwarp(). Warp functions: __shfl_sync, __shfl_xor_sync, __shfl_down_sync, __ballot_sync,
-// __any_sync, __all_sync. Atomics on integers: atomicAdd / atomicOr / atomicMin / atomicMax. Shared memory:
-// MPC_SHARED_ARRAY and dynamic_shared<T>(). Shared memory is garbage when a block begins. Kernels use no floating-point
-// atomics, since their order is chance. They use no inline PTX, no cooperative groups and no spinning across blocks,
-// since the emulation could not show their errors.
+// gridDim. Barriers: __syncthreads(), __syncthreads_or(), __syncwarp(). Warp functions: __shfl_sync, __shfl_xor_sync,
+// __shfl_down_sync, __ballot_sync, __any_sync, __all_sync. Bits: __popc. Atomics on integers: atomicAdd / atomicOr /
+// atomicMin / atomicMax. Shared memory: MPC_SHARED_ARRAY and dynamic_shared<T>(). Shared memory is garbage when a block
+// begins. Kernels use no floating-point atomics, since their order is chance. They use no inline PTX, no cooperative
+// groups and no spinning across blocks, since the emulation could not show their errors.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,12 @@ namespace mpc::cuda {
 namespace {
 
 constexpr int kListThreads = 256;
+/// Threads of a block that orders a long list alone, and their warps.
+constexpr int kLongListThreads = 1024, kLongListWarps = kLongListThreads / kWarpSize;
+/// Entries from which on a list is long: finding each rank in the list itself takes the square of them.
+constexpr unsigned kLongList = 4096;
+/// Blocks that look for long lists. A prime: first pieces of lists of one length do not meet in few blocks.
+constexpr std::int64_t kMostLongListBlocks = 1021;
 
 template <typename Visit>
 __device__ __forceinline__ void ForEachIndex(std::int64_t count, const Visit& visit) {
@@ -73,18 +79,54 @@ __global__ void __launch_bounds__(kListThreads)
   });
 }
 
-/// Each entry goes to its rank: the number of smaller ones in its list.
+/// Each entry of a list that is not long goes to its rank: the number of smaller ones in its list.
 __global__ void __launch_bounds__(kListThreads) OrderKernel(IntegerSource indices, GatherLists lists) {
   AwaitEarlierLaunches();
   const unsigned placed = *lists.placed;
   ForEachIndex(placed, [&](std::int64_t slot) {
     const unsigned entry = lists.unordered[slot];
     const std::int64_t row = indices.Load(entry);
-    const unsigned end = lists.ends[row], begin = end - lists.counts[row];
+    const unsigned end = lists.ends[row], length = lists.counts[row], begin = end - length;
+    if (length >= kLongList) return;
     unsigned rank = 0;
     for (unsigned other = begin; other < end; ++other) rank += lists.unordered[other] < entry ? 1 : 0;
     lists.order[begin + rank] = entry;
   });
+}
+
+/// The long lists. A block finds the entries of one among all indices. Each warp has a range of them: it counts the
+/// entries there, and places them behind those of the warps before it.
+__global__ void __launch_bounds__(kLongListThreads)
+    OrderLongKernel(GatherListsPlan plan, IntegerSource indices, GatherLists lists) {
+  AwaitEarlierLaunches();
+  MPC_SHARED_ARRAY(unsigned, of_warp, kLongListWarps);
+  const int warp = static_cast<int>(threadIdx.x) / kWarpSize, lane = static_cast<int>(threadIdx.x) % kWarpSize;
+  const std::int64_t per_warp =
+      (plan.count + kLongListThreads - 1) / kLongListThreads * static_cast<std::int64_t>(kWarpSize);
+  const std::int64_t first = warp * per_warp;
+  const std::int64_t last = first + per_warp < plan.count ? first + per_warp : plan.count;
+  const unsigned pieces = *lists.piece_count;
+  for (unsigned piece = blockIdx.x; piece < pieces; piece += gridDim.x) {
+    const unsigned row = lists.row_of_piece[piece], length = lists.counts[row];
+    if (length < kLongList || lists.first_piece[row] != piece) continue;
+    const auto entries_at = [&](std::int64_t begin) {
+      const std::int64_t i = begin + lane;
+      return __ballot_sync(kFullWarp, i < last && indices.Load(i) == static_cast<std::int64_t>(row));
+    };
+    unsigned entries = 0;
+    for (std::int64_t begin = first; begin < last; begin += kWarpSize) entries += __popc(entries_at(begin));
+    __syncthreads();  // all reads of the list before are done
+    if (lane == 0) of_warp[warp] = entries;
+    __syncthreads();
+    unsigned next = lists.ends[row] - length;
+    for (int before = 0; before < warp; ++before) next += of_warp[before];
+    for (std::int64_t begin = first; begin < last; begin += kWarpSize) {
+      const unsigned found = entries_at(begin);
+      if (found >> lane & 1u)
+        lists.order[next + __popc(found & ((1u << lane) - 1))] = static_cast<unsigned>(begin + lane);
+      next += __popc(found);
+    }
+  }
 }
 
 }  // namespace
@@ -136,7 +178,12 @@ absl::Status GatherListsPlan::Enqueue(const IntegerSource& indices, const Gather
   if (absl::Status status = launch(queue, &CountKernel, of_indices, *this, indices, lists); !status.ok()) return status;
   if (absl::Status status = launch(queue, &ReserveKernel, of_rows, *this, lists); !status.ok()) return status;
   if (absl::Status status = launch(queue, &FillKernel, of_indices, *this, indices, lists); !status.ok()) return status;
-  return launch(queue, &OrderKernel, of_indices, indices, lists);
+  if (absl::Status status = launch(queue, &OrderKernel, of_indices, indices, lists); !status.ok()) return status;
+  if (count < kLongList) return absl::OkStatus();
+  LaunchShape of_long_lists;
+  of_long_lists.threads = kLongListThreads;
+  of_long_lists.blocks_x = BlocksFor(std::min(most_pieces, kMostLongListBlocks), 1);
+  return launch(queue, &OrderLongKernel, of_long_lists, *this, indices, lists);
 }
 
 }  // namespace mpc::cuda

@@ -116,7 +116,12 @@ absl::StatusOr<MeasuredChoice> CudaDevice::Choose(const Program& program, const 
         absl::StrCat("kernels are timed, and choices cached, for a GPU that is here; this is ", description_));
   }
   if (absl::Status status = context_->api().UseDevice(); !status.ok()) return status;
-  const absl::StatusOr<std::vector<std::string>> candidates = candidates_(spec, kernels);
+  absl::StatusOr<std::vector<std::string>> candidates;
+  {
+    // Libraries are asked through the handles that all Programs share.
+    const std::lock_guard<std::mutex> device_lock(context_->mutex());
+    candidates = candidates_(spec, kernels);
+  }
   if (!candidates.ok()) return candidates.status();
   const std::string conditions = absl::StrCat(key, " on ", measured_on_, kernels.allow_tf32 ? ", TF32" : "",
                                               ", workspaces up to ", kernels.workspace_cap);

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -166,6 +169,35 @@ TEST_F(CudaThreadsOfADevice, NameItBeforeTheyPlanTimeLoadAndRead) {
     std::vector<std::uint8_t> weight(20);
     EXPECT_TRUE(store.Find("weight")->Read(absl::MakeSpan(weight)).ok());
   });
+}
+
+// Library handles are one thread's at a time: no kernel is made while candidates are looked up.
+TEST(CudaThreadsOfHandles, AreNotUsedBesideALookUp) {
+  emulation::EmulatedApi api;
+  std::atomic<bool> is_looking_up{false};
+  std::atomic<int> made_beside{0};
+  CudaDeviceOptions options{.use_libraries = false};
+  options.make_kernel = [&](const KernelSpec& spec, const cuda::KernelContext& context) {
+    made_beside += is_looking_up ? 1 : 0;
+    return cuda::CreateKernel(spec, context);
+  };
+  std::promise<void> began;
+  options.candidates = [&](const KernelSpec&, const cuda::KernelContext&) -> absl::StatusOr<std::vector<std::string>> {
+    is_looking_up = true;
+    began.set_value();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // in which the other thread would make its kernels
+    is_looking_up = false;
+    return std::vector<std::string>();
+  };
+  const std::unique_ptr<CudaDevice> device = *CudaDevice::Open(api, options);
+  const auto program = BuildFor("cuda", StepProgram());
+  std::thread planner([&] { (void)device->Plan(*program, program->step().instructions[0], {.tune = true}); });
+  began.get_future().wait();
+  StateStore store;
+  AddStepState(store);
+  EXPECT_TRUE(device->Load(program, store, {.graph = false}).ok());
+  planner.join();
+  EXPECT_EQ(made_beside, 0);
 }
 
 }  // namespace

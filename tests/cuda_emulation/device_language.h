@@ -125,6 +125,8 @@ inline int __all_sync(unsigned mask, int predicate, mpc::emulation::Place place 
   return __ballot_sync(mask, predicate, place) == mask ? 1 : 0;
 }
 
+inline int __popc(unsigned bits) { return std::popcount(bits); }
+
 // One thread runs at a time, so an atomic operation is a plain one. CUDA has none for `long`, the type of std::int64_t.
 #define MPC_EMULATED_ATOMIC(name, type, result) \
   inline type name(type* address, type value) { \

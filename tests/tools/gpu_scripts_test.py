@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -249,6 +250,15 @@ esac
         again = self.folder / "again"
         perturb_state.perturb(source, again)
         self.assertEqual(again.read_bytes(), path.read_bytes())
+
+    def test_rebuilding_takes_the_sources_that_tests_of_kernels_share(self):
+        root = TOOLS.resolve().parent
+        pattern = re.search(r"tests/kernels/\S+", (SCRIPTS / "rebuild.sh").read_text()).group()
+        taken = subprocess.run(["bash", "-c", f"echo {pattern}"], cwd=root, check=True, capture_output=True,
+                               text=True).stdout.split()
+        library = re.search(r"add_library\(mpc_kernel_test_support STATIC([^)]*)\)",
+                            (root / "tests/kernels/CMakeLists.txt").read_text()).group(1)
+        self.assertEqual(sorted(taken), sorted(f"tests/kernels/{source}" for source in library.split()))
 
     def test_shell_scripts_parse(self):
         for script in [*TOOLS.glob("gpu_*.sh"), *SCRIPTS.glob("*.sh")]:

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Links a program of the build once more, with the parts of LLVM and MLIR that it uses inside: link_compiler.sh TARGET FILE
 # Their shared libraries are too large to be packed beside it, and the machine that runs it has none.
-# BUILD names the build folder (default: build).
+# BUILD names the build folder (default: build/default).
 set -euo pipefail
 target="$1"
 file="$(realpath -m "$2")"
-cd "${BUILD:-build}"
+cd "${BUILD:-build/default}"
 
 command="$(ninja -t commands "$target" | tail -1)"
 shared="$(grep -o '[^ ]*/libMLIR\.so[^ ]*' <<< "$command")"

@@ -52,7 +52,7 @@ compile() {
 # ONLY, a pattern, compiles what matches it and links nothing: to try the packing.
 sources=(kernels/cuda/*.cu device_properties.cc kernels/*.cc kernels/cuda/*.cc kernels/cuda/library/*.cc
   kernels/reference/*.cc runtime/cuda/*.cc runtime/*.cc runtime/distributed/*.cc
-  tests/gpu/gpu_kernel_{device,test}.cc tests/gpu/gpu_nccl_test.cc tests/kernels/{acceptance,*bounds,kernel_checks,kernel_run}.cc
+  tests/gpu/gpu_kernel_{device,test}.cc tests/gpu/gpu_nccl_test.cc tests/kernels/{acceptance,*bounds,*_checks,kernel_run}.cc
   tests/op_cases/*.cc tools/gpu/gpu_probe.cc)
 failed=0
 for source in "${sources[@]}"; do
