@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/data/vision/augment.h"
 #include "frontend/data/vision/color.h"
 #include "frontend/data/vision/crop.h"
 #include "frontend/data/vision/erase.h"
@@ -187,6 +188,8 @@ TEST(RandomTransforms, AreFunctionsOfSeedEpochAndRowAlone) {
         vision::RandomColorAdjust({.brightness = {0.5f, 1.5f}, .hue = {-0.5f, 0.5f}, .seed = seed}),
         vision::RandomRotation({45}, {.seed = seed}),
         vision::RandomErasing({.prob = 1, .seed = seed}),
+        vision::TrivialAugmentWide({.seed = seed}),
+        vision::RandAugment({.num_ops = 4, .seed = seed}),
     };
   };
   for (std::size_t i = 0; i < transforms(0).size(); ++i) {

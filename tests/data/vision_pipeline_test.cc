@@ -39,6 +39,7 @@ Dataset Pipeline(const TemporaryFolder& folder, std::int64_t workers) {
       .Map({vision::Decode(), vision::RandomResizedCrop({24, 24}, {.seed = 1}), vision::RandomHorizontalFlip(0.5f, 1),
             vision::RandomVerticalFlip(0.5f, 1), vision::RandomRotation({30}, {.seed = 1}),
             vision::RandomColorAdjust({.brightness = {0.5f, 1.5f}, .hue = {-0.1f, 0.1f}, .seed = 1}),
+            vision::TrivialAugmentWide({.seed = 1}), vision::RandAugment({.seed = 1}),
             vision::RandomCrop({16, 16}, {.seed = 1}), vision::ToTensor()},
            "image", {.num_parallel_workers = workers});
 }

@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 """Writes pictures and what Pillow and OpenCV make of them for tests/data/vision_*_test.cc.
 
-    python3 tools/parity/make_vision_goldens.py tests/data/vision
+    python3 tools/parity/make_vision_goldens.py tests/data/vision [--augmented]
 
-Needs numpy, Pillow and opencv-python-headless. The committed files come from Pillow 13.0 and OpenCV 5.0. A picture
-`NAME.jpg`, `.png` or `.webp` stands beside `NAME.npy`, its pixels in RGB as Pillow decodes them. `photo.npy` is also the
-source of `resize_*.npy` and `rotate_*.npy`.
+Needs numpy, Pillow, opencv-python-headless and torchvision. The committed files come from Pillow 13.0, OpenCV 5.0 and
+torchvision 0.29. A picture `NAME.jpg`, `.png` or `.webp` stands beside `NAME.npy`, its pixels in RGB as Pillow decodes
+them. `photo.npy` is also the source of `resize_*.npy`, `rotate_*.npy` and `augment_*.npy`.
+
+`--augmented` writes `augment_*.npy` alone, of a `photo.npy` that is there. Pillow and torchvision are enough for it.
 """
 
 import io
 import pathlib
 import sys
 
-import cv2
+try:
+    import cv2
+except ImportError:  # --augmented goes without it
+    cv2 = None
 import numpy
 from PIL import Image, ImageOps
 
@@ -93,14 +98,48 @@ def save_rotated(folder: pathlib.Path, rgb: Image.Image) -> None:
     save("right", rgb.rotate(90, Image.NEAREST, expand=True))
 
 
+def save_augmented(folder: pathlib.Path, pixels: numpy.ndarray) -> None:
+    """Operations of torchvision's tables, stacked: at the bins 26 and 14 of the wide one, and 28 of RandAugment's.
+
+    The sign of bin 14 is negative where there is one. Operations without a magnitude have the picture and a dim one.
+    """
+    from torchvision.transforms import InterpolationMode, autoaugment
+
+    bins = 31
+    wide = autoaugment.TrivialAugmentWide()._augmentation_space(bins)
+    narrow = autoaugment.RandAugment()._augmentation_space(bins, pixels.shape[:2])
+    rgb = Image.fromarray(pixels)
+
+    def augmented(space, name, index, sign, interpolation=InterpolationMode.NEAREST, fill=None):
+        magnitudes, signed = space[name]
+        magnitude = float(magnitudes[index]) * (sign if signed else 1)
+        return numpy.asarray(autoaugment._apply_op(rgb, name, magnitude, interpolation, fill))
+
+    for name, (magnitudes, _) in wide.items():
+        if name == "Identity":
+            continue
+        if magnitudes.ndim == 0:
+            dim = Image.fromarray(pixels // 2 + 40)
+            of_each = [autoaugment._apply_op(image, name, 0.0, None, None) for image in (rgb, dim)]
+        else:
+            of_each = [augmented(wide, name, 26, 1), augmented(wide, name, 14, -1), augmented(narrow, name, 28, 1)]
+        numpy.save(folder / f"augment_{name}.npy", numpy.stack([numpy.asarray(image) for image in of_each]))
+    bilinear = [augmented(wide, name, 26, 1, InterpolationMode.BILINEAR, (9, 8, 7)) for name in ("ShearX", "Rotate")]
+    numpy.save(folder / "augment_bilinear.npy", numpy.stack(bilinear))
+
+
 def main() -> None:
     folder = pathlib.Path(sys.argv[1])
+    if sys.argv[2:] == ["--augmented"]:
+        save_augmented(folder, numpy.load(folder / "photo.npy"))
+        return
     folder.mkdir(parents=True, exist_ok=True)
     pixels = photo()
     numpy.save(folder / "photo.npy", pixels)
     save_pictures(folder, Image.fromarray(pixels))
     save_resized(folder, pixels)
     save_rotated(folder, Image.fromarray(pixels))
+    save_augmented(folder, pixels)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Compares pictures of drawn sizes, decoded and resized by data::vision, with Pillow's and OpenCV's.
+"""Compares pictures of drawn sizes that data::vision made with Pillow's, OpenCV's and torchvision's.
 
     python3 tools/parity/vision_parity.py build/default/tests/data/vision_pixels > table.md
 
 Prints a Markdown table and PASS. PNG and lossless WebP must be exact. JPEG must be within 2 levels of Pillow's and 0.1
 in the mean of each picture. Resized pictures must be within a level of OpenCV's, exact where the nearest pixel is taken,
 and with antialias exactly Pillow's. Pillow resizes the width first, by a call of its own. Pillow 13 may begin with the
-height, which clips what bicubic overshoots at another place. Needs numpy, Pillow and opencv-python-headless.
+height, which clips what bicubic overshoots at another place. Operations of TrivialAugmentWide and RandAugment must be
+torchvision's. Those that blend may be a level apart. Needs numpy, Pillow, opencv-python-headless and torchvision.
 """
 
 import argparse
@@ -18,13 +19,17 @@ import tempfile
 import cv2
 import numpy
 import PIL
+import torchvision
 from PIL import Image
+from torchvision.transforms import InterpolationMode, autoaugment
 
 from make_vision_goldens import encode
 
 OPENCV = {"nearest": cv2.INTER_NEAREST, "bilinear": cv2.INTER_LINEAR, "bicubic": cv2.INTER_CUBIC}
 PILLOW = {"nearest": Image.NEAREST, "bilinear": Image.BILINEAR, "bicubic": Image.BICUBIC}
 JPEG_MODES = ["RGB", "RGB", "RGB", "L", "CMYK"]
+AUGMENT_BINS = 31
+BLENDS = ["Brightness", "Color", "Contrast", "Sharpness"]
 PNG_MODES = ["RGB", "L", "1", "P", "RGBA", "LA"]
 
 
@@ -105,6 +110,23 @@ class Comparison:
                 self.add((f"{name}, antialias", "Pillow"), path,
                          resized_by_pillow(pixels, height, width, PILLOW[name]), name, height, width, "pillow")
 
+    def add_augmented(self, random, count, longest):
+        """Each operation at a bin that is drawn. Its magnitude is rounded, since torch.linspace has those of f32."""
+        for index in range(count):
+            pixels = draw_pixels(random, longest)
+            path = self.folder / f"augment_{index}"
+            path.write_bytes(encode(Image.fromarray(pixels), "PNG"))
+            spaces = {"TrivialAugmentWide": autoaugment.TrivialAugmentWide()._augmentation_space(AUGMENT_BINS),
+                      "RandAugment": autoaugment.RandAugment()._augmentation_space(AUGMENT_BINS, pixels.shape[:2])}
+            for table, space in spaces.items():
+                for name, (magnitudes, signed) in space.items():
+                    index, sign = int(random.integers(AUGMENT_BINS)), int(random.choice([1, -1])) if signed else 1
+                    magnitude = round(sign * float(magnitudes.reshape(-1)[index % magnitudes.numel()]), 5)
+                    expected = autoaugment._apply_op(Image.fromarray(pixels), name, magnitude,
+                                                     InterpolationMode.NEAREST, None)
+                    row = ("operations that blend" if name in BLENDS else "other operations", "torchvision")
+                    self.add(row, path, numpy.asarray(expected), table, name, index, AUGMENT_BINS, sign)
+
     def run(self, program):
         subprocess.run([program], input="\n".join(self.lines) + "\n", text=True, check=True)
         results = {}
@@ -121,7 +143,8 @@ def allowed(row):
     """The largest difference of a pixel, and the largest mean over a picture."""
     if row[0] == "JPEG":
         return 2, 0.1
-    return (1, 1.0) if row in (("bilinear", "OpenCV"), ("bicubic", "OpenCV")) else (0, 0.0)
+    rounded = (("bilinear", "OpenCV"), ("bicubic", "OpenCV"), ("operations that blend", "torchvision"))
+    return (1, 1.0) if row in rounded else (0, 0.0)
 
 
 def main():
@@ -137,8 +160,9 @@ def main():
         for name in FORMATS:
             comparison.add_decoded(random, name, arguments.pictures, arguments.longest)
         comparison.add_resized(random, arguments.pictures, arguments.longest)
+        comparison.add_augmented(random, arguments.pictures, arguments.longest)
         results = comparison.run(arguments.program)
-    print(f"Pillow {PIL.__version__}, OpenCV {cv2.__version__}; sides of 1 to {arguments.longest} pixels\n")
+    print(f"Pillow {PIL.__version__}, OpenCV {cv2.__version__}, torchvision {torchvision.__version__}; sides of 1 to {arguments.longest} pixels\n")
     print("| | beside | pictures | largest difference | allowed | largest mean of a picture | allowed |\n"
           "|---|---|---|---|---|---|---|")
     passes = True

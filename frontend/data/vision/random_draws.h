@@ -22,6 +22,8 @@ enum class DrawStream : std::uint32_t {
   kGrayscale = 0x76677200,
   kMixUp = 0x766d7500,
   kCutMix = 0x76636d00,
+  kTrivialAugmentWide = 0x76746100,
+  kRandAugment = 0x76726100,
 };
 
 /// At most 256 draws. Each is a function of (seed, epoch, row), the stream and the number of draws before it.

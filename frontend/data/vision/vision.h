@@ -11,6 +11,7 @@
 // is safe to call from several threads. What a transform is given is checked when it is called.
 #pragma once
 
+#include "frontend/data/vision/augment.h"
 #include "frontend/data/vision/color.h"
 #include "frontend/data/vision/crop.h"
 #include "frontend/data/vision/decode.h"
