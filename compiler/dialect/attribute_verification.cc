@@ -57,6 +57,7 @@ static ArrayRef<Declared> declaredAttributes() {
       {MpcDialect::ScopeAttrHelper::getNameStr(), isAnything, "", is<ScopeAttr>, "a #mpc.scope"},
       {MpcDialect::PrecisionAttrHelper::getNameStr(), isAnything, "", is<PrecisionAttr>, "a #mpc.precision"},
       {MpcDialect::BackwardAttrHelper::getNameStr(), isAnything, "", is<UnitAttr>, "a unit attribute"},
+      {MpcDialect::DifferentiatedAttrHelper::getNameStr(), isAnything, "", is<UnitAttr>, "a unit attribute"},
       {MpcDialect::RecomputeAttrHelper::getNameStr(), isAnything, "", isI64, "an i64"},
       {MpcDialect::RecomputedAttrHelper::getNameStr(), isAnything, "", is<UnitAttr>, "a unit attribute"},
       {MpcDialect::RecomputeCandidatesAttrHelper::getNameStr(), onFunction, "functions", isPair, "an array of two i64"},

@@ -34,6 +34,7 @@ def Mpc_Dialect : Dialect {
     | `mpc.scope` | operations | `#mpc.scope`: Cell path, network, pinned type |
     | `mpc.precision` | operations | `#mpc.precision`: what the AMP pass has decided, and why |
     | `mpc.backward` | operations | the operation computes a cotangent; its scope is that of the forward operation |
+    | `mpc.differentiated` | operations | autodiff differentiated a result before `mpc-amp` had decided its type |
     | `mpc.recompute` | operations | the call of a Cell with `Recompute()` that traced the operation, an i64 |
     | `mpc.recomputed` | operations | the operation computes again what one of the forward pass has computed |
     | `mpc.recompute_candidates` | functions | how many values and Cells `mpc-recompute` could give up to fit a budget |
@@ -56,6 +57,7 @@ def Mpc_Dialect : Dialect {
       "::mpc::ScopeAttr":$scope,
       "::mpc::PrecisionAttr":$precision,
       "::mlir::UnitAttr":$backward,
+      "::mlir::UnitAttr":$differentiated,
       "::mlir::IntegerAttr":$recompute,
       "::mlir::UnitAttr":$recomputed,
       "::mlir::DenseI64ArrayAttr":$recompute_candidates,

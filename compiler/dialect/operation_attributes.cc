@@ -34,6 +34,17 @@ bool isMarkedBackward(Operation *op) { return dialectOf(op).getBackwardAttrHelpe
 
 void markBackward(Operation *op) { dialectOf(op).getBackwardAttrHelper().setAttr(op, UnitAttr::get(op->getContext())); }
 
+bool isMarkedDifferentiated(Operation *op) { return dialectOf(op).getDifferentiatedAttrHelper().isAttrPresent(op); }
+
+void markDifferentiated(Operation *op) {
+  dialectOf(op).getDifferentiatedAttrHelper().setAttr(op, UnitAttr::get(op->getContext()));
+}
+
+void unmarkDifferentiated(Operation *op) {
+  if (isMarkedDifferentiated(op))
+    dialectOf(op).getDifferentiatedAttrHelper().removeAttr(op);
+}
+
 IntegerAttr recomputeCallOf(Operation *op) { return dialectOf(op).getRecomputeAttrHelper().getAttr(op); }
 
 void setRecomputeCall(Operation *op, IntegerAttr call) {

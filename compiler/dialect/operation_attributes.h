@@ -30,6 +30,11 @@ void setPrecision(mlir::Operation *op, PrecisionAttr precision);
 bool isMarkedBackward(mlir::Operation *op);
 void markBackward(mlir::Operation *op);
 
+/// Whether autodiff has differentiated a result of \p op of which mpc-amp had decided nothing.
+bool isMarkedDifferentiated(mlir::Operation *op);
+void markDifferentiated(mlir::Operation *op);
+void unmarkDifferentiated(mlir::Operation *op);
+
 /// The call of a Cell with Recompute() that traced \p op; null outside of such calls. Values inside a call are computed
 /// again where the backward pass reads them.
 mlir::IntegerAttr recomputeCallOf(mlir::Operation *op);

@@ -30,7 +30,11 @@ ValueAndGradResult ValueAndGrad(const nn::CellFunction& network, const std::vect
 /// The gradients of `loss`, a floating value that this step computed, with respect to `parameters`. What several losses
 /// have in common is computed once. If a parameter was updated since, its gradient is taken at the value that the loss
 /// read. Frozen parameters, and those that the loss does not use (with a remark), get zeros. `seed` and `loss_id` are
-/// those of ValueAndGrad. Errors: no trace is running; a loss that is not floating.
+/// those of ValueAndGrad. With `accumulation_steps` they add up over the micro-batches of an update: in the last one,
+/// where optimizers act, they are the mean over all. Errors: no trace is running; a loss that is not floating.
+///
+/// In earlier micro-batches they are parts of that sum. A loss that is made of such sums has no gradients. Grad by the
+/// parameters' tensors gives those of the micro-batch, of which a loss may be made.
 std::vector<Tensor> Backward(const Tensor& loss, const std::vector<Parameter>& parameters, const Tensor& seed = {},
                              std::int64_t loss_id = -1);
 

@@ -51,7 +51,8 @@ struct CrossEntropyLossOptions {
 ///
 /// Labels are class indices, integers [N, d1, ...]. A position with label y has the loss
 /// (1 - s) w[y] n[y] + s / C sum over c of w[c] n[c]. Here n is -log p, s the smoothing, and w are the weights.
-/// "none" gives it the shape of the labels. Positions whose label is `ignore_index` have the loss 0 and no gradient.
+/// "none" gives it the shape of the labels. Positions whose label is `ignore_index` have the loss 0 and the gradient 0.
+/// Where a logit of theirs is NaN or +infinity, that gradient is NaN, as PyTorch's.
 /// "mean" divides by the sum of w[y] over the others, which is NaN where there are none (see MeanOfCounted). An
 /// `ignore_index` outside the labels' type leaves nothing out.
 ///

@@ -32,7 +32,7 @@ namespace {
 /// Expands every request for a derivative of a module.
 class Expander {
 public:
-  explicit Expander(ModuleOp module) : module(module) {}
+  explicit Expander(ModuleOp module);
   LogicalResult run();
 
 private:
@@ -43,6 +43,8 @@ private:
   /// Ends the expansion of \p op. Inlines the rules that are called from \p first on, and erases \p op and the dead
   /// operations among \p made.
   LogicalResult finish(Operation *op, Block::iterator first, ArrayRef<Operation *> made);
+  /// Marks what gives \p loss, so that mpc-amp knows the loss behind this pass. In front of it mpc-amp needs no mark.
+  void markLoss(Value loss);
   /// Inlines every call between \p begin and \p end that \p wanted accepts.
   LogicalResult inlineCalls(Block::iterator begin, Block::iterator end, llvm::function_ref<bool(func::CallOp)> wanted);
   /// Puts the bodies of the functions that custom_vjp names in its place.
@@ -54,6 +56,8 @@ private:
   }
 
   ModuleOp module;
+  /// Whether mpc-amp has run.
+  bool isDecided;
   SymbolTableCollection symbols;
   DenseSet<func::FuncOp> visited;
   /// Whether the custom_vjps of a function are gone (true) or being inlined.
@@ -85,6 +89,22 @@ static std::string describeOperand(int64_t position, StringRef name) {
 static std::string describeOperand(ValueAndGradOp op, func::FuncOp callee, int64_t position) {
   StringRef name = nameOf(op.getInputs()[position]);
   return describeOperand(position, name.empty() ? argumentName(callee, position) : name);
+}
+
+//===-- Losses ----------------------------------------------------------------------------------------------------===//
+
+Expander::Expander(ModuleOp module) : module(module) {
+  auto decided = [](Operation *op) { return precisionOf(op) ? WalkResult::interrupt() : WalkResult::advance(); };
+  isDecided = module.walk(decided).wasInterrupted();
+}
+
+void Expander::markLoss(Value loss) {
+  while (auto scaled = loss.getDefiningOp<ScaleLossOp>())
+    loss = scaled.getLoss();
+  auto amp = dyn_cast_or_null<AmpOpInterface>(loss.getDefiningOp());
+  // An operation of the class Loss is f32 without a mark.
+  if (amp && !isDecided && amp.getAmpClass() != AmpClass::Exempt && amp.getAmpClass() != AmpClass::Loss)
+    markDifferentiated(amp);
 }
 
 //===-- Expansion ------------------------------------------------------------------------------------------------===//
@@ -160,6 +180,7 @@ LogicalResult Expander::expand(ValueAndGradOp op) {
   OpBuilder builder(op.getContext());
   builder.setInsertionPointToEnd(&body);
   Value loss = flat->results.front();
+  markLoss(loss);
   // The sweep visits the operations before these two, which have no part in the forward graph.
   Value cotangent = lossCotangent(builder, op.getLoc(), seed, cast<RankedTensorType>(loss.getType()));
   FailureOr<SmallVector<Value>> gradients = sweep.run(loss, cotangent);
@@ -194,6 +215,7 @@ LogicalResult Expander::expand(BackwardOp op) {
   for (auto [index, operand] : llvm::enumerate(op.getWrt()))
     inputs.push_back({operand, describeOperand(index, nameOf(operand))});
   Operation *before = op->getPrevNode();
+  markLoss(op.getLoss());
   ReverseSweep sweep(body, inputs, op);
   OpBuilder builder(op);
   Value cotangent = lossCotangent(builder, op.getLoc(), op.getSeed(), cast<RankedTensorType>(op.getLoss().getType()));

@@ -185,17 +185,10 @@ static void attachPath(InFlightDiagnostic &error, ArrayRef<Operation *> path, St
   }
 }
 
-/// The operation that \p derivative is of. That of reduce_max serves reduce_min too.
-static StringRef writtenOperation(Operation &derivative) {
-  if (auto extremum = dyn_cast<ReduceMaxGradOp>(derivative); extremum && extremum.getY().getDefiningOp<ReduceMinOp>())
-    return ReduceMinOp::getOperationName().split('.').second;
-  return derivative.getName().stripDialect().rsplit("_grad").first;
-}
-
 /// What has no rule. A derivative is no operation that a user writes: the message names the operation that it is of.
 static std::string describeWithoutRule(Operation &op) {
   std::string rule = describeWithCell(&op) + " has no derivative rule (VJP)";
-  StringRef written = writtenOperation(op);
+  StringRef written = op.getName().stripDialect().rsplit("_grad").first;
   if (!has<Property::GradientOp>(&op) || written.empty())
     return rule;
   return "'" + written.str() + "' has no second derivative: " + rule;

@@ -139,6 +139,7 @@ private:
       for (auto [result, element] : llvm::zip_equal(op->getResults(), precision->results))
         result.setType(cast<RankedTensorType>(result.getType()).clone(element));
       setPrecision(op, toAttribute(op, *precision));
+      unmarkDifferentiated(op);
       auto low = op->getNumResults() > 0 ? dyn_cast<FloatType>(elementOf(op->getResult(0))) : FloatType();
       if (std::optional<double> lost = isLow(low) ? lostScalar(op, low) : std::nullopt)
         remarkLost(op, *lost, low);

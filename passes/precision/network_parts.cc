@@ -64,11 +64,13 @@ void NetworkParts::collectNetwork(ModuleOp module) {
   }
 }
 
-// The value that value_and_grad or backward differentiates, before a scaler multiplies it; null for any other
-// operation.
+// The value that value_and_grad or backward differentiates, before a scaler multiplies it. Behind autodiff the mark of
+// the value's operation stands for the request. Null for any other operation.
 static Value valueDifferentiatedBy(Operation *request) {
   Value loss;
-  if (auto backward = dyn_cast<BackwardOp>(request)) {
+  if (isMarkedDifferentiated(request)) {
+    loss = request->getResult(0);
+  } else if (auto backward = dyn_cast<BackwardOp>(request)) {
     loss = backward.getLoss();
   } else if (auto step = dyn_cast<ValueAndGradOp>(request)) {
     func::FuncOp callee = step.getFunction();

@@ -18,8 +18,8 @@ public:
   bool isInNetwork(mlir::Operation *op) const { return network.contains(op); }
 
   /// Whether \p op is part of a loss written by hand. It leads to the value that `value_and_grad` or `backward`
-  /// differentiates, and comes after the last matrix work or norm. What gives the value itself is part of it, whatever
-  /// its kind. Only operations of the network are. The search stops at casts.
+  /// differentiates, or that autodiff has differentiated, and comes after the last matrix work or norm. What gives the
+  /// value itself is part of it, whatever its kind. Only operations of the network are. The search stops at casts.
   bool isDifferentiated(mlir::Operation *op) const { return differentiated.contains(op); }
 
   /// Whether \p op gives the differentiated value itself. Operations that only hand it on (HandsOnValue) may lie

@@ -27,7 +27,7 @@ def AmpPass : MpcPass<"mpc-amp", "::mlir::ModuleOp"> {
 
     Norms are matched by class and read and write the low type directly where their neighbours do (the norm fold).
     Losses are f32 at every level, and so is the operation that produces the value that `value_and_grad` or `backward`
-    differentiates. There is one cast for each (value, type). Every operation it decides receives `#mpc.precision`. What
+    differentiates. Behind `mpc-autodiff` its mark `mpc.differentiated` tells which that is. There is one cast for each (value, type). Every operation it decides receives `#mpc.precision`. What
     O1 and auto decided becomes the module attribute `mpc.assignment`. Slots that it names already are not decided
     again.
 

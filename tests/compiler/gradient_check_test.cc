@@ -58,7 +58,7 @@ void AvoidKinks(const OpCase& op_case, std::vector<Tensor>& inputs) {
   if (op_case.op == "floor" || op_case.op == "clamp")
     for (double& x : inputs[0].values) x = std::floor(x * 32) / 32 + 1.0 / 64;
   // A derivative jumps where its operation has a kink. It reads x or y behind dy.
-  static const std::set<std::string> kJumpsAtZero = {"relu_grad", "abs_grad", "leaky_relu_grad"};
+  static const std::set<std::string> kJumpsAtZero = {"relu_grad", "abs_grad", "leaky_relu_grad", "prelu_grad"};
   if (kJumpsAtZero.count(op_case.op))
     for (double& x : inputs[1].values) x = std::copysign(std::max(std::abs(x), 1.0 / 64), x);
   if (op_case.op == "clamp_grad" || op_case.op == "hard_swish_grad")
@@ -355,6 +355,42 @@ const TwiceDifferentiated kTwice[] = {
       %m = mpc.mul %x, %p : X
       %rows = mpc.constant {value = dense<[3, 1, 1, 0]> : tensor<4xi32>} : () -> tensor<4xi32>
       %y = mpc.gather %m, %rows : (X, tensor<4xi32>) -> X)"},
+    {"prelu", "3x4xf32", "4xf32", R"(
+      %m = mpc.add_scalar %x {value = 0.0625} : X
+      %y = mpc.prelu %m, %p : (X, P) -> X)"},
+    {"prelu_of_one_slope", "3x4xf32", "1xf32", R"(
+      %m = mpc.add_scalar %x {value = 0.0625} : X
+      %y = mpc.prelu %m, %p : (X, P) -> X)"},
+    {"prelu_channels_last", "2x1x2x4xf32", "4xf32", R"(
+      %m = mpc.add_scalar %x {value = 0.0625} : X
+      %y = mpc.prelu %m, %p {data_format = NHWC} : (X, P) -> X)"},
+    {"reduce_max", "3x4xf32", "3x4xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %r = mpc.reduce_max %m {axes = [1], keep_dims = true} : (X) -> tensor<3x1xf32>
+      %y = mpc.mul %m, %r : (X, tensor<3x1xf32>) -> X)"},
+    {"reduce_min_of_all", "3x4xf32", "3x4xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %r = mpc.reduce_min %m {axes = [], keep_dims = true} : (X) -> tensor<1x1xf32>
+      %y = mpc.mul %m, %r : (X, tensor<1x1xf32>) -> X)"},
+    {"reduce_prod", "3x4xf32", "3x4xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %r = mpc.reduce_prod %m {axes = [0]} : (X) -> tensor<4xf32>
+      %y = mpc.mul %m, %r : (X, tensor<4xf32>) -> X)"},
+    {"reduce_prod_around_an_axis", "2x3x3xf32", "2x3x3xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %r = mpc.reduce_prod %m {axes = [0, 2], keep_dims = true} : (X) -> tensor<1x3x1xf32>
+      %y = mpc.mul %m, %r : (X, tensor<1x3x1xf32>) -> X)"},
+    {"reduce_prod_thrice", "2x3xf32", "2x3xf32", R"(
+      %m = mpc.mul %x, %p : X
+      %r = mpc.reduce_prod %m {axes = [], keep_dims = true} : (X) -> tensor<1x1xf32>
+      %y = mpc.backward %r wrt(%x) seed(%one) : (tensor<1x1xf32>, X, tensor<f32>) -> X)"},
+    {"lstm_cell", "2x8xf32", "2x2xf32", R"(
+      %h, %n, %a = mpc.lstm_cell %x, %p : (X, P) -> (P, P, X)
+      %states = mpc.concat %h, %n, %h, %n {axis = 1} : (P, P, P, P) -> X
+      %y = mpc.mul %states, %a : X)"},
+    {"lstm_cell_thrice", "2x8xf32", "2x2xf32", R"(
+      %h, %n, %a = mpc.lstm_cell %x, %p : (X, P) -> (P, P, X)
+      %y = mpc.backward %h wrt(%x) seed(%one) : (P, X, tensor<f32>) -> X)"},
 };
 
 /// `@first(x, p)`: the gradients of the loss. `@second(x, p, u, v)`: those of their products with u and v.

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 
+#include "frontend/graph/gradient_ops.h"
 #include "tests/frontend/error_of.h"
 #include "tests/frontend/loss_and_gradient.h"
 #include "tests/training/probe.h"
@@ -21,6 +22,7 @@ using ::testing::ElementsAre;
 using testing::ErrorOf;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::IsNan;
 using testing::kInfinity;
 using testing::LossAndGradient;
 using ::testing::Pointwise;
@@ -191,6 +193,26 @@ TEST(CrossEntropyLoss, AnIgnoredNumberBeyondTheLabelsTypeLeavesNothingOut) {
       EXPECT_TRUE(std::isnan(of[1])) << ignored;
     }
   }
+}
+
+class GradientOfCrossEntropy : public nn::Cell {
+ public:
+  MPC_CELL(GradientOfCrossEntropy, loss)
+  Tensor Construct(Tensor x, Tensor labels) { return ops::Grad(loss(x, labels), {x})[0]; }
+  nn::CrossEntropyLoss loss;
+};
+
+TEST(CrossEntropyLoss, IgnoredPositionsHaveNoGradientUnlessALogitIsNanOrInfinite) {
+  const float nan = std::nanf("");
+  const Tensor x = Tensor::From<float>({1, 2, 3, 4, nan, 0, kInfinity, 0, -kInfinity, 0}, {5, 2});
+  const Tensor labels = Tensor::From<std::int32_t>({1, -100, -100, -100, -100}, {5});
+  GradientOfCrossEntropy gradient;
+  const std::vector<float> rows = gradient(x, labels).ToFloats();
+  EXPECT_GT(rows[0], 0);
+  EXPECT_LT(rows[1], 0);
+  EXPECT_THAT(std::vector<float>(rows.begin() + 2, rows.begin() + 4), ElementsAre(0, 0));
+  EXPECT_THAT(std::vector<float>(rows.begin() + 4, rows.begin() + 8), Each(IsNan()));
+  EXPECT_THAT(std::vector<float>(rows.begin() + 8, rows.end()), ElementsAre(0, 0));
 }
 
 TEST(CrossEntropyLoss, TheMeanOfNothingIsNan) {

@@ -1,4 +1,4 @@
-// Second derivatives through norms, gelu, pooling, attention, embeddings and losses of one operation.
+// Second derivatives through norms, gelu, pooling, attention, embeddings, recurrent cells and losses of one operation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,10 +44,31 @@ class ImageCritic : public nn::Cell {
   nn::Dense head{4 * 3 * 3, 1};
 };
 
+class RecurrentCritic : public nn::Cell {
+ public:
+  MPC_CELL(RecurrentCritic, first, slopes, cell, head)
+  Tensor Construct(Tensor x) {
+    const Tensor hidden = slopes(first(flatten(x)));
+    const Tensor zero = hidden * 0.0;
+    const auto [once, state] = cell(hidden, zero, zero);
+    const auto [twice, last] = cell(hidden, once, state);
+    const Tensor extremes = concat({reduce_max(twice, {1}, true), reduce_min(last, {1}, true)}, 1);
+    return head(concat({twice, last, extremes, reduce_prod(extremes + 1.0, {1}, true)}, 1));
+  }
+  nn::Dense first{2 * 6 * 6, 12};
+  nn::PReLU slopes{12};
+  nn::LSTMCell cell{12, 12};
+  nn::Dense head{12 + 12 + 3, 1};
+};
+
 TEST(SecondDerivatives, PenaltiesTrainLayerNormsAndGeluAtEveryLevel) { testing::ExpectPenaltyTrains<DenseCritic>(); }
 
 TEST(SecondDerivatives, PenaltiesTrainGroupNormsAndMaxPoolingAtEveryLevel) {
   testing::ExpectPenaltyTrains<ImageCritic>();
+}
+
+TEST(SecondDerivatives, PenaltiesTrainRecurrentCellsSlopesAndExtremaAtEveryLevel) {
+  testing::ExpectPenaltyTrains<RecurrentCritic>();
 }
 
 class Classifier : public nn::Cell {

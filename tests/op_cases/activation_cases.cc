@@ -143,7 +143,7 @@ void AddPrelu(std::vector<OpCase>& cases) {
     cases.push_back({absl::StrCat("prelu_grad/", layout.name),
                      "prelu_grad",
                      attributes,
-                     {Fixed(layout.x), Fixed(layout.x), Fixed(slopes)},
+                     {Variable(layout.x), Variable(layout.x), Variable(slopes)},
                      {F32(layout.x), F32(slopes)}});
   }
 }

@@ -236,13 +236,13 @@ void AddReductions(std::vector<OpCase>& cases) {
       cases.push_back({absl::StrCat("reduce_prod_grad/", what),
                        "reduce_prod_grad",
                        attributes,
-                       {Fixed(y), Fixed(reduction.shape, factors)},
+                       {Variable(y), Variable(reduction.shape, factors)},
                        {F32(reduction.shape)}});
       // Few distinct values, so that many elements share the cotangent.
       cases.push_back({absl::StrCat("reduce_max_grad/", what),
                        "reduce_max_grad",
                        attributes,
-                       {Fixed(y), Fixed(reduction.shape, Integers(0, 4)), Fixed(y, Computed("reduce_max", 0, {1}))},
+                       {Variable(y), Fixed(reduction.shape, Integers(0, 4)), Fixed(y, Computed("reduce_max", 0, {1}))},
                        {F32(reduction.shape)}});
     }
   }
@@ -267,7 +267,7 @@ void AddReductions(std::vector<OpCase>& cases) {
     cases.push_back({absl::StrCat("reduce_prod_grad/zeros_along_", axis),
                      "reduce_prod_grad",
                      attributes,
-                     {Fixed({3}, Integers(-3, 4)), Fixed({3, 3}, zeros)},
+                     {Variable({3}, Integers(-3, 4)), Variable({3, 3}, zeros)},
                      {F32({3, 3})}});
   }
 }

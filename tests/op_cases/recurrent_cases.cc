@@ -25,8 +25,8 @@ std::vector<OpCase> RecurrentCases() {
     OpCase backward{"lstm_cell_grad" + tail,
                     "lstm_cell_grad",
                     {},
-                    {Fixed(state), Fixed(state), Fixed(gates, Computed("lstm_cell", 2, {5, 3})), Fixed(state),
-                     Fixed(state, Computed("lstm_cell", 1, {5, 3}))},
+                    {Variable(state), Variable(state), Variable(gates, Computed("lstm_cell", 2, {5, 3})),
+                     Variable(state), Variable(state, Computed("lstm_cell", 1, {5, 3}))},
                     {F32(gates), F32(state)}};
     backward.auxiliary = {Fixed(gates, Normal(0, size.deviation))};
     backward.f32_operands = {1, 2, 3, 4};

@@ -171,7 +171,7 @@ def Mpc_PreluOp : Mpc_DifferentiableOp<"prelu", "Allow", [Mpc_ElementwiseInSpace
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_PreluGradOp : Mpc_GradientOp<"prelu_grad", [Mpc_Reducing, Mpc_Image]> {
+def Mpc_PreluGradOp : Mpc_DifferentiableGradientOp<"prelu_grad", [Mpc_Reducing, Mpc_Image]> {
   let summary = "Derivatives of prelu by x and alpha.";
   let description = [{
     dx = x > 0 ? dy : alpha * dy; dalpha = sum of dy * x over the elements with x <= 0 that share a slope, accumulated

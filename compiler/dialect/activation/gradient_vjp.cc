@@ -1,6 +1,8 @@
 // Derivatives of the derivatives of activation functions and other element-wise operations. p is the product of the
 // cotangent c and of dy.
 #include "compiler/dialect/gradient_vjp.h"
+#include "compiler/dialect/tensor_values.h"
+#include "kernels/window.h"
 
 #include <cmath>
 
@@ -100,6 +102,46 @@ Cotangents GeluGradOp::buildVjp(OpBuilder &builder, ValueRange c, ArrayRef<bool>
     Value x = wide.of<ClampOp>(wide.widened(getX()), APFloat(-16.0f), APFloat(16.0f));
     return getApproximate() == Approximation::kTanh ? tanhGeluTwice(wide, p, x) : exactGeluTwice(wide, p, x);
   });
+}
+
+// The slopes \p v of channels in a shape that broadcasts over x.
+static Value overChannels(PreluGradOp op, OpBuilder &builder, Value v) {
+  RankedTensorType x = tensorTypeOf(op.getX());
+  SmallVector<int64_t> shape(x.getRank(), 1);
+  int64_t slopes = tensorTypeOf(v).getDimSize(0);
+  // The channel is axis 1 of images too, and of what has another rank than theirs.
+  if (slopes > 1)
+    shape[x.getRank() == 4 ? AxesOf(op.getDataFormat()).channel : 1] = slopes;
+  return reshapeTo(builder, op.getLoc(), v, shape);
+}
+
+// With a and b the cotangents of dx and dalpha: by dy it is a where x > 0, else a alpha + b x. By x it is b dy and by
+// alpha the sum of a dy, both where x is not above 0. A NaN counts as not above.
+Cotangents PreluGradOp::buildVjp(OpBuilder &builder, ValueRange c, ArrayRef<bool> needed) {
+  SmallVector<Value> result(3);
+  Location loc = getLoc();
+  WideArithmetic wide(builder, loc, getX());
+  Value a = c[0], b = c[1] ? overChannels(*this, builder, c[1]) : Value();
+  Value zero = scalarConstant(builder, loc, accumulatorType(elementOf(getX())), 0);
+  Value above = GreaterOp::create(builder, loc, withElementType(tensorTypeOf(getX()), builder.getI1Type()), getX(),
+                                  scalarConstant(builder, loc, elementOf(getX()), 0));
+  auto notAbove = [&](Value v) { return wide.of<WhereOp>(above, zero, v); };
+  if (needed[0]) {
+    Value below = a ? wide.times(a, overChannels(*this, builder, getAlpha())) : Value();
+    if (b)
+      below = below ? wide.plus(below, wide.times(getX(), b)) : wide.times(getX(), b);
+    result[0] = castTo(builder, loc, wide.of<WhereOp>(above, a ? a : zero, below), elementOf(getDy()));
+  }
+  if (needed[1] && b)
+    result[1] = castTo(builder, loc, notAbove(wide.times(getDy(), b)), elementOf(getX()));
+  if (needed[2] && a) {
+    RankedTensorType alpha = tensorTypeOf(getAlpha());
+    RankedTensorType channels =
+        withElementType(tensorTypeOf(overChannels(*this, builder, getAlpha())), alpha.getElementType());
+    Value sum = sumTo(builder, loc, notAbove(wide.times(getDy(), a)), channels);
+    result[2] = reshapeTo(builder, loc, sum, alpha.getShape());
+  }
+  return result;
 }
 
 // p n (n - 1) x^(n - 2).

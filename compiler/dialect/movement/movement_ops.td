@@ -158,7 +158,7 @@ def Mpc_ReduceMaxOp
   let results = (outs Mpc_FloatTensor:$y);
 }
 
-def Mpc_ReduceMaxGradOp : Mpc_GradientOp<"reduce_max_grad", [Mpc_Reducing]> {
+def Mpc_ReduceMaxGradOp : Mpc_DifferentiableGradientOp<"reduce_max_grad", [Mpc_Reducing]> {
   let summary = "Derivative of reduce_max and of reduce_min.";
   let description = [{
     Each cotangent is divided evenly among the elements of x that equal the maximum, or minimum, y.
@@ -283,7 +283,7 @@ def Mpc_TopKGradOp : Mpc_GradientOp<"top_k_grad", [DeclareOpInterfaceMethods<Mpc
   let results = (outs Mpc_FloatTensor:$dx);
 }
 
-def Mpc_ReduceProdGradOp : Mpc_GradientOp<"reduce_prod_grad"> {
+def Mpc_ReduceProdGradOp : Mpc_DifferentiableGradientOp<"reduce_prod_grad"> {
   let summary = "Derivative of reduce_prod.";
   let description = [{
     Each cotangent times the product of the other elements of its result. That is the whole product divided by the

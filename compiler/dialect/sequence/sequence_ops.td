@@ -130,7 +130,7 @@ def Mpc_LstmCellOp : Mpc_DifferentiableOp<"lstm_cell", "Allow"> {
   let results = (outs Mpc_FloatTensor:$hidden, Mpc_FloatTensor:$new_cell_state, Mpc_FloatTensor:$activations);
 }
 
-def Mpc_LstmCellGradOp : Mpc_GradientOp<"lstm_cell_grad"> {
+def Mpc_LstmCellGradOp : Mpc_DifferentiableGradientOp<"lstm_cell_grad"> {
   let summary = "Derivatives of lstm_cell by the gates and the cell state.";
   let description = [{
     With a = activations, t = tanh(c'): dc' = dnew_cell_state + dhidden * o * (1 - t^2). di = dc' g i (1 - i);

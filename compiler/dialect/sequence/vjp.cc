@@ -1,5 +1,5 @@
-// Derivatives of batched matrix work, attention, recurrent cells, transposed convolution, layer and group
-// normalisation, binary cross-entropy.
+// Derivatives of batched matrix work, packed attention, transposed convolution, layer and group normalisation, binary
+// cross-entropy.
 #include "compiler/dialect/norm_vjp.h"
 #include "compiler/dialect/tensor_values.h"
 #include "kernels/window.h"
@@ -25,22 +25,6 @@ Cotangents PackedAttentionOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayR
   return resultCotangents(needed, [&] {
     return PackedAttentionGradOp::create(builder, getLoc(), getQkv().getType(), dy[0], getQkv(), getY(), getLogSumExp(),
                                          getMask(), getHeadsAttr(), getScaleAttr(), getCausalAttr());
-  });
-}
-
-//===-- Recurrent cells ------------------------------------------------------------------------------------------===//
-
-Cotangents LstmCellOp::buildVjp(OpBuilder &builder, ValueRange dy, ArrayRef<bool> needed) {
-  if (dy[2])
-    return noDerivativeBySaved(*this, "activations");
-  // One of the two states may take no part in the loss: the last step's cell state usually does not.
-  auto orZeros = [&](Value cotangent, Value state) {
-    return cotangent ? cotangent : filledConstant(builder, getLoc(), state.getType(), 0);
-  };
-  return resultCotangents(needed, [&] {
-    return LstmCellGradOp::create(builder, getLoc(), getGates().getType(), getCellState().getType(),
-                                  orZeros(dy[0], getHidden()), orZeros(dy[1], getNewCellState()), getActivations(),
-                                  getCellState(), getNewCellState());
   });
 }
 

@@ -45,16 +45,16 @@ func.func @no_body(%x: tensor<f32>, %s: tensor<f32>) -> tensor<f32> {
 
 // -----
 
-// The derivative of prelu was asked for before: nobody has written prelu_grad.
+// The derivative of packed attention was asked for before: nobody has written packed_attention_grad.
 // expected-note @below {{from operand 0 ('w')}}
-func.func @second_derivative(%w: tensor<4xf32> {mpc.state = #mpc.state<input, "w">}, %s: tensor<f32>) -> tensor<4xf32> {
-  %slope = mpc.constant {value = dense<0.25> : tensor<1xf32>} : () -> tensor<1xf32>
-  // expected-error @below {{'prelu' has no second derivative: 'mpc.prelu_grad' has no derivative rule (VJP), but the gradient of operand 0 ('w') passes through it}}
-  %y = mpc.prelu %w, %slope : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
-  %loss = mpc.reduce_sum %y {axes = []} : (tensor<4xf32>) -> tensor<f32>
-  %dw = mpc.backward %loss wrt(%w) seed(%s) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+func.func @second_derivative(%w: tensor<1x2x3xf32> {mpc.state = #mpc.state<input, "w">}, %s: tensor<f32>) -> tensor<1x2x3xf32> {
+  // expected-error @below {{'packed_attention' has no second derivative: 'mpc.packed_attention_grad' has no derivative rule (VJP), but the gradient of operand 0 ('w') passes through it}}
+  %y, %sums = mpc.packed_attention %w {heads = 1, scale = 1.0}
+      : (tensor<1x2x3xf32>) -> (tensor<1x2x1xf32>, tensor<1x1x2xf32>)
+  %loss = mpc.reduce_sum %y {axes = []} : (tensor<1x2x1xf32>) -> tensor<f32>
+  %dw = mpc.backward %loss wrt(%w) seed(%s) : (tensor<f32>, tensor<1x2x3xf32>, tensor<f32>) -> tensor<1x2x3xf32>
   // expected-note @below {{from the loss: computed by 'mpc.reduce_sum'}}
-  %norm = mpc.reduce_sum %dw {axes = []} : (tensor<4xf32>) -> tensor<f32>
-  %ddw = mpc.backward %norm wrt(%w) seed(%s) : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
-  return %ddw : tensor<4xf32>
+  %norm = mpc.reduce_sum %dw {axes = []} : (tensor<1x2x3xf32>) -> tensor<f32>
+  %ddw = mpc.backward %norm wrt(%w) seed(%s) : (tensor<f32>, tensor<1x2x3xf32>, tensor<f32>) -> tensor<1x2x3xf32>
+  return %ddw : tensor<1x2x3xf32>
 }

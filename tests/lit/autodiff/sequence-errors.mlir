@@ -1,18 +1,5 @@
 // RUN: mpc-opt %s --mpc-autodiff --verify-diagnostics --split-input-file
 
-func.func private @loss(%x: tensor<2x8xf32>, %c: tensor<2x2xf32>) -> tensor<f32> {
-  // expected-error @+1 {{'mpc.lstm_cell' has no derivative by its activations, which is saved for its own derivative, but the loss depends on it}}
-  %h, %n, %a = mpc.lstm_cell %x, %c : (tensor<2x8xf32>, tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x8xf32>)
-  %r = mpc.reduce_sum %a {axes = []} : (tensor<2x8xf32>) -> tensor<f32>
-  return %r : tensor<f32>
-}
-func.func @main(%x: tensor<2x8xf32>, %c: tensor<2x2xf32>, %seed: tensor<f32>) -> tensor<2x8xf32> {
-  %l, %dx = mpc.value_and_grad @loss(%x, %c) seed(%seed) {wrt = array<i64: 0>} : (tensor<2x8xf32>, tensor<2x2xf32>, tensor<f32>) -> (tensor<f32>, tensor<2x8xf32>)
-  return %dx : tensor<2x8xf32>
-}
-
-// -----
-
 func.func private @loss(%x: tensor<4xf32>, %z: tensor<4xf32>) -> tensor<f32> {
   // expected-error @+1 {{'mpc.bce_with_logits' has no derivative by its labels, but the gradient of operand 1 (labels) is needed; use mpc.stop_gradient on labels that depend on parameters}}
   %r = mpc.bce_with_logits %x, %z : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>

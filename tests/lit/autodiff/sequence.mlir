@@ -32,6 +32,28 @@ func.func @cell_state_only(%x: tensor<2x8xf16>, %c: tensor<2x2xf32>, %seed: tens
   return %dx : tensor<2x8xf16>
 }
 
+// Activations that the loss reads have cotangents, and the states, which it does not read, have none.
+// CHECK-LABEL: func @activations
+// CHECK: %{{.*}}, %{{.*}}, %[[A:.*]] = mpc.lstm_cell
+// CHECK-NOT: mpc.lstm_cell_grad
+// CHECK: %[[D:.*]]:4 = mpc.split %{{.*}} {axis = 1, sizes = [2, 2, 2, 2]} backward : (tensor<2x8xf32>)
+// CHECK: %[[Y:.*]]:4 = mpc.split %[[A]] {axis = 1, sizes = [2, 2, 2, 2]} backward : (tensor<2x8xf32>)
+// CHECK-DAG: %[[I:.*]] = mpc.sigmoid_grad %[[D]]#0, %[[Y]]#0 backward
+// CHECK-DAG: %[[F:.*]] = mpc.sigmoid_grad %[[D]]#1, %[[Y]]#1 backward
+// CHECK-DAG: %[[G:.*]] = mpc.tanh_grad %[[D]]#2, %[[Y]]#2 backward
+// CHECK-DAG: %[[O:.*]] = mpc.sigmoid_grad %[[D]]#3, %[[Y]]#3 backward
+// CHECK: %[[DX:.*]] = mpc.concat %[[I]], %[[F]], %[[G]], %[[O]] {axis = 1} backward
+// CHECK: return %[[DX]]
+func.func private @activations_loss(%x: tensor<2x8xf32>, %c: tensor<2x2xf32>) -> tensor<f32> {
+  %h, %n, %a = mpc.lstm_cell %x, %c : (tensor<2x8xf32>, tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x8xf32>)
+  %r = mpc.reduce_sum %a {axes = []} : (tensor<2x8xf32>) -> tensor<f32>
+  return %r : tensor<f32>
+}
+func.func @activations(%x: tensor<2x8xf32>, %c: tensor<2x2xf32>, %seed: tensor<f32>) -> tensor<2x8xf32> {
+  %l, %dx = mpc.value_and_grad @activations_loss(%x, %c) seed(%seed) {wrt = array<i64: 0>} : (tensor<2x8xf32>, tensor<2x2xf32>, tensor<f32>) -> (tensor<f32>, tensor<2x8xf32>)
+  return %dx : tensor<2x8xf32>
+}
+
 // Statistics that the loss reads have cotangents, and the result of the norm, which it does not read, has none.
 // CHECK-LABEL: func @deviations
 // CHECK: %[[Y:.*]], %[[MEAN:.*]], %[[INVERSE:.*]] = mpc.layer_norm

@@ -17,7 +17,7 @@ func.func @precision(%x: tensor<f32>) {
 // -----
 
 func.func @unknown(%x: tensor<f32>) {
-  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.sequence, mpc.scope, mpc.precision, mpc.backward, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.padded, mpc.chain, mpc.flat_group, mpc.bucket, mpc.fusion_choice, mpc.gradients, mpc.assignment, mpc.processes, mpc.target}}
+  // expected-error @+1 {{'mpc.relu' op attribute 'mpc.chian' is unknown; operations may have mpc.step, mpc.sequence, mpc.scope, mpc.precision, mpc.backward, mpc.differentiated, mpc.recompute, mpc.recomputed, mpc.recompute_candidates, mpc.head_chunks, mpc.padded, mpc.chain, mpc.flat_group, mpc.bucket, mpc.fusion_choice, mpc.gradients, mpc.assignment, mpc.processes, mpc.target}}
   %y = mpc.relu %x {mpc.chian} : tensor<f32>
   return
 }
