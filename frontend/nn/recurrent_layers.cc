@@ -1,6 +1,7 @@
 #include "frontend/nn/recurrent_layers.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -29,6 +30,16 @@ Tensor GatedUnit(const Tensor& of_x, const Tensor& of_h, const Tensor& h) {
   return proposed + update * (h - proposed);
 }
 
+// Empty, or why `nonlinearity` is none.
+std::string NonlinearityError(std::string_view layer, const std::string& nonlinearity) {
+  if (nonlinearity == "tanh" || nonlinearity == "relu") return "";
+  return absl::StrCat(std::string(layer), " does not know the nonlinearity '", nonlinearity, "'; known are tanh, relu");
+}
+
+Tensor Nonlinear(const std::string& nonlinearity, const Tensor& x) {
+  return nonlinearity == "relu" ? relu(x) : tanh(x);
+}
+
 std::string SpecTexts(const std::vector<Tensor>& tensors) {
   return absl::StrJoin(tensors, ", ",
                        [](std::string* out, const Tensor& x) { absl::StrAppend(out, x.spec().ToString()); });
@@ -54,6 +65,29 @@ Tensor GRUCell::Construct(const Tensor& x, const Tensor& h) {
                     {rows, hidden_size_});
   }
   return GatedUnit(ProductOf(x, weight_ih, ReadOrNone(bias_ih)), ProductOf(h, weight_hh, ReadOrNone(bias_hh)), h);
+}
+
+RNNCell::RNNCell(std::int64_t input_size, std::int64_t hidden_size, const RNNCellOptions& options)
+    : weight_ih({hidden_size, input_size}, UniformBelow(hidden_size)),
+      weight_hh({hidden_size, hidden_size}, UniformBelow(hidden_size)),
+      input_size_(input_size),
+      hidden_size_(hidden_size),
+      nonlinearity_(options.nonlinearity) {
+  if (!options.has_bias) return;
+  bias_ih = Parameter({hidden_size}, UniformBelow(hidden_size));
+  bias_hh = Parameter({hidden_size}, UniformBelow(hidden_size));
+}
+
+Tensor RNNCell::Construct(const Tensor& x, const Tensor& h) {
+  std::string error = NonlinearityError(TypeName(), nonlinearity_);
+  const std::int64_t rows = x.rank() == 2 ? x.dim(0) : 1;
+  if (x.shape() != Shape{rows, input_size_} || h.shape() != Shape{rows, hidden_size_}) {
+    error = absl::StrCat("RNNCell expects x [N, ", input_size_, "] and state h [N, ", hidden_size_, "], got ",
+                         x.spec().ToString(), " and ", h.spec().ToString());
+  }
+  if (!error.empty()) return FailWith(error, {rows, hidden_size_});
+  return Nonlinear(nonlinearity_,
+                   ProductOf(x, weight_ih, ReadOrNone(bias_ih)) + ProductOf(h, weight_hh, ReadOrNone(bias_hh)));
 }
 
 RecurrentLayer::RecurrentLayer(std::int64_t gates, std::int64_t input_size, std::int64_t hidden_size,
@@ -169,6 +203,27 @@ std::vector<Tensor> GRU::Construct(const std::vector<Tensor>& inputs) { return U
 std::vector<Tensor> GRU::Step(const Tensor& projected, const std::vector<Tensor>& states, const Tensor& weight_hh,
                               const Tensor& bias_hh) {
   return {GatedUnit(projected, ProductOf(states[0], weight_hh, bias_hh), states[0])};
+}
+
+RNN::RNN(std::int64_t input_size, std::int64_t hidden_size, const RNNOptions& options)
+    : RecurrentLayer(1, input_size, hidden_size,
+                     {.num_layers = options.num_layers,
+                      .has_bias = options.has_bias,
+                      .batch_first = options.batch_first,
+                      .dropout = options.dropout,
+                      .bidirectional = options.bidirectional}),
+      nonlinearity_(options.nonlinearity) {}
+
+std::vector<Tensor> RNN::Construct(const std::vector<Tensor>& inputs) {
+  if (const std::string error = NonlinearityError(TypeName(), nonlinearity_); !error.empty()) {
+    return std::vector<Tensor>(2, FailWith(error, {1, 1, 1}));
+  }
+  return Unroll(inputs, 1);
+}
+
+std::vector<Tensor> RNN::Step(const Tensor& projected, const std::vector<Tensor>& states, const Tensor& weight_hh,
+                              const Tensor& bias_hh) {
+  return {Nonlinear(nonlinearity_, projected + ProductOf(states[0], weight_hh, bias_hh))};
 }
 
 }  // namespace mpc::nn

@@ -1,5 +1,5 @@
-// Recurrent layers that are made of products and cells: a step of GRU, and LSTM and GRU over sequences. Names and
-// defaults are MindSpore's, names of Parameters PyTorch's.
+// Recurrent layers that are made of products and cells: a step of GRU and RNN, and LSTM, GRU and RNN over sequences.
+// Names and defaults are MindSpore's, names of Parameters PyTorch's.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,31 @@ class GRUCell : public Cell {
  private:
   std::int64_t input_size_;
   std::int64_t hidden_size_;
+};
+
+struct RNNCellOptions {
+  bool has_bias = true;
+  std::string nonlinearity = "tanh";  ///< tanh, relu
+};
+
+/// One step of Elman's recurrent network: x [N, input_size], h [N, hidden_size] -> h'. It is
+/// tanh(weight_ih x + bias_ih + weight_hh h + bias_hh), or relu of that sum. Parameters are weight_ih [H, I], weight_hh
+/// [H, H], bias_ih [H] and bias_hh [H], all drawn from U(-1/sqrt(H), 1/sqrt(H)). Products are Allow, sum and tanh
+/// Infer, relu is Clear. Errors: other shapes, another nonlinearity.
+class RNNCell : public Cell {
+ public:
+  MPC_CELL(RNNCell, weight_ih, weight_hh, bias_ih, bias_hh)
+  RNNCell(std::int64_t input_size, std::int64_t hidden_size, const RNNCellOptions& options = {});
+  Tensor Construct(const Tensor& x, const Tensor& h);
+  Parameter weight_ih;
+  Parameter weight_hh;
+  Parameter bias_ih;
+  Parameter bias_hh;
+
+ private:
+  std::int64_t input_size_;
+  std::int64_t hidden_size_;
+  std::string nonlinearity_;
 };
 
 struct RecurrentOptions {
@@ -115,6 +140,32 @@ class GRU : public RecurrentLayer {
  protected:
   std::vector<Tensor> Step(const Tensor& projected, const std::vector<Tensor>& states, const Tensor& weight_hh,
                            const Tensor& bias_hh) override;
+};
+
+struct RNNOptions {
+  std::int64_t num_layers = 1;
+  std::string nonlinearity = "tanh";  ///< tanh, relu
+  bool has_bias = true;
+  bool batch_first = false;    ///< as in RecurrentOptions, and so are the two below
+  double dropout = 0;          ///< probability
+  bool bidirectional = false;  ///< both directions
+};
+
+/// Elman's recurrent network over sequences: x [T, N, input_size] -> output [T, N, D H] and h [num_layers D, N, H]
+/// after the last step. It takes x, or x and h. A step is that of RNNCell. The rest is as in LSTM. Errors: another
+/// nonlinearity, too.
+class RNN : public RecurrentLayer {
+ public:
+  MPC_CELL(RNN)
+  RNN(std::int64_t input_size, std::int64_t hidden_size, const RNNOptions& options = {});
+  std::vector<Tensor> Construct(const std::vector<Tensor>& inputs);
+
+ protected:
+  std::vector<Tensor> Step(const Tensor& projected, const std::vector<Tensor>& states, const Tensor& weight_hh,
+                           const Tensor& bias_hh) override;
+
+ private:
+  std::string nonlinearity_;
 };
 
 }  // namespace mpc::nn

@@ -167,7 +167,7 @@ TEST(MultiMarginLoss, TrainsInLowPrecisionAndNamesAWrongLabel) {
   const std::vector<double>& losses = history.of("loss");
   ASSERT_EQ(losses.size(), 40u);
   EXPECT_LT(losses.back(), losses.front() / 2);
-  EXPECT_THAT(ErrorOf(model.Train(1, rows(3))), HasSubstr("3"));
+  EXPECT_THAT(ErrorOf(model.Train(1, rows(3))), HasSubstr("label 3"));
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // Cells, their layers, and the operations that Construct is written in.
 #pragma once
 
+#include "frontend/graph/activation_ops.h"
 #include "frontend/graph/adaptive_pool.h"
+#include "frontend/graph/array_ops.h"
 #include "frontend/graph/axis_ops.h"
 #include "frontend/graph/cell.h"
 #include "frontend/graph/collective_ops.h"
@@ -9,6 +11,7 @@
 #include "frontend/graph/context.h"
 #include "frontend/graph/einsum.h"
 #include "frontend/graph/initializer.h"
+#include "frontend/graph/math_ops.h"
 #include "frontend/graph/ops.h"
 #include "frontend/graph/parameter.h"
 #include "frontend/graph/random_ops.h"
@@ -18,6 +21,7 @@
 #include "frontend/graph/tensor.h"
 #include "frontend/nn/activations.h"
 #include "frontend/nn/clip.h"
+#include "frontend/nn/composed_activations.h"
 #include "frontend/nn/composed_layers.h"
 #include "frontend/nn/distance_losses.h"
 #include "frontend/nn/embedding.h"
@@ -30,6 +34,7 @@
 #include "frontend/nn/milestone_schedules.h"
 #include "frontend/nn/optimizer_wrappers.h"
 #include "frontend/nn/optimizers.h"
+#include "frontend/nn/picture_layers.h"
 #include "frontend/nn/recurrent_layers.h"
 #include "frontend/nn/sequence_layers.h"
 #include "frontend/nn/sync_batch_norm.h"
