@@ -33,9 +33,11 @@ const Tensor kNotFinite = Tensor::From({kNan, kInfinity, -kInfinity}, {3});
 /// Both signs of numbers from `first` to `last`, each 1.031 times the one before it.
 std::vector<float> Sweep(float first, float last, bool negative = true) {
   std::vector<float> points;
-  for (float x = first; x <= last; x *= 1.031f) {
+  float x = first;
+  while (x <= last) {
     points.push_back(x);
     if (negative) points.push_back(-x);
+    x *= 1.031f;
   }
   return points;
 }
