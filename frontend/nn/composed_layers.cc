@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/emit.h"
+#include "frontend/graph/sequence_ops.h"
 #include "frontend/nn/uniform_below.h"
 
 namespace mpc::nn {
@@ -67,6 +68,38 @@ Tensor Conv1d::Construct(const Tensor& x) {
         {1, weight.shape()[0], 1});
   }
   return conv1d(x, weight, bias.defined() ? bias.Read() : Tensor(), options_);
+}
+
+Conv1dTranspose::Conv1dTranspose(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size,
+                                 const Conv1dTransposeOptions& options)
+    : in_channels_(in_channels), options_(options) {
+  options_.padding = TwoSides(options.padding);
+  const std::int64_t group_channels = out_channels / std::max<std::int64_t>(1, options.group);
+  weight =
+      Parameter({in_channels, group_channels, kernel_size}, options.weight_init.value_or(HeUniform(std::sqrt(5.0))));
+  if (options.has_bias) {
+    bias = Parameter({out_channels}, options.bias_init.value_or(UniformBelow(group_channels * kernel_size)));
+  }
+}
+
+Tensor Conv1dTranspose::Construct(const Tensor& x) {
+  if (x.rank() != 3 || x.dim(1) != in_channels_ || options_.padding.size() != 2) {
+    return FailWith(absl::StrCat("Conv1dTranspose expects sequences [N, C, L] with ", in_channels_,
+                                 " channels and a padding of one or two values, got ", x.spec().ToString(), " and ",
+                                 options_.padding.size(), " values"),
+                    {1, 1, 1});
+  }
+  const Tensor w = weight;
+  const Tensor y =
+      conv_transpose2d(reshape(x, {x.dim(0), x.dim(1), 1, x.dim(2)}), reshape(w, {w.dim(0), w.dim(1), 1, w.dim(2)}),
+                       bias.defined() ? bias.Read() : Tensor(),
+                       {.stride = {1, options_.stride},
+                        .pad_mode = options_.pad_mode,
+                        .padding = {0, 0, options_.padding[0], options_.padding[1]},
+                        .output_padding = {0, options_.output_padding},
+                        .dilation = {1, options_.dilation},
+                        .group = options_.group});
+  return reshape(y, {y.dim(0), y.dim(1), y.dim(3)});
 }
 
 MaxPool1d::MaxPool1d(const Pool1dOptions& options) : options_(PoolOptions(options)) {}

@@ -141,6 +141,36 @@ class Conv1d : public Cell {
   Conv1dOpOptions options_;
 };
 
+struct Conv1dTransposeOptions {
+  std::int64_t stride = 1;
+  std::string pad_mode = "same";            ///< same, valid, pad
+  std::vector<std::int64_t> padding = {0};  ///< for "pad": one value, or left, right; removed from the result
+  std::int64_t output_padding = 0;          ///< added at the end, smaller than the stride
+  std::int64_t dilation = 1;
+  std::int64_t group = 1;
+  bool has_bias = false;
+  std::optional<Initializer> weight_init;  ///< HeUniform(sqrt(5))
+  std::optional<Initializer> bias_init;    ///< U(-1/sqrt(fan_in), 1/sqrt(fan_in))
+};
+
+/// Transposed 1-D convolution: [N, in, L] -> [N, out, L']. weight [in, out / group, kernel_size], as in PyTorch;
+/// MindSpore's has another axis of extent 1. bias [out]. L' is as in conv_transpose2d, which is Allow and computes it
+/// on an image of one row, between reshapes (Clear). MindSpore has no output_padding. Errors: another rank or number of
+/// channels, and those of conv_transpose2d.
+class Conv1dTranspose : public Cell {
+ public:
+  MPC_CELL(Conv1dTranspose, weight, bias)
+  Conv1dTranspose(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size,
+                  const Conv1dTransposeOptions& options = {});
+  Tensor Construct(const Tensor& x);
+  Parameter weight;
+  Parameter bias;
+
+ private:
+  std::int64_t in_channels_;
+  Conv1dTransposeOptions options_;
+};
+
 struct Pool1dOptions {
   std::int64_t kernel_size = 1;
   std::int64_t stride = 1;                  ///< 0: kernel_size

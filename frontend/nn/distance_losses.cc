@@ -10,17 +10,10 @@ namespace mpc::nn {
 namespace {
 
 using internal::AsF32;
+using internal::Hinge;
 using internal::LossError;
 using internal::PairError;
-
-// Empty, or why a and b are not floating rows [N, D].
-std::string RowsError(const Tensor& a, const Tensor& b) {
-  if (std::string error = PairError(a, b); !error.empty()) return error;
-  return a.rank() == 2 ? "" : absl::StrCat("expects rows [N, D], got ", a.spec().ToString());
-}
-
-// NaN passes the comparison.
-Tensor Hinge(const Tensor& x) { return where(less(x, 0), 0, x); }
+using internal::RowsError;
 
 }  // namespace
 

@@ -237,16 +237,19 @@ class MSELoss : public LossBase {
 
 struct BCEWithLogitsLossOptions {
   std::string reduction = "mean";  ///< none, mean, sum
+  Tensor weight = {};              ///< factors of the elements, concrete and floating, which broadcast; undefined: 1
+  Tensor pos_weight = {};          ///< factors of the labels' term, as `weight`; mostly one a class; undefined: 1
 };
 
-/// Binary cross-entropy of sigmoid(logits) against labels of the same shape in [0, 1].
+/// Binary cross-entropy of sigmoid(logits) against labels of the same shape in [0, 1]. With weights it is
+/// -w (p t log s + (1 - t) log(1 - s)) for s = sigmoid(logits), labels t, weights w and pos_weight p (PyTorch's
+/// formula). An infinite logit on the side of a label of 0 or 1 gives 0 there too. The labels have no gradient. Names
+/// and defaults are MindSpore's. Errors: other shapes or types; weights that do not broadcast.
 class BCEWithLogitsLoss : public LossBase {
  public:
   MPC_CELL(BCEWithLogitsLoss)
   explicit BCEWithLogitsLoss(const BCEWithLogitsLossOptions& options = {}) : options_(options) {}
-  Tensor Construct(const Tensor& logits, const Tensor& labels) {
-    return binary_cross_entropy_with_logits(logits, labels, options_.reduction);
-  }
+  Tensor Construct(const Tensor& logits, const Tensor& labels);
 
  private:
   BCEWithLogitsLossOptions options_;

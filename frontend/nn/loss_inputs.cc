@@ -8,6 +8,7 @@
 #include "frontend/graph/class_labels.h"
 #include "frontend/graph/emit.h"
 #include "frontend/graph/ops.h"
+#include "frontend/graph/scalar_ops.h"
 
 namespace mpc::nn::internal {
 namespace {
@@ -20,14 +21,6 @@ Tensor ClassesLast(const Tensor& x) {
   permutation.erase(permutation.begin() + 1);
   permutation.push_back(1);
   return reshape(transpose(x, permutation), {-1, x.dim(1)});
-}
-
-std::string WeightError(const Tensor& weight, std::int64_t classes) {
-  if (!weight.defined()) return "";
-  if (!weight.status().ok()) return std::string(weight.status().message());
-  if (weight.concrete() && IsFloating(weight.dtype()) && weight.shape() == Shape{classes}) return "";
-  return absl::StrCat("expects a concrete floating weight [", classes, "], one for each class, got ",
-                      weight.spec().ToString());
 }
 
 std::string LabelError(const Tensor& logits, const Tensor& labels, const Shape& positions, bool dense) {
@@ -62,6 +55,21 @@ std::string PairError(const Tensor& prediction, const Tensor& target) {
   return absl::StrCat("expects two floating tensors of one shape, got ", prediction.spec().ToString(), " and ",
                       target.spec().ToString());
 }
+
+std::string RowsError(const Tensor& a, const Tensor& b) {
+  if (std::string error = PairError(a, b); !error.empty()) return error;
+  return a.rank() == 2 ? "" : absl::StrCat("expects rows [N, D], got ", a.spec().ToString());
+}
+
+std::string WeightError(const Tensor& weight, std::int64_t classes) {
+  if (!weight.defined()) return "";
+  if (!weight.status().ok()) return std::string(weight.status().message());
+  if (weight.concrete() && IsFloating(weight.dtype()) && weight.shape() == Shape{classes}) return "";
+  return absl::StrCat("expects a concrete floating weight [", classes, "], one for each class, got ",
+                      weight.spec().ToString());
+}
+
+Tensor Hinge(const Tensor& x) { return where(less(x, 0), 0, x); }
 
 ClassRows AsClassRows(const Tensor& logits, const Tensor& labels, const Tensor& weight, bool dense) {
   ClassRows rows;

@@ -22,6 +22,13 @@ Tensor Reduce(std::string_view loss, const Tensor& losses, const std::string& re
 
 /// Empty if both are floating and of one shape, else what is wrong.
 std::string PairError(const Tensor& prediction, const Tensor& target);
+/// Empty if both are floating rows [N, D] of one shape, else what is wrong.
+std::string RowsError(const Tensor& a, const Tensor& b);
+/// Empty if `weight` is undefined, or concrete and floating with one factor for each class, else what is wrong.
+std::string WeightError(const Tensor& weight, std::int64_t classes);
+
+/// max(0, x). A NaN passes.
+Tensor Hinge(const Tensor& x);
 
 /// Logits [N, C, d1, ...] and their labels as rows of classes: one row a position.
 struct ClassRows {

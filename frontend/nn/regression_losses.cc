@@ -1,5 +1,9 @@
 // Losses between tensors of one shape.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "frontend/graph/scalar_ops.h"
+#include "frontend/graph/sequence_ops.h"
 #include "frontend/nn/finite_numbers.h"
 #include "frontend/nn/loss.h"
 #include "frontend/nn/loss_inputs.h"
@@ -24,6 +28,23 @@ struct HuberFactors {
 
   Tensor limited, rest;
 };
+
+// Empty, or why `weight` does not weigh the elements of x. An undefined weight weighs nothing.
+std::string ElementWeightError(const char* field, const Tensor& weight, const Tensor& x) {
+  if (!weight.defined()) return "";
+  if (!weight.status().ok() || !weight.concrete() || !IsFloating(weight.dtype())) {
+    return absl::StrCat("takes a concrete floating ", field);
+  }
+  const Shape &from = weight.shape(), &to = x.shape();
+  const auto fits = [](std::int64_t extent, std::int64_t wanted) { return extent == 1 || extent == wanted; };
+  if (from.size() <= to.size() && std::equal(from.rbegin(), from.rend(), to.rbegin(), fits)) return "";
+  return absl::StrCat("takes a ", field, " that broadcasts to ", x.spec().ToString(), ", got ",
+                      weight.spec().ToString());
+}
+
+Tensor Weighed(const Tensor& losses, const Tensor& weight) {
+  return weight.defined() ? losses * weight.To(DType::kF32) : losses;
+}
 
 std::string NumberError(const char* field, double value) {
   return std::string(internal::CheckPositive(field, value).message());
@@ -77,25 +98,38 @@ Tensor KLDivLoss::Construct(const Tensor& log_probabilities, const Tensor& targe
 
 Tensor BCELoss::Construct(const Tensor& probabilities, const Tensor& labels) {
   if (const std::string error = PairError(probabilities, labels); !error.empty()) return LossError(TypeName(), error);
-  const Tensor& weight = options_.weight;
-  if (weight.defined() && !(weight.status().ok() && weight.concrete() && IsFloating(weight.dtype()))) {
-    return LossError(TypeName(), "takes a concrete floating weight");
-  }
+  const std::string error = ElementWeightError("weight", options_.weight, probabilities);
+  if (!error.empty()) return LossError(TypeName(), error);
   const Tensor p = AsF32(probabilities), t = stop_gradient(AsF32(labels));
   const Tensor fixed = stop_gradient(p), rest = 1.0 - fixed;
   const auto logarithm = [](const Tensor& x) { return maximum(log(x), Number(-100)); };
   const Tensor losses = neg(t * logarithm(fixed) + (1.0 - t) * logarithm(rest));
   // The derivative is not that of the logarithms, which is infinite at 0. A term that is 0 carries it.
   const Tensor slope = (fixed - t) / maximum(fixed * rest, Number(1e-12));
-  Tensor weighed = losses + slope * (p - fixed);
-  if (weight.defined()) {
-    weighed = weighed * weight.To(DType::kF32);
-    if (weighed.shape() != p.shape()) {
-      return LossError(TypeName(), absl::StrCat("takes a weight that broadcasts to ", p.spec().ToString(), ", got ",
-                                                weight.spec().ToString()));
-    }
+  return internal::Reduce(TypeName(), Weighed(losses + slope * (p - fixed), options_.weight), options_.reduction);
+}
+
+Tensor BCEWithLogitsLoss::Construct(const Tensor& logits, const Tensor& labels) {
+  const Tensor &weight = options_.weight, &pos_weight = options_.pos_weight;
+  if (!weight.defined() && !pos_weight.defined()) {
+    return binary_cross_entropy_with_logits(logits, labels, options_.reduction);
   }
-  return internal::Reduce(TypeName(), weighed, options_.reduction);
+  std::string error = PairError(logits, labels);
+  if (error.empty()) error = ElementWeightError("weight", weight, logits);
+  if (error.empty()) error = ElementWeightError("pos_weight", pos_weight, logits);
+  if (!error.empty()) return LossError(TypeName(), error);
+  const Tensor x = AsF32(logits), t = stop_gradient(AsF32(labels));
+  if (!pos_weight.defined()) {
+    const Tensor losses = binary_cross_entropy_with_logits(x, t, "none");
+    return internal::Reduce(TypeName(), Weighed(losses, weight), options_.reduction);
+  }
+  const auto against = [&](double label) {
+    return binary_cross_entropy_with_logits(x, ops::FullLike(x, label), "none");
+  };
+  // A term whose factor is 0 may be infinite.
+  const Tensor of_ones = where(equal(t, 0), 0, Weighed(against(1) * t, pos_weight));
+  const Tensor of_zeros = where(equal(t, 1), 0, against(0) * (1.0 - t));
+  return internal::Reduce(TypeName(), Weighed(of_ones + of_zeros, weight), options_.reduction);
 }
 
 Tensor DiceLoss::Construct(const Tensor& probabilities, const Tensor& labels) {
