@@ -312,18 +312,22 @@ TEST(BackupAndRestore, BacksUpGoesOnAndRemoves) {
   const TemporaryFolder folder;
   const std::string backup = folder / "backup.safetensors";
   BackupAndRestore keeper({.backup_dir = folder.path(), .save_freq = 2});
-  FakeRun run;
-  run.Train({keeper}, {1, 1, 1, 1, 1});
-  EXPECT_EQ(run.saved.size(), 2u);
-  EXPECT_FALSE(keeper.restored());
-  EXPECT_FALSE(std::filesystem::exists(backup)) << "the run is over";
-  FakeRun failed;
-  failed.Train({keeper, LambdaCallback({.on_train_epoch_end =
-                                            [](RunContext& context) {
-                                              if (context.epoch == 3) context.Fail(absl::InternalError("power"));
-                                            }})},
-               {1, 1, 1});
-  EXPECT_TRUE(std::filesystem::exists(backup));
+  {
+    FakeRun run;
+    run.Train({keeper}, {1, 1, 1, 1, 1});
+    EXPECT_EQ(run.saved.size(), 2u);
+    EXPECT_FALSE(keeper.restored());
+    EXPECT_FALSE(std::filesystem::exists(backup)) << "the run is over";
+  }
+  {
+    FakeRun failed;
+    failed.Train({keeper, LambdaCallback({.on_train_epoch_end =
+                                              [](RunContext& context) {
+                                                if (context.epoch == 3) context.Fail(absl::InternalError("power"));
+                                              }})},
+                 {1, 1, 1});
+    EXPECT_TRUE(std::filesystem::exists(backup));
+  }
   FakeRun next;
   next.Train({keeper}, {1});
   EXPECT_EQ(next.model.resumed, backup);
@@ -365,13 +369,55 @@ TEST(BackupAndRestore, AFolderIsThatOfOneProcessWhileARunLasts) {
   EXPECT_TRUE(std::filesystem::exists(backup));
   ::close(other);
 
-  FakeRun run;
+  auto run = std::make_unique<FakeRun>();
   bool was_free = true;
-  run.Train({keeper, LambdaCallback({.on_train_epoch_end = [&](RunContext&) { was_free = IsFree(folder.path()); }})},
-            {1});
-  EXPECT_EQ(run.model.resumed, backup);
+  run->Train({keeper, LambdaCallback({.on_train_epoch_end = [&](RunContext&) { was_free = IsFree(folder.path()); }})},
+             {1});
+  EXPECT_EQ(run->model.resumed, backup);
   EXPECT_FALSE(was_free);
+  run.reset();
   EXPECT_TRUE(IsFree(folder.path())) << "the run is over";
+}
+
+TEST(BackupAndRestore, AFolderIsThatOfOneRunOfTheProcess) {
+  const TemporaryFolder folder;
+  std::vector<std::string> refusals;
+  // A run beside the one that has the folder, under another name of it.
+  LambdaCallback train_beside({.on_train_epoch_end = [&](RunContext&) {
+    FakeRun beside;
+    beside.Train({BackupAndRestore({.backup_dir = folder.path() + "/."})}, {1});
+    EXPECT_TRUE(beside.saved.empty());
+    EXPECT_TRUE(beside.model.resumed.empty());
+    refusals.emplace_back(beside.context.failure().message());
+  }});
+  const auto train = [&](FakeRun& run) {
+    return run.Train({BackupAndRestore({.backup_dir = folder.path()}), train_beside}, {1, 1});
+  };
+  FakeRun run;
+  EXPECT_EQ(train(run), 2);
+  EXPECT_TRUE(run.context.failure().ok()) << run.context.failure();
+  const std::string refusal =
+      absl::StrCat("BackupAndRestore: another BackupAndRestore of this process backs up to ", folder.path(),
+                   "/., and each would replace the backups of the other; give this run a folder of its own, or wait "
+                   "until that run ends");
+  EXPECT_THAT(refusals, ElementsAre(refusal, refusal)) << "the first refusal frees nothing";
+}
+
+TEST(BackupAndRestore, ARunThatFailsFreesItsFolder) {
+  const TemporaryFolder folder;
+  const CallbackList keeps = {BackupAndRestore({.backup_dir = folder.path(), .delete_checkpoint = false})};
+  for (const bool fails_at_once : {false, true}) {
+    FakeRun failed;
+    failed.model.resuming = fails_at_once ? absl::InternalError("broken") : absl::OkStatus();
+    LambdaCallback fail(
+        {.on_train_epoch_end = [](RunContext& context) { context.Fail(absl::InternalError("power")); }});
+    failed.Train({BackupAndRestore({.backup_dir = folder.path()}), fail}, {1});
+    EXPECT_FALSE(failed.context.failure().ok());
+  }
+  EXPECT_TRUE(IsFree(folder.path()));
+  FakeRun next;
+  next.Train(keeps, {1});
+  EXPECT_TRUE(next.context.failure().ok()) << next.context.failure();
 }
 
 TEST(BackupAndRestore, RefusesByName) {
