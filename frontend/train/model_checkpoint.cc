@@ -114,6 +114,7 @@ CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) cons
   for (const Parameter& entry : state) metadata.roles[entry.name()] = entry.entry()->role();
   // What has not been compiled again is as the last checkpoint says.
   resumed.AddTo(metadata);
+  metadata.callbacks = callback_states.Now();
   if (const compiler::PrecisionMap* decided = decision.of_training(); decided != nullptr) metadata.precision = *decided;
   for (const compiler::CompileResult* result : programs.compiled()) {
     const runtime::Program& program = result->program;
@@ -200,6 +201,7 @@ void Model::Impl::WarnOfChoices(const runtime::Program& program) const {
 
 void Model::Impl::ContinueFrom(const CheckpointMetadata& metadata, bool same_level, bool continue_run) {
   position.Continue(metadata, processes, updates, continue_run);
+  callback_states.Take(metadata.callbacks, continue_run);
   resumed.Take(metadata, same_level);
   if (!resumed.precision().empty()) decision.Keep(resumed.precision(), /*training=*/true);
   scalers.NoteOverflow(false);

@@ -23,6 +23,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using testing::TemporaryFolder;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -306,6 +307,58 @@ TEST(ModelCheckpoint, RefusesWhatTheBestCannotMean) {
       "save_checkpoint_epochs = 0");
   EXPECT_THAT(ErrorOf({ModelCheckpoint({.directory = folder.path(), .save_best_only = true, .monitor = "acc"})}),
               HasSubstr("ModelCheckpoint: there is no 'acc' to monitor; there is loss, eval_loss"));
+}
+
+TEST(CallbackStates, KeepEveryBitOfWhatWasCounted) {
+  EarlyStopping stopping({.monitor = "loss", .patience = 9}), other({.monitor = "loss", .patience = 9});
+  ReduceLROnPlateau plateau({.patience = 9, .cooldown = 4});
+  const TemporaryFolder folder;
+  ModelCheckpoint saver({.directory = folder.path(), .save_best_only = true});
+  const CallbackList callbacks = {stopping, plateau, other, saver, ModelCheckpoint({.directory = folder.path()})};
+  FakeRun run;
+  run.Train(callbacks, {0.1, 0.3, std::nullopt, 0.2});
+  const std::map<std::string, std::string> states = callbacks.SaveStates();
+  const std::string best = "best=0.10000000000000001";
+  EXPECT_THAT(states, ElementsAre(Pair("EarlyStopping of loss (auto)", "best=6 wait=0 best_epoch=4"),
+                                  Pair("EarlyStopping of loss (auto) #2", "best=6 wait=0 best_epoch=4"),
+                                  Pair("ModelCheckpoint of eval_loss (auto)", best),
+                                  Pair("ReduceLROnPlateau of eval_loss (auto)", best + " wait=2 cooldown_left=0")));
+
+  const CallbackList next = {EarlyStopping({.monitor = "loss"}), ReduceLROnPlateau(), EarlyStopping()};
+  FakeRun begun;
+  next.OnTrainBegin(begun.context);
+  const std::map<std::string, std::string> none = next.SaveStates();
+  EXPECT_EQ(none.at("EarlyStopping of eval_loss (auto)"), "wait=0 best_epoch=0");
+  ASSERT_TRUE(next.LoadStates(states).ok());
+  const std::map<std::string, std::string> loaded = next.SaveStates();
+  for (const char* name : {"EarlyStopping of loss (auto)", "ReduceLROnPlateau of eval_loss (auto)"}) {
+    EXPECT_EQ(loaded.at(name), states.at(name));
+  }
+  EXPECT_EQ(loaded.at("EarlyStopping of eval_loss (auto)"), "wait=0 best_epoch=0") << "the file has none of it";
+  for (const double value : {HUGE_VAL, -HUGE_VAL, 5e-324, -0.0, 1.7976931348623157e308}) {
+    EarlyStopping from, to;
+    FakeRun single, resumed;
+    single.Train({from}, {value});
+    to.OnTrainBegin(resumed.context);
+    ASSERT_TRUE(to.LoadState(from.SaveState()).ok()) << from.SaveState();
+    EXPECT_EQ(to.best(), value);
+    EXPECT_EQ(std::signbit(*to.best()), std::signbit(value));
+  }
+}
+
+TEST(CallbackStates, ThatNoSuchCallbackHasSavedAreErrors) {
+  for (const char* state : {"", "wait=1", "wait=1 best_epoch=-1", "wait=x best_epoch=1", "best=nan wait=1 best_epoch=1",
+                            "best= wait=1 best_epoch=1", "best"}) {
+    EarlyStopping stopping;
+    FakeRun run;
+    stopping.OnTrainBegin(run.context);
+    EXPECT_EQ(stopping.LoadState(state),
+              absl::InvalidArgumentError(absl::StrCat("EarlyStopping: the checkpoint keeps '", state,
+                                                      "' of it; accepted is 'wait=COUNT best_epoch=COUNT', "
+                                                      "with best=NUMBER where there is a best value")));
+    EXPECT_EQ(stopping.SaveState(), "wait=0 best_epoch=0");
+  }
+  EXPECT_EQ(EarlyStopping({.restore_best_weights = true}).StateName(), "") << "a checkpoint has no best weights";
 }
 
 TEST(BackupAndRestore, BacksUpGoesOnAndRemoves) {
