@@ -4,6 +4,7 @@
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/passes.h"
+#include "llvm/ADT/StringSwitch.h"
 
 #include <memory>
 #include <set>
@@ -132,7 +133,7 @@ public:
   }
 
   /// Why options exclude each other, as flags and the options of a Model say it; empty where none do.
-  std::string contradiction() const {
+  std::string contradiction() {
     CompileOptions given = compileOptions();
     const std::string &level = given.level;
     bool isFull = level == "O0", isSolved = level == "O1" || level == "auto";
@@ -144,6 +145,9 @@ public:
              "O2 or O3";
     if (isFull && isGiven("dtype"))
       return "level O0 is full f32 and takes no dtype " + given.dtype + "; choose O1, O2, O3 or auto";
+    for (const std::unique_ptr<llvm::cl::Option> &option : declared)
+      if (option->getNumOccurrences() > 0 && until.getValue() < firstReaderOf(option->ArgStr))
+        return unread(option->ArgStr);
     return "";
   }
 
@@ -172,6 +176,25 @@ private:
       name = info.name;
     llvm::replace(name, '_', '-');
     return name;
+  }
+
+  /// The first stage whose passes read the option \p name.
+  static Stage firstReaderOf(StringRef name) {
+    return llvm::StringSwitch<Stage>(name)
+        .Cases({"loss-scale", "skip", "unscale", "num-losses", "accumulation-steps", "processes"}, Stage::Grad)
+        .Cases({"last-micro-step", "gradients-mean", "communication-dtype", "instrument"}, Stage::Grad)
+        .Cases({"layout", "master-weights", "conv-statistics", "pad-classes", "head-chunks", "fusion"}, Stage::Fused)
+        .Case("recompute", Stage::Final)
+        .Case("bucket-mib", Stage::Scheduled)
+        .Default(Stage::Amp);
+  }
+
+  std::string unread(StringRef name) {
+    auto textOf = [&](Stage stage) { return until.getParser().findArgStrForValue(stage).value_or("").str(); };
+    Stage reader = firstReaderOf(name);
+    return name.str() + " and stage=" + textOf(until.getValue()) + " contradict each other: passes behind that stage " +
+           "read it; leave it out, or use stage=" + textOf(reader) +
+           (reader == Stage::Scheduled ? "" : " or a later one");
   }
 
   bool isGiven(StringRef name) const {

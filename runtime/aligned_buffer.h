@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <utility>
@@ -23,8 +24,11 @@ class AlignedBuffer {
   const std::byte* data() const { return data_.get(); }
   std::size_t size() const { return bytes_; }
 
-  /// `bytes` rounded up to the alignment, at least one line.
+  /// `bytes` rounded up to the alignment, at least one line. Of more than an object can have it is the most that one
+  /// can have, which no memory holds.
   static constexpr std::size_t Padded(std::size_t bytes) {
+    constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() / kAlignment * kAlignment;
+    if (bytes > kMost) return kMost;
     return bytes == 0 ? kAlignment : (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
 

@@ -1,6 +1,7 @@
 // Rows of a batch whose extents differ.
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "frontend/data/held_value.h"
 #include "frontend/graph/tensor_node.h"
 #include "runtime/aligned_buffer.h"
+#include "runtime/physical_memory.h"
 
 namespace mpc::data::internal {
 namespace {
@@ -98,6 +100,22 @@ absl::StatusOr<TensorSpec> PaddedSpec(const GatheredRows& gathered, std::size_t 
   return target;
 }
 
+/// Zeros for a batch. Errors (RESOURCE_EXHAUSTED): this machine does not have the memory.
+absl::StatusOr<runtime::AlignedBuffer> BufferOf(const TensorSpec& batch, const TensorSpec& row,
+                                                const std::string& column, const GatheredRows& gathered) {
+  const auto exhausted = [&] {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "column '", column, "': ", gathered.rows.size(), " rows, the first of them row ", gathered.places[0],
+        " of the epoch, padded to ", row.ToString(), " need ", batch.bytes(), " bytes; the system does not have them"));
+  };
+  if (batch.bytes() > runtime::PhysicalMemory()) return exhausted();
+  try {
+    return runtime::AlignedBuffer(batch.bytes());
+  } catch (const std::bad_alloc&) {
+    return exhausted();
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<ColumnPadding>> PaddingOf(const ColumnNames& columns, const PadInfo& pad_info) {
@@ -136,14 +154,15 @@ absl::StatusOr<Row> PadAndStack(const GatheredRows& gathered, const ColumnNames&
       return absl::InvalidArgumentError(absl::StrCat("column '", columns[column], "': ", gathered.rows.size(),
                                                      " rows padded to ", row_spec->ToString(), ": ", status.message()));
     }
-    runtime::AlignedBuffer buffer(spec.bytes());
-    Fill(spec, padding[column].value, buffer);
-    std::byte* destination = buffer.data();
+    absl::StatusOr<runtime::AlignedBuffer> buffer = BufferOf(spec, *row_spec, columns[column], gathered);
+    if (!buffer.ok()) return buffer.status();
+    Fill(spec, padding[column].value, *buffer);
+    std::byte* destination = buffer->data();
     for (const Row& row : gathered.rows) {
       CopyCorner(row[column], row_spec->shape, destination);
       destination += row_spec->bytes();
     }
-    batch.push_back(mpc::internal::MakeConcrete(std::move(spec), std::move(buffer)));
+    batch.push_back(mpc::internal::MakeConcrete(std::move(spec), *std::move(buffer)));
   }
   return batch;
 }

@@ -1,9 +1,13 @@
 #include "frontend/data/permutation.h"
 
+#include <new>
 #include <numeric>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/data/uniform_draw.h"
+#include "runtime/physical_memory.h"
 
 namespace mpc::data {
 namespace {
@@ -22,6 +26,20 @@ std::vector<std::int64_t> Permutation(std::int64_t size, std::uint64_t seed, std
     std::swap(order[static_cast<std::size_t>(last)], order[static_cast<std::size_t>(choice)]);
   }
   return order;
+}
+
+absl::StatusOr<std::vector<std::int64_t>> OrderInMemory(std::string_view whose, std::int64_t rows,
+                                                        const std::function<std::vector<std::int64_t>()>& order) {
+  const auto too_many = [&] {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(std::string(whose), ": the order of ", rows, " rows needs more memory than there is"));
+  };
+  if (static_cast<std::uint64_t>(rows) > runtime::PhysicalMemory() / sizeof(std::int64_t)) return too_many();
+  try {
+    return order();
+  } catch (const std::bad_alloc&) {
+    return too_many();
+  }
 }
 
 }  // namespace mpc::data

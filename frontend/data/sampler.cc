@@ -52,6 +52,7 @@ Indices DrawWithReplacement(const std::vector<double>& weights, std::uint64_t se
   std::vector<double> sums(weights.size());
   std::partial_sum(weights.begin(), weights.end(), sums.begin());
   Indices indices;
+  indices.reserve(static_cast<std::size_t>(samples));
   for (std::int64_t draw = 0; draw < samples; ++draw) {
     const double at = UniformDraw(seed, epoch, draw) * sums.back();
     auto row = std::upper_bound(sums.begin(), sums.end(), at);
@@ -104,9 +105,12 @@ Sampler SequentialSampler(std::int64_t start_index, std::int64_t num_samples) {
       return NumberError("start_index", start_index, absl::StrCat("0 to ", rows - 1));
     }
     const std::int64_t left = rows - start_index;
-    Indices indices(static_cast<std::size_t>(num_samples == 0 ? left : std::min(num_samples, left)));
-    std::iota(indices.begin(), indices.end(), start_index);
-    return indices;
+    const std::int64_t samples = num_samples == 0 ? left : std::min(num_samples, left);
+    return OrderInMemory("SequentialSampler", samples, [&] {
+      Indices indices(static_cast<std::size_t>(samples));
+      std::iota(indices.begin(), indices.end(), start_index);
+      return indices;
+    });
   };
   return Sampler(draw, /*fixed=*/true);
 }
@@ -120,16 +124,20 @@ Sampler RandomSampler(std::uint64_t seed, bool replacement, std::int64_t num_sam
         return NumberError("num_samples of a RandomSampler without replacement", samples,
                            absl::StrCat("at most ", rows));
       }
-      Indices order = Permutation(rows, seed, epoch);
-      order.resize(static_cast<std::size_t>(samples));
-      return order;
+      return OrderInMemory("RandomSampler", rows, [&] {
+        Indices order = Permutation(rows, seed, epoch);
+        order.resize(static_cast<std::size_t>(samples));
+        return order;
+      });
     }
-    Indices indices;
-    for (std::int64_t draw = 0; draw < samples; ++draw) {
-      indices.push_back(static_cast<std::int64_t>(
-          internal::UniformBelow(static_cast<std::uint64_t>(rows), seed, epoch, kSamplerStream, draw)));
-    }
-    return indices;
+    return OrderInMemory("RandomSampler", samples, [&] {
+      Indices indices(static_cast<std::size_t>(samples));
+      for (std::int64_t draw = 0; draw < samples; ++draw) {
+        indices[static_cast<std::size_t>(draw)] = static_cast<std::int64_t>(
+            internal::UniformBelow(static_cast<std::uint64_t>(rows), seed, epoch, kSamplerStream, draw));
+      }
+      return indices;
+    });
   });
 }
 
@@ -152,7 +160,10 @@ Sampler WeightedRandomSampler(std::vector<double> weights, std::uint64_t seed, s
     if (absl::Status status = CheckSamples(num_samples); !status.ok()) return status;
     if (absl::Status status = CheckWeights(weights, rows); !status.ok()) return status;
     const std::int64_t samples = num_samples == 0 ? rows : num_samples;
-    if (replacement) return DrawWithReplacement(weights, seed, epoch, samples);
+    if (replacement) {
+      return OrderInMemory("WeightedRandomSampler", samples,
+                           [&] { return DrawWithReplacement(weights, seed, epoch, samples); });
+    }
     return DrawWithoutReplacement(weights, seed, epoch, samples);
   };
   return Sampler(draw);
@@ -166,16 +177,17 @@ Sampler DistributedSampler(std::int64_t num_shards, std::int64_t shard_id, std::
     if (shard_id < 0 || shard_id >= num_shards) {
       return NumberError("shard_id", shard_id, absl::StrCat("0 to ", num_shards - 1));
     }
-    Indices order(static_cast<std::size_t>(rows));
-    std::iota(order.begin(), order.end(), 0);
-    if (shuffle_seed) order = Permutation(rows, *shuffle_seed, epoch);
     const std::int64_t shard = rows / num_shards + (rows % num_shards != 0 ? 1 : 0);
     const std::int64_t samples = num_samples == 0 ? shard : std::min(num_samples, shard);
-    Indices indices;
-    for (std::int64_t i = 0; i < samples; ++i) {
-      indices.push_back(order[static_cast<std::size_t>((shard_id + i * num_shards) % rows)]);
-    }
-    return indices;
+    return OrderInMemory("DistributedSampler", shuffle_seed ? rows : samples, [&] {
+      const Indices order = shuffle_seed ? Permutation(rows, *shuffle_seed, epoch) : Indices();
+      Indices indices(static_cast<std::size_t>(samples));
+      for (std::int64_t i = 0; i < samples; ++i) {
+        const std::int64_t row = (shard_id + i * num_shards) % rows;
+        indices[static_cast<std::size_t>(i)] = shuffle_seed ? order[static_cast<std::size_t>(row)] : row;
+      }
+      return indices;
+    });
   };
   return Sampler(draw, /*fixed=*/!shuffle_seed);
 }

@@ -1,10 +1,12 @@
 #include "frontend/data/selection.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/data/map_node.h"
+#include "frontend/data/permutation.h"
 
 namespace mpc::data::internal {
 namespace {
@@ -88,9 +90,13 @@ absl::StatusOr<std::unique_ptr<DatasetIterator>> RangeNode::NewIterator(std::int
   if (input_->random_access()) {
     absl::StatusOr<std::int64_t> rows = size();
     if (!rows.ok()) return rows.status();
-    std::vector<std::int64_t> order(static_cast<std::size_t>(*rows));
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = begin_ + static_cast<std::int64_t>(i);
-    return input_->NewOrderedIterator(epoch, std::move(order));
+    absl::StatusOr<std::vector<std::int64_t>> order = OrderInMemory("Take or Skip", *rows, [&] {
+      std::vector<std::int64_t> rising(static_cast<std::size_t>(*rows));
+      std::iota(rising.begin(), rising.end(), begin_);
+      return rising;
+    });
+    if (!order.ok()) return order.status();
+    return input_->NewOrderedIterator(epoch, *std::move(order));
   }
   absl::StatusOr<std::unique_ptr<DatasetIterator>> input = input_->NewIterator(epoch);
   if (!input.ok()) return input.status();

@@ -1,9 +1,6 @@
-#include <new>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "frontend/data/permutation.h"
 #include "frontend/data/stages.h"
 
@@ -12,17 +9,7 @@ namespace {
 
 /// The order of an epoch. Errors (RESOURCE_EXHAUSTED): no memory holds it.
 absl::StatusOr<std::vector<std::int64_t>> OrderOf(std::int64_t rows, std::uint64_t seed, std::int64_t epoch) {
-  const auto too_many = [rows] {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("Shuffle: the order of ", rows, " rows needs more memory than there is"));
-  };
-  try {
-    return Permutation(rows, seed, epoch);
-  } catch (const std::bad_alloc&) {
-    return too_many();
-  } catch (const std::length_error&) {
-    return too_many();
-  }
+  return OrderInMemory("Shuffle", rows, [&] { return Permutation(rows, seed, epoch); });
 }
 
 /// Rows that are held in memory, in a given order.

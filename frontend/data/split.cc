@@ -90,11 +90,15 @@ absl::StatusOr<std::vector<std::vector<std::int64_t>>> SplitIndices(const Datase
   if (!rows.ok()) return rows.status();
   absl::StatusOr<std::vector<std::int64_t>> counts = CountsOf(sizes, *rows);
   if (!counts.ok()) return counts.status();
-  std::vector<std::int64_t> order(static_cast<std::size_t>(*rows));
-  std::iota(order.begin(), order.end(), 0);
-  if (seed) order = Permutation(*rows, *seed, /*epoch=*/0);
+  const absl::StatusOr<std::vector<std::int64_t>> order = OrderInMemory("Split", *rows, [&] {
+    if (seed) return Permutation(*rows, *seed, /*epoch=*/0);
+    std::vector<std::int64_t> rising(static_cast<std::size_t>(*rows));
+    std::iota(rising.begin(), rising.end(), 0);
+    return rising;
+  });
+  if (!order.ok()) return order.status();
   std::vector<std::vector<std::int64_t>> parts;
-  auto begin = order.begin();
+  auto begin = order->begin();
   for (std::int64_t count : *counts) {
     parts.emplace_back(begin, begin + count);
     begin += count;

@@ -46,6 +46,7 @@ class Fitter {
     bool there = false;
     for (const Parameter& entry : state) {
       FitEntry(entry);
+      if (entry.entry()->role() == Role::kParameter && !entry.requires_grad()) frozen_.push_back(entry.name());
       if (!IsOptimizerState(entry.entry()->role())) continue;
       here = true;
       there = there || file_.contains(entry.name());
@@ -54,7 +55,9 @@ class Fitter {
     for (const auto& [name, tensor] : file_) {
       if (!seen_.contains(name)) FitRest(name, *tensor);
     }
-    fit_.lacks_slots_alone = !fit_.problems.empty() && missing_slots_ == fit_.problems.size();
+    const bool slots_alone = missing_slots_ + unused_slots_ == fit_.problems.size();
+    fit_.lacks_slots = slots_alone && missing_slots_ > 0;
+    fit_.leaves_slots = slots_alone && unused_slots_ > 0;
     if (own_scaler_) fit_.differences.emplace_back("the loss scaler keeps its own state, not the file's");
     if (dropped_) fit_.differences.emplace_back("gradients that have been accumulated are dropped");
     if (idle_scaler_) fit_.differences.emplace_back("the file's loss scaler has no use here");
@@ -193,14 +196,24 @@ class Fitter {
       idle_scaler_ = setting_.trains;
     } else if (setting_.trains || !IsOptimizerState(role)) {
       fit_.problems.push_back(absl::StrCat("'", name, "' is unknown to this Model"));
+      if (role == Role::kSlot && IsOfFrozen(name)) ++unused_slots_;
     }
+  }
+
+  /// Whether `slot`, "optimizer.conv1.weight.velocity", belongs to a Parameter that is frozen in the Model.
+  bool IsOfFrozen(const std::string& slot) const {
+    return std::any_of(frozen_.begin(), frozen_.end(), [&slot](const std::string& name) {
+      return slot.find(absl::StrCat(".", name, ".")) != std::string::npos;
+    });
   }
 
   const RoleMap& roles_;
   const CheckpointSetting& setting_;
   std::map<std::string, const Tensor*> file_;
   std::set<std::string> seen_;
-  std::size_t missing_slots_ = 0;  ///< problems that are slots of Parameters in the file
+  std::vector<std::string> frozen_;  ///< Parameters of the Model
+  std::size_t missing_slots_ = 0;    ///< problems that are slots of Parameters in the file
+  std::size_t unused_slots_ = 0;     ///< problems that are slots of `frozen_`
   bool own_scaler_ = false;
   bool drops_ = false;    ///< nothing that the file has gathered is taken
   bool dropped_ = false;  ///< and the file has something

@@ -31,8 +31,10 @@ struct CheckpointFit {
   std::vector<std::string> loaded;
   std::vector<std::string> differences;  ///< what is not as it was, in words
   std::vector<std::string> problems;     ///< unknown, missing, misshapen, of another type
-  bool lacks_slots_alone = false;        ///< every problem is a slot of a Parameter that the file has
-  bool weights_only = false;             ///< the Model has an optimizer's state, the file none of it
+  // Where every problem is a slot of a Parameter that the file and the Model have, and that only one of them trains.
+  bool lacks_slots = false;   ///< the file has it frozen
+  bool leaves_slots = false;  ///< it is frozen here
+  bool weights_only = false;  ///< the Model has an optimizer's state, the file none of it
 };
 
 /// Every entry of `state` is looked for in `content` and every entry of `content` in `state`.

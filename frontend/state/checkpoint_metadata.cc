@@ -209,6 +209,7 @@ TextMap FormatMetadata(const CheckpointMetadata& metadata) {
                     {"roles", text(roles)},
                     {"inputs", text(inputs)}};
   if (!metadata.class_names.empty()) stored["class_names"] = FormatNames(metadata.class_names);
+  if (!metadata.callbacks.empty()) stored["callbacks"] = text(Json(metadata.callbacks));
   return stored;
 }
 
@@ -240,6 +241,7 @@ absl::StatusOr<CheckpointMetadata> ParseMetadata(const TextMap& stored, const st
   metadata.roles = reader.Roles("roles");
   metadata.inputs = reader.Inputs("inputs");
   metadata.class_names = reader.Names("class_names");
+  if (stored.contains("callbacks")) metadata.callbacks = reader.Map("callbacks");
   if (absl::Status status = Problems(origin, problems); !status.ok()) return status;
   return metadata;
 }

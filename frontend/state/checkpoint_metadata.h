@@ -48,6 +48,7 @@ struct CheckpointMetadata {
   TextMap environment;                                     ///< versions, device, processor, threads
   RoleMap roles;                                           ///< role of every entry
   std::vector<std::pair<std::string, TensorSpec>> inputs;  ///< inputs of the training step; empty: none was compiled
+  TextMap callbacks;                                       ///< the states of callbacks, where one has any
   std::vector<std::string> class_names;                    ///< what labels stand for; empty: the data set did not say
 };
 

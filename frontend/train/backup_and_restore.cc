@@ -6,10 +6,12 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/state/checkpoint_folder.h"
 #include "runtime/descriptor.h"
@@ -21,6 +23,12 @@ namespace fs = std::filesystem;
 
 constexpr char kFile[] = "backup.safetensors";
 
+absl::Status TakenError(const std::string& folder, const char* whose, const char* until) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("BackupAndRestore: ", whose, " backs up to ", folder, ", and each would replace the backups of the ",
+                   "other; give this run a folder of its own, or wait until that ", until, " ends"));
+}
+
 /// The folders that runs of this process back up to, each with a lock that other processes of this machine see. The
 /// system drops the lock of a process that ends.
 class FoldersInUse {
@@ -30,24 +38,28 @@ class FoldersInUse {
     return *folders;
   }
 
-  /// False: another process has the folder. Where folders cannot be locked, nobody has it.
-  bool Take(const std::string& folder) {
+  /// The claim of a run, which frees the folder where it is destroyed. Errors (FAILED_PRECONDITION): another run has
+  /// it. Where folders cannot be locked, no other process has it.
+  absl::StatusOr<std::shared_ptr<void>> Take(const std::string& folder) {
     const std::scoped_lock lock(mutex_);
-    const auto [at, is_new] = locks_.try_emplace(Name(folder));
-    if (!is_new) return true;
+    const std::string name = Name(folder);
+    const auto [at, is_new] = locks_.try_emplace(name);
+    if (!is_new) return TakenError(folder, "another BackupAndRestore of this process", "run");
     runtime::Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    const bool taken = file.get() >= 0 && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (taken) locks_.erase(at);
-    if (!taken) at->second = std::move(file);
-    return !taken;
-  }
-
-  void Leave(const std::string& folder) {
-    const std::scoped_lock lock(mutex_);
-    locks_.erase(Name(folder));
+    if (file.get() >= 0 && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      locks_.erase(at);
+      return TakenError(folder, "a run of another process", "process");
+    }
+    at->second = std::move(file);
+    return std::shared_ptr<void>(nullptr, [this, name](void*) { Leave(name); });
   }
 
  private:
+  void Leave(const std::string& name) {
+    const std::scoped_lock lock(mutex_);
+    locks_.erase(name);
+  }
+
   static std::string Name(const std::string& folder) {
     std::error_code error;
     const fs::path path = fs::canonical(folder, error);
@@ -79,13 +91,13 @@ void BackupAndRestore::OnTrainBegin(RunContext& context) {
         absl::StrCat("BackupAndRestore: cannot make the folder ", options_.backup_dir, ": ", error.message())));
     return;
   }
-  if (!FoldersInUse::OfProcess().Take(options_.backup_dir)) {
-    context.Fail(absl::FailedPreconditionError(
-        absl::StrCat("BackupAndRestore: a run of another process backs up to ", options_.backup_dir,
-                     ", and each would replace the backups of the other; give this run a folder of its own, or wait ",
-                     "until that process ends")));
+  absl::StatusOr<std::shared_ptr<void>> claim = FoldersInUse::OfProcess().Take(options_.backup_dir);
+  if (!claim.ok()) {
+    context.Fail(claim.status());
     return;
   }
+  // A run that fails has no OnTrainEnd.
+  context.KeepUntilEnd(*std::move(claim));
   RemoveUnfinishedFiles(options_.backup_dir, kFile);
   if (!fs::exists(path(), error)) return;
   if (context.trained() == nullptr) {
@@ -115,7 +127,6 @@ void BackupAndRestore::OnTrainEnd(RunContext& context) {
     context.Fail(
         absl::UnavailableError(absl::StrCat("BackupAndRestore: cannot remove ", path(), ": ", error.message())));
   }
-  FoldersInUse::OfProcess().Leave(options_.backup_dir);
 }
 
 }  // namespace mpc

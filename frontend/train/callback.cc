@@ -60,6 +60,31 @@ void CallbackList::OnTrainEnd(RunContext& context) const {
   for (const auto& callback : callbacks_) callback->OnTrainEnd(context);
 }
 
+void CallbackList::VisitStates(const std::function<void(const std::string& name, Callback& callback)>& visit) const {
+  std::map<std::string, int> count;
+  for (const auto& callback : callbacks_) {
+    const std::string name = callback->StateName();
+    if (name.empty()) continue;
+    const int number = ++count[name];
+    visit(number == 1 ? name : absl::StrCat(name, " #", number), *callback);
+  }
+}
+
+std::map<std::string, std::string> CallbackList::SaveStates() const {
+  std::map<std::string, std::string> states;
+  VisitStates([&](const std::string& name, Callback& callback) { states[name] = callback.SaveState(); });
+  return states;
+}
+
+absl::Status CallbackList::LoadStates(const std::map<std::string, std::string>& states) const {
+  absl::Status status;
+  VisitStates([&](const std::string& name, Callback& callback) {
+    const auto found = states.find(name);
+    if (found != states.end()) status.Update(callback.LoadState(found->second));
+  });
+  return status;
+}
+
 CallbackList CallbackList::OnRank(int rank) const {
   CallbackList chosen;
   for (const std::shared_ptr<Callback>& callback : callbacks_) {

@@ -3,14 +3,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <iosfwd>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "frontend/train/run_context.h"
 #include "frontend/train/shared_or_borrowed.h"
 #include "frontend/train/step_timing.h"
@@ -44,6 +47,15 @@ class Callback {
   /// alone: it prints, writes files and decides, and the others follow. A callback that calls Model::Eval must run in
   /// all, since evaluation does.
   virtual bool RunsOnEveryRank() const { return false; }
+
+  /// Under which name checkpoints keep what SaveState gives; empty: they keep nothing of this callback. Of several with
+  /// one name the n-th of the list is the n-th of the file. Rank 0 writes those of its callbacks.
+  virtual std::string StateName() const { return ""; }
+  /// What this callback has counted so far in the run, as text.
+  virtual std::string SaveState() const { return ""; }
+  /// Takes over what SaveState gave for the checkpoint at which a run goes on. Comes behind OnTrainBegin of all
+  /// callbacks, and does not come where the file has nothing under the name. An error ends the run.
+  virtual absl::Status LoadState(const std::string& state) { return absl::OkStatus(); }
 
   virtual void OnTrainBegin(RunContext& context) {}
   virtual void OnEpochBegin(RunContext& context) {}
@@ -92,12 +104,19 @@ class CallbackList {
   void OnEpochEnd(RunContext& context) const;
   void OnTrainEnd(RunContext& context) const;
   bool NeedsState(const RunContext& context) const;
+  /// What the callbacks save, by their names. Behind the name of a second one of that name stands " #2", and so on.
+  std::map<std::string, std::string> SaveStates() const;
+  /// Gives them what SaveStates gave. Errors: those of Callback::LoadState.
+  absl::Status LoadStates(const std::map<std::string, std::string>& states) const;
   /// Those whose hooks run in rank `rank`.
   CallbackList OnRank(int rank) const;
   /// Those that want the step's timing; few steps have any.
   std::vector<Callback*> WantingTiming(const RunContext& context) const;
 
  private:
+  /// Calls `visit` with the callbacks that have a state, and the names that it is kept under.
+  void VisitStates(const std::function<void(const std::string& name, Callback& callback)>& visit) const;
+
   std::vector<std::shared_ptr<Callback>> callbacks_;
 };
 

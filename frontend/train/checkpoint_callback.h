@@ -32,8 +32,8 @@ struct ModelCheckpointOptions {
 /// Writes "directory/prefix-<global step>.safetensors" as Model::SaveCheckpoint does, at the end of training too.
 /// Stands last in the list of callbacks, so that it saves what the others have changed. A file that cannot be written
 /// ends the run with an error. So does a folder that holds later steps of another run under this prefix, in files that
-/// are not damaged. A file of the same step is written over. Options that are not valid end the run when it begins. A
-/// resumed run begins without a best value.
+/// are not damaged. A file of the same step is written over. Options that are not valid end the run when it begins.
+/// With `save_best_only` a resumed run goes on with the best value of the checkpoint.
 class ModelCheckpoint : public Callback {
  public:
   explicit ModelCheckpoint(ModelCheckpointOptions options = {});
@@ -41,6 +41,9 @@ class ModelCheckpoint : public Callback {
   /// True for the steps that `save_checkpoint_steps` saves after, and for all micro-steps that lead to them. An epoch's
   /// last step is among them only by that count.
   bool NeedsState(const RunContext& context) const override;
+  std::string StateName() const override { return options_.save_best_only ? monitor_.StateName() : ""; }
+  std::string SaveState() const override { return monitor_.SaveState({}); }
+  absl::Status LoadState(const std::string& state) override { return monitor_.LoadState(state, {}); }
   /// Checks options and folder, makes the folder, and removes unfinished files of the prefix.
   void OnTrainBegin(RunContext& context) override;
   void OnStepEnd(RunContext& context) override;

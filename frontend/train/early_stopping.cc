@@ -36,6 +36,14 @@ void EarlyStopping::OnTrainBegin(RunContext& context) {
   }
 }
 
+std::string EarlyStopping::SaveState() const {
+  return monitor_.SaveState({{"wait", wait_}, {"best_epoch", best_epoch_}});
+}
+
+absl::Status EarlyStopping::LoadState(const std::string& state) {
+  return monitor_.LoadState(state, {{"wait", &wait_}, {"best_epoch", &best_epoch_}});
+}
+
 bool EarlyStopping::Count(double value, RunContext& context) {
   ++wait_;
   if (monitor_.Improves(value)) {

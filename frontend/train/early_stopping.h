@@ -35,8 +35,9 @@ struct EarlyStoppingOptions {
 ///     absl::Status trained = model.Fit(100, train_set, valid_set, {}, {LossMonitor(), stopping});
 ///
 /// Weights are the network's Parameters and running statistics; a copy of the best ones is kept on the host. Optimizer
-/// state is not restored. A resumed run begins without a best value. Errors end the run when it begins: an unknown
-/// monitor, a bad option.
+/// state is not restored. A resumed run goes on with the best value and the count of the checkpoint, whose callback had
+/// this monitor and mode. With `restore_best_weights` it begins without them, since a checkpoint has no best weights.
+/// Errors end the run when it begins: an unknown monitor, a bad option.
 class EarlyStopping : public Callback {
  public:
   explicit EarlyStopping(EarlyStoppingOptions options = {});
@@ -47,6 +48,9 @@ class EarlyStopping : public Callback {
   const std::optional<double>& best() const { return monitor_.best(); }
   std::int64_t best_epoch() const { return best_epoch_; }
 
+  std::string StateName() const override { return options_.restore_best_weights ? "" : monitor_.StateName(); }
+  std::string SaveState() const override;
+  absl::Status LoadState(const std::string& state) override;
   void OnTrainBegin(RunContext& context) override;
   void OnEpochEnd(RunContext& context) override;
   void OnTrainEnd(RunContext& context) override;

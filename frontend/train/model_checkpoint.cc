@@ -85,6 +85,21 @@ void Append(std::vector<std::string>& to, const std::string& prefix, const std::
   for (const std::string& line : lines) to.push_back(absl::StrCat(prefix, line));
 }
 
+/// What to do where the file and the Model have other Parameters frozen; empty where they have not.
+std::string FreezingHint(const CheckpointFit& fit) {
+  constexpr char kWeights[] = "LoadParamIntoNet(network, path) begins from its weights";
+  if (fit.lacks_slots && fit.leaves_slots) {
+    return absl::StrCat("; the file was trained with other parameters frozen than are frozen here: ", kWeights);
+  }
+  if (fit.lacks_slots) {
+    return absl::StrCat("; the file was trained with the parameters of these slots frozen: ", kWeights);
+  }
+  if (!fit.leaves_slots) return "";
+  return absl::StrCat(
+      "; the parameters of these slots are frozen here, and the file trained them: freeze what the file ",
+      "has frozen, or ", kWeights);
+}
+
 }  // namespace
 
 CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) const {
@@ -99,6 +114,7 @@ CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) cons
   for (const Parameter& entry : state) metadata.roles[entry.name()] = entry.entry()->role();
   // What has not been compiled again is as the last checkpoint says.
   resumed.AddTo(metadata);
+  metadata.callbacks = callback_states.Now();
   if (const compiler::PrecisionMap* decided = decision.of_training(); decided != nullptr) metadata.precision = *decided;
   for (const compiler::CompileResult* result : programs.compiled()) {
     const runtime::Program& program = result->program;
@@ -161,7 +177,7 @@ absl::Status Model::SaveCheckpoint(const std::string& path) const {
 absl::Status Model::Impl::CheckFit(const std::string& path, const CheckpointMetadata& metadata,
                                    const CheckpointMetadata& own, internal::CheckpointFit& fit) const {
   const bool same_optimizer = metadata.optimizer == own.optimizer;
-  const bool were_frozen = fit.lacks_slots_alone && same_optimizer && !fit.weights_only;
+  const bool freezes_alone = same_optimizer && !fit.weights_only;
   if (cells.step() != nullptr && !same_optimizer && !fit.weights_only) {
     fit.problems.insert(fit.problems.begin(),
                         absl::StrCat("the optimizer was ", metadata.optimizer, ", here it is ", own.optimizer));
@@ -176,9 +192,7 @@ absl::Status Model::Impl::CheckFit(const std::string& path, const CheckpointMeta
       path, " does not fit this Model of ", own.model, ":\n  ", absl::StrJoin(fit.problems, "\n  "),
       "\nnothing was loaded",
       fit.weights_only ? "; the file has no optimizer state: LoadParamIntoNet(network, path) loads its weights" : "",
-      were_frozen ? "; the file was trained with the parameters of these slots frozen: LoadParamIntoNet(network, path) "
-                    "begins from its weights"
-                  : ""));
+      freezes_alone ? FreezingHint(fit) : ""));
 }
 
 void Model::Impl::WarnOfChoices(const runtime::Program& program) const {
@@ -187,6 +201,7 @@ void Model::Impl::WarnOfChoices(const runtime::Program& program) const {
 
 void Model::Impl::ContinueFrom(const CheckpointMetadata& metadata, bool same_level, bool continue_run) {
   position.Continue(metadata, processes, updates, continue_run);
+  callback_states.Take(metadata.callbacks, continue_run);
   resumed.Take(metadata, same_level);
   if (!resumed.precision().empty()) decision.Keep(resumed.precision(), /*training=*/true);
   scalers.NoteOverflow(false);

@@ -13,6 +13,7 @@
 #include "frontend/state/checkpoint_fit.h"
 #include "frontend/state/checkpoint_metadata.h"
 #include "frontend/train/active_scalers.h"
+#include "frontend/train/callback_states.h"
 #include "frontend/train/capsule_writer.h"
 #include "frontend/train/hook_writes.h"
 #include "frontend/train/inference_mode.h"
@@ -77,6 +78,7 @@ struct Model::Impl {
   internal::UpdateLosses update_losses;
   internal::RunPosition position;
   internal::ResumedCompilation resumed;
+  internal::CallbackStates callback_states;
   internal::RunPhase phase;
   internal::Remarks remarks{processes.is_first()};
   internal::CapsuleWriter capsule_writer{"", 0};  ///< the writer of ModelOptions::capsule_path

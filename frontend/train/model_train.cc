@@ -54,6 +54,8 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   }
   processes.NoteActivity("the start of Train");
   absl::Status failure = context.failure();
+  if (failure.ok()) failure = callback_states.Begin(callbacks);
+  const internal::CallbackStates::Following following(callback_states, callbacks);
   // A callback may have resumed a run.
   if (failure.ok()) failure = BeginUpdate();
   if (failure.ok()) failure = DeriveLossScale(model, dataset);
@@ -74,6 +76,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   }
   if (failure.ok()) failure = hooks.Share("OnTrainEnd", context, [&] { callbacks.OnTrainEnd(context); });
   failure.Update(context.failure());
+  callback_states.End();
   return failure;
 }
 

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 namespace mpc::internal {
@@ -15,6 +20,7 @@ namespace {
 
 constexpr char kTrainingLoss[] = "loss";
 constexpr char kEvalPrefix[] = "eval_";
+constexpr char kBest[] = "best";
 
 /// Quantities of which less is better at "auto", whatever their metrics say: MindSpore's list.
 constexpr std::array<std::string_view, 7> kSmallerIsBetter = {
@@ -68,6 +74,43 @@ std::optional<double> Monitor::ValueAt(const RunContext& context) const {
 
 bool Monitor::IsBetter(double value, double than) const {
   return larger_is_better_ ? value > than + options_.min_delta : value < than - options_.min_delta;
+}
+
+std::string Monitor::StateName() const {
+  return absl::StrCat(options_.owner, " of ", options_.monitor, " (", options_.mode, ")");
+}
+
+std::string Monitor::SaveState(std::initializer_list<std::pair<const char*, std::int64_t>> counts) const {
+  std::vector<std::string> fields;
+  // 17 digits hold every bit of an f64.
+  if (best_.has_value()) fields.push_back(absl::StrFormat("%s=%.17g", kBest, *best_));
+  for (const auto& [name, count] : counts) fields.push_back(absl::StrCat(name, "=", count));
+  return absl::StrJoin(fields, " ");
+}
+
+absl::Status Monitor::LoadState(const std::string& state,
+                                std::initializer_list<std::pair<const char*, std::int64_t*>> counts) {
+  std::map<std::string, std::string> fields;
+  for (const absl::string_view field : absl::StrSplit(state, ' ', absl::SkipEmpty())) {
+    fields.insert(absl::StrSplit(field, absl::MaxSplits('=', 1)));
+  }
+  const auto best = fields.find(kBest);
+  double value = 0;
+  bool good = best == fields.end() || (absl::SimpleAtod(best->second, &value) && !std::isnan(value));
+  std::vector<std::int64_t> read;
+  for (const auto& [name, count] : counts) {
+    good = good && absl::SimpleAtoi(fields[name], &read.emplace_back()) && read.back() >= 0;
+  }
+  if (!good) {
+    const auto text = [](std::string* out, const auto& count) { absl::StrAppend(out, count.first, "=COUNT"); };
+    return absl::InvalidArgumentError(absl::StrCat(options_.owner, ": the checkpoint keeps '", state,
+                                                   "' of it; accepted is '", absl::StrJoin(counts, " ", text),
+                                                   "', with ", kBest, "=NUMBER where there is a best value"));
+  }
+  best_ = best == fields.end() ? std::nullopt : std::optional(value);
+  std::size_t at = 0;
+  for (const auto& [name, count] : counts) *count = read[at++];
+  return absl::OkStatus();
 }
 
 bool Monitor::Improves(double value) {

@@ -1,8 +1,11 @@
 // A quantity that a callback watches from epoch to epoch, and what counts as better. Not part of the public API.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "frontend/train/run_context.h"
@@ -33,6 +36,13 @@ class Monitor {
   bool Improves(double value);
   /// The best value since Begin; empty before the first.
   const std::optional<double>& best() const { return best_; }
+
+  /// "EarlyStopping of eval_loss (auto)": Callback::StateName of its owner.
+  std::string StateName() const;
+  /// Callback::SaveState of an owner that has these counts beside the best value: "best=0.25 wait=3".
+  std::string SaveState(std::initializer_list<std::pair<const char*, std::int64_t>> counts) const;
+  /// Takes such a text over, behind Begin. Errors (INVALID_ARGUMENT): it is none; nothing is changed then.
+  absl::Status LoadState(const std::string& state, std::initializer_list<std::pair<const char*, std::int64_t*>> counts);
 
  private:
   /// The quantity's name among the results of an evaluation.

@@ -59,6 +59,14 @@ void ReduceLROnPlateau::OnTrainBegin(RunContext& context) {
   context.Fail(CheckRates(context, /*traced=*/false));
 }
 
+std::string ReduceLROnPlateau::SaveState() const {
+  return monitor_.SaveState({{"wait", wait_}, {"cooldown_left", cooldown_left_}});
+}
+
+absl::Status ReduceLROnPlateau::LoadState(const std::string& state) {
+  return monitor_.LoadState(state, {{"wait", &wait_}, {"cooldown_left", &cooldown_left_}});
+}
+
 void ReduceLROnPlateau::OnEpochEnd(RunContext& context) {
   // A step that does not name its optimizers has shown them by now.
   context.Fail(CheckRates(context, /*traced=*/true));

@@ -28,13 +28,17 @@ struct ReduceLROnPlateauOptions {
 /// acts on every group of every optimizer of the Model. (MindSpore's takes no groups.) The next step uses the new
 /// rate, without a recompile.
 ///
-/// Rates are in checkpoints, the count of epochs is not: a resumed run begins to count anew. Errors end the run when it
-/// begins: an unknown monitor, a bad option, a rate that a schedule computes. The optimizers of a step that does not
-/// name them are known once it has run. A schedule among them, or that there are none, ends the run after an epoch.
+/// A resumed run goes on with the rates of the checkpoint. Where a callback of this monitor and mode saved there, it
+/// goes on with that one's best value and counts of epochs too. Errors end the run when it begins: an unknown monitor,
+/// a bad option, a rate that a schedule computes. The optimizers of a step that does not name them are known once it
+/// has run. A schedule among them, or that there are none, ends the run after an epoch.
 class ReduceLROnPlateau : public Callback {
  public:
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {});
 
+  std::string StateName() const override { return monitor_.StateName(); }
+  std::string SaveState() const override;
+  absl::Status LoadState(const std::string& state) override;
   void OnTrainBegin(RunContext& context) override;
   void OnEpochEnd(RunContext& context) override;
 

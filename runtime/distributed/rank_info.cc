@@ -195,7 +195,8 @@ std::string RanksText(absl::Span<const int> ranks) {
 std::string PlaceText(const Place& place) {
   const std::string what = place.what.empty() ? "" : absl::StrCat("\"", place.what, "\"");
   if (place.step >= 0) return absl::StrCat("was last at step ", place.step, what.empty() ? "" : ", ", what);
-  return absl::StrCat("had told of no step", what.empty() ? "" : ", and was last in ", what);
+  if (what.empty()) return "had not told yet where it was";
+  return absl::StrCat("had told of no step, and was last in ", what);
 }
 
 absl::Status LossStatus(const Loss& loss) {

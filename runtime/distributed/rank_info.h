@@ -44,7 +44,8 @@ struct Place {
   std::int64_t beat = 0;  ///< how often it has told
 };
 
-/// "was last at step 17, "train_step"". Before the first step of a run: "had told of no step".
+/// "was last at step 17, "train_step"". Before the first step of a run: "had told of no step, and was last in "an
+/// evaluation"". Before a process tells for the first time, and where no Model runs: "had not told yet where it was".
 std::string PlaceText(const Place& place);
 
 /// Why a group has ended before its time.

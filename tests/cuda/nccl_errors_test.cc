@@ -50,47 +50,44 @@ absl::Status RunOnce(Executable& executable) {
   return status.ok() ? executable.Wait() : status;
 }
 
-TEST(NcclOpen, SaysOnAllRanksWhichOneHasNoNccl) {
+using ChangeOptions = std::function<void(int rank, GpuRankOptions&)>;
+
+/// Expects that no rank of `ranks`, whose options are as `change` leaves them, can join the others.
+void ExpectRefusedOnAll(int ranks, absl::StatusCode code, const testing::Matcher<std::string>& text,
+                        const ChangeOptions& change) {
   OnGpus(
-      2,
-      [](GpuRank& gpu) {
+      ranks,
+      [&](GpuRank& gpu) {
         const absl::Status status = gpu.device->Join(gpu.processes);
-        EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-        EXPECT_EQ(TextOf(status), "transport \"nccl\": rank 1 cannot take part: NCCL was not found: a reason");
+        EXPECT_EQ(status.code(), code);
+        EXPECT_THAT(TextOf(status), text);
         EXPECT_EQ(gpu.nccl.calls("Create"), 0u);
       },
-      std::chrono::seconds(60),
-      [](int rank, GpuRankOptions& options) {
-        if (rank == 1) options.missing = absl::UnavailableError("NCCL was not found: a reason");
-      });
+      std::chrono::seconds(60), change);
+}
+
+TEST(NcclOpen, SaysOnAllRanksWhichOneHasNoNccl) {
+  ExpectRefusedOnAll(2, absl::StatusCode::kUnavailable,
+                     "transport \"nccl\": rank 1 cannot take part: NCCL was not found: a reason",
+                     [](int rank, GpuRankOptions& options) {
+                       if (rank == 1) options.missing = absl::UnavailableError("NCCL was not found: a reason");
+                     });
 }
 
 TEST(NcclOpen, RefusesVersionsThatDiffer) {
-  OnGpus(
-      2,
-      [](GpuRank& gpu) {
-        const absl::Status status = gpu.device->Join(gpu.processes);
-        EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-        EXPECT_EQ(TextOf(status), "transport \"nccl\": rank 0 has NCCL 2.28.9, and rank 1 has NCCL 2.21.5");
-      },
-      std::chrono::seconds(60),
-      [](int rank, GpuRankOptions& options) {
-        if (rank == 1) options.version = "2.21.5";
-      });
+  ExpectRefusedOnAll(2, absl::StatusCode::kFailedPrecondition,
+                     "transport \"nccl\": rank 0 has NCCL 2.28.9, and rank 1 has NCCL 2.21.5",
+                     [](int rank, GpuRankOptions& options) {
+                       if (rank == 1) options.version = "2.21.5";
+                     });
 }
 
 TEST(NcclOpen, RefusesTwoRanksOnOneGpu) {
-  OnGpus(
-      4,
-      [](GpuRank& gpu) {
-        const absl::Status status = gpu.device->Join(gpu.processes);
-        EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-        EXPECT_THAT(TextOf(status), HasSubstr("ranks 1 and 3 have the same GPU, GPU-1; each process needs one of its"));
-      },
-      std::chrono::seconds(60),
-      [](int rank, GpuRankOptions& options) {
-        if (rank == 3) options.id = "GPU-1";
-      });
+  ExpectRefusedOnAll(4, absl::StatusCode::kFailedPrecondition,
+                     HasSubstr("ranks 1 and 3 have the same GPU, GPU-1; each process needs one of its"),
+                     [](int rank, GpuRankOptions& options) {
+                       if (rank == 3) options.id = "GPU-1";
+                     });
 }
 
 TEST(NcclOpen, IsMissingWhereADeviceWasOpenedWithoutIt) {

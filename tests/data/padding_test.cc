@@ -164,6 +164,20 @@ TEST(PaddedBatch, AnExtentBeyondMemorysNumbersIsNamed) {
   EXPECT_EQ(padded(4), "");
 }
 
+TEST(PaddedBatch, AnExtentThatNoMemoryHoldsIsNamed) {
+  // The first is within what 64 bits count, the second within what a system promises.
+  for (const std::int64_t extent : {std::int64_t{1} << 58, std::int64_t{1} << 42}) {
+    const Dataset padded = Sentences({1, 3, 2, 1}).PaddedBatch(2, false, {{"words", {.shape = Shape{extent}}}});
+    const absl::StatusOr<std::unique_ptr<DatasetIterator>> rows = padded.NewIterator(0);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    Row row;
+    EXPECT_EQ((*rows)->Next(&row).status(),
+              absl::ResourceExhaustedError(
+                  absl::StrCat("column 'words': 2 rows, the first of them row 0 of the epoch, padded to tensor<",
+                               extent, "xf32> need ", extent * 8, " bytes; the system does not have them")));
+  }
+}
+
 TEST(BucketBatchByLength, ABoundaryBeyondMemorysNumbersIsNamed) {
   const Dataset dataset =
       Sentences({5, 6}).BucketBatchByLength("words", {4, INT64_MAX}, {8, 8, 8}, {.pad_to_bucket_boundary = true});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/data/share.h"
 #include "tests/data/number_rows.h"
 
@@ -86,6 +87,28 @@ TEST(Sampling, BadNumbersAreErrors) {
   EXPECT_THAT(MessageOf(GeneratedNumbers(3).Sample({.num_shards = 2, .shard_id = 0})),
               HasSubstr("needs a source with random access"));
   EXPECT_THAT(MessageOf(GeneratedNumbers(3).Sample({.num_samples = -1})), HasSubstr("num_samples is -1"));
+}
+
+TEST(Sampling, DrawsThatNoMemoryHoldsAreErrors) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 61;
+  const auto error = [](const std::string& whose, std::int64_t rows) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(whose, ": the order of ", rows, " rows needs more memory than there is"));
+  };
+  for (const std::int64_t many : {kMany, std::int64_t{1} << 40, INT64_MAX}) {
+    EXPECT_EQ(RandomSampler(1, /*replacement=*/true, many).Indices(10, 0).status(), error("RandomSampler", many));
+    EXPECT_EQ(WeightedRandomSampler({1, 2}, 1, many).Indices(2, 0).status(), error("WeightedRandomSampler", many));
+    // Of so many rows.
+    EXPECT_EQ(RandomSampler(1).Indices(many, 0).status(), error("RandomSampler", many));
+    EXPECT_EQ(SequentialSampler(1).Indices(many, 0).status(), error("SequentialSampler", many - 1));
+    EXPECT_EQ(DistributedSampler(2, 1, 7).Indices(many, 0).status(), error("DistributedSampler", many));
+    EXPECT_EQ(DistributedSampler(2, 1, std::nullopt, 3).Indices(many, 0).value(), (std::vector<std::int64_t>{1, 3, 5}));
+  }
+  const Dataset endless =
+      GeneratorDataset([](std::int64_t) { return Row{Tensor::Scalar<std::int32_t>(1)}; }, kMany, {"x"});
+  EXPECT_EQ(endless.Take(kMany / 2).NewIterator(0).status(), error("Take or Skip", kMany / 2));
+  EXPECT_EQ(endless.Split({0.5, 0.5}, 1)[1].NewIterator(0).status(), error("Split", kMany));
+  EXPECT_EQ(MessageOf(endless.Sample({.sampler = RandomSampler(1)})), error("RandomSampler", kMany).message());
 }
 
 TEST(Sampling, ASamplerDrawsOneNumberOfRowsInEachEpoch) {

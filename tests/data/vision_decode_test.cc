@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <string>
@@ -16,6 +17,7 @@ namespace mpc::data {
 namespace {
 
 using ::mpc::testing::ReadAll;
+using ::std::string_literals::operator""s;
 using ::testing::HasSubstr;
 using vision::Decode;
 
@@ -70,6 +72,44 @@ TEST(Decode, OrientationIsReadInBothByteOrdersAndDamageIsUpright) {
   for (std::size_t size = 0; size < 19; ++size) EXPECT_EQ(orientation(kLittle.substr(0, size)), 1) << size;
   for (std::size_t size = 0; size < 20; ++size) EXPECT_EQ(orientation(kBig.substr(0, size)), 1) << size;
   EXPECT_EQ(orientation("II*\0\xff\xff\xff\xff\x01\0"sv), 1);
+}
+
+/// A PNG with a chunk of four bytes of content before its pixels; `sound`: its CRC is right.
+std::string WithChunk(const std::string& png, const std::string& type, bool sound) {
+  const std::string body = type + "a\0b\0"s;
+  const uLong crc = ::crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
+  std::string chunk = "\0\0\0\4"s + body;
+  for (int shift = 24; shift >= 0; shift -= 8) chunk += static_cast<char>(crc >> shift ^ (sound ? 0 : 1));
+  std::string changed = png;
+  return changed.insert(png.find("IDAT") - 4, chunk);
+}
+
+TEST(Decode, ChunksOfPngsThatPixelsDoNotNeedAreLeftOutWhereTheirCrcIsWrong) {
+  const std::string turned = ReadAll(GoldenPath("exif_6.png"));
+  const std::size_t exif = turned.find("eXIf");
+  ASSERT_NE(exif, std::string::npos);
+  // Length, type, content, CRC.
+  const std::size_t length = static_cast<unsigned char>(turned[exif - 1]);
+  std::string without = turned;
+  without.erase(exif - 4, 12 + length);
+  const Tensor as_stored = *Decode()(Bytes(without));
+  for (const std::size_t at : {exif + 4 + 2, exif + 4 + length}) {
+    std::string damaged = turned;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    const absl::StatusOr<Tensor> decoded = Decode()(Bytes(damaged));
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_EQ(DifferenceOf(*decoded, as_stored).largest, 0) << "as if there were no such chunk";
+  }
+  EXPECT_NE(Decode()(Bytes(turned))->shape(), as_stored.shape());
+
+  const std::string plain = ReadAll(GoldenPath("png_rgb.png"));
+  const Tensor pixels = *Decode()(Bytes(plain));
+  for (const bool sound : {true, false}) {
+    const absl::StatusOr<Tensor> decoded = Decode()(Bytes(WithChunk(plain, "tEXt", sound)));
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_EQ(DifferenceOf(*decoded, pixels).largest, 0) << sound;
+  }
+  EXPECT_THAT(ErrorOf(WithChunk(plain, "PLTE", /*sound=*/false)), HasSubstr("the PNG is truncated or damaged: "));
 }
 
 /// DecodePart of a part that does not depend on the picture.

@@ -141,6 +141,7 @@ CheckpointMetadata FullMetadata() {
   metadata.environment = {{"threads", "2"}};
   metadata.roles = {{"fc.weight", Role::kParameter}};
   metadata.inputs = {{"data", {DType::kF32, {8, 2}}}, {"label", {DType::kI32, {}}}};
+  metadata.callbacks = {{"EarlyStopping of loss (auto)", "best=0.25 wait=1 best_epoch=2"}};
   metadata.class_names = {"ant", "d\xc3\xb6rr \"a\""};
   return metadata;
 }
@@ -153,14 +154,18 @@ TEST(CheckpointMetadata, ComesBackAsItWasWritten) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(FormatMetadata(*read), stored);
   EXPECT_EQ(read->inputs, FullMetadata().inputs);
+  EXPECT_EQ(read->callbacks, FullMetadata().callbacks);
   EXPECT_EQ(read->class_names, FullMetadata().class_names);
 }
 
-TEST(CheckpointMetadata, NeedsNoClassNames) {
+TEST(CheckpointMetadata, NeedsNoClassNamesAndNoStatesOfCallbacks) {
   CheckpointMetadata metadata = FullMetadata();
+  metadata.callbacks.clear();
   metadata.class_names.clear();
   const TextMap stored = FormatMetadata(metadata);
+  EXPECT_FALSE(stored.contains("callbacks"));
   EXPECT_FALSE(stored.contains("class_names"));
+  EXPECT_TRUE(ParseMetadata(stored, "x")->callbacks.empty());
   EXPECT_TRUE(ParseMetadata(stored, "x")->class_names.empty());
 }
 
@@ -173,11 +178,12 @@ TEST(CheckpointMetadata, ErrorsListEveryDamagedField) {
   stored["roles"] = R"({"fc.weight":3})";
   stored["choices"] = "[]";
   stored["inputs"] = R"([{"name":"x","dtype":"f7","shape":[1]}])";
+  stored["callbacks"] = R"({"EarlyStopping":1})";
   stored["class_names"] = R"(["ant",2])";
   const absl::Status status = ParseMetadata(stored, "x").status();
-  for (const char* part :
-       {"x is a damaged checkpoint", "'model' is missing", "'position' is not", "'global_step' is not",
-        "'amp' is not valid JSON", "'roles' is not", "'choices' is not", "'inputs' is not", "'class_names' is not"}) {
+  for (const char* part : {"x is a damaged checkpoint", "'model' is missing", "'position' is not",
+                           "'global_step' is not", "'amp' is not valid JSON", "'roles' is not", "'choices' is not",
+                           "'inputs' is not", "'callbacks' is not", "'class_names' is not"}) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(part));
   }
 }

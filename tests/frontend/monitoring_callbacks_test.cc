@@ -23,6 +23,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using testing::TemporaryFolder;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -308,22 +309,78 @@ TEST(ModelCheckpoint, RefusesWhatTheBestCannotMean) {
               HasSubstr("ModelCheckpoint: there is no 'acc' to monitor; there is loss, eval_loss"));
 }
 
+TEST(CallbackStates, KeepEveryBitOfWhatWasCounted) {
+  EarlyStopping stopping({.monitor = "loss", .patience = 9}), other({.monitor = "loss", .patience = 9});
+  ReduceLROnPlateau plateau({.patience = 9, .cooldown = 4});
+  const TemporaryFolder folder;
+  ModelCheckpoint saver({.directory = folder.path(), .save_best_only = true});
+  const CallbackList callbacks = {stopping, plateau, other, saver, ModelCheckpoint({.directory = folder.path()})};
+  FakeRun run;
+  run.Train(callbacks, {0.1, 0.3, std::nullopt, 0.2});
+  const std::map<std::string, std::string> states = callbacks.SaveStates();
+  const std::string best = "best=0.10000000000000001";
+  EXPECT_THAT(states, ElementsAre(Pair("EarlyStopping of loss (auto)", "best=6 wait=0 best_epoch=4"),
+                                  Pair("EarlyStopping of loss (auto) #2", "best=6 wait=0 best_epoch=4"),
+                                  Pair("ModelCheckpoint of eval_loss (auto)", best),
+                                  Pair("ReduceLROnPlateau of eval_loss (auto)", best + " wait=2 cooldown_left=0")));
+
+  const CallbackList next = {EarlyStopping({.monitor = "loss"}), ReduceLROnPlateau(), EarlyStopping()};
+  FakeRun begun;
+  next.OnTrainBegin(begun.context);
+  const std::map<std::string, std::string> none = next.SaveStates();
+  EXPECT_EQ(none.at("EarlyStopping of eval_loss (auto)"), "wait=0 best_epoch=0");
+  ASSERT_TRUE(next.LoadStates(states).ok());
+  const std::map<std::string, std::string> loaded = next.SaveStates();
+  for (const char* name : {"EarlyStopping of loss (auto)", "ReduceLROnPlateau of eval_loss (auto)"}) {
+    EXPECT_EQ(loaded.at(name), states.at(name));
+  }
+  EXPECT_EQ(loaded.at("EarlyStopping of eval_loss (auto)"), "wait=0 best_epoch=0") << "the file has none of it";
+  for (const double value : {HUGE_VAL, -HUGE_VAL, 5e-324, -0.0, 1.7976931348623157e308}) {
+    EarlyStopping from, to;
+    FakeRun single, resumed;
+    single.Train({from}, {value});
+    to.OnTrainBegin(resumed.context);
+    ASSERT_TRUE(to.LoadState(from.SaveState()).ok()) << from.SaveState();
+    EXPECT_EQ(to.best(), value);
+    EXPECT_EQ(std::signbit(*to.best()), std::signbit(value));
+  }
+}
+
+TEST(CallbackStates, ThatNoSuchCallbackHasSavedAreErrors) {
+  for (const char* state : {"", "wait=1", "wait=1 best_epoch=-1", "wait=x best_epoch=1", "best=nan wait=1 best_epoch=1",
+                            "best= wait=1 best_epoch=1", "best"}) {
+    EarlyStopping stopping;
+    FakeRun run;
+    stopping.OnTrainBegin(run.context);
+    EXPECT_EQ(stopping.LoadState(state),
+              absl::InvalidArgumentError(absl::StrCat("EarlyStopping: the checkpoint keeps '", state,
+                                                      "' of it; accepted is 'wait=COUNT best_epoch=COUNT', "
+                                                      "with best=NUMBER where there is a best value")));
+    EXPECT_EQ(stopping.SaveState(), "wait=0 best_epoch=0");
+  }
+  EXPECT_EQ(EarlyStopping({.restore_best_weights = true}).StateName(), "") << "a checkpoint has no best weights";
+}
+
 TEST(BackupAndRestore, BacksUpGoesOnAndRemoves) {
   const TemporaryFolder folder;
   const std::string backup = folder / "backup.safetensors";
   BackupAndRestore keeper({.backup_dir = folder.path(), .save_freq = 2});
-  FakeRun run;
-  run.Train({keeper}, {1, 1, 1, 1, 1});
-  EXPECT_EQ(run.saved.size(), 2u);
-  EXPECT_FALSE(keeper.restored());
-  EXPECT_FALSE(std::filesystem::exists(backup)) << "the run is over";
-  FakeRun failed;
-  failed.Train({keeper, LambdaCallback({.on_train_epoch_end =
-                                            [](RunContext& context) {
-                                              if (context.epoch == 3) context.Fail(absl::InternalError("power"));
-                                            }})},
-               {1, 1, 1});
-  EXPECT_TRUE(std::filesystem::exists(backup));
+  {
+    FakeRun run;
+    run.Train({keeper}, {1, 1, 1, 1, 1});
+    EXPECT_EQ(run.saved.size(), 2u);
+    EXPECT_FALSE(keeper.restored());
+    EXPECT_FALSE(std::filesystem::exists(backup)) << "the run is over";
+  }
+  {
+    FakeRun failed;
+    failed.Train({keeper, LambdaCallback({.on_train_epoch_end =
+                                              [](RunContext& context) {
+                                                if (context.epoch == 3) context.Fail(absl::InternalError("power"));
+                                              }})},
+                 {1, 1, 1});
+    EXPECT_TRUE(std::filesystem::exists(backup));
+  }
   FakeRun next;
   next.Train({keeper}, {1});
   EXPECT_EQ(next.model.resumed, backup);
@@ -365,13 +422,55 @@ TEST(BackupAndRestore, AFolderIsThatOfOneProcessWhileARunLasts) {
   EXPECT_TRUE(std::filesystem::exists(backup));
   ::close(other);
 
-  FakeRun run;
+  auto run = std::make_unique<FakeRun>();
   bool was_free = true;
-  run.Train({keeper, LambdaCallback({.on_train_epoch_end = [&](RunContext&) { was_free = IsFree(folder.path()); }})},
-            {1});
-  EXPECT_EQ(run.model.resumed, backup);
+  run->Train({keeper, LambdaCallback({.on_train_epoch_end = [&](RunContext&) { was_free = IsFree(folder.path()); }})},
+             {1});
+  EXPECT_EQ(run->model.resumed, backup);
   EXPECT_FALSE(was_free);
+  run.reset();
   EXPECT_TRUE(IsFree(folder.path())) << "the run is over";
+}
+
+TEST(BackupAndRestore, AFolderIsThatOfOneRunOfTheProcess) {
+  const TemporaryFolder folder;
+  std::vector<std::string> refusals;
+  // A run beside the one that has the folder, under another name of it.
+  LambdaCallback train_beside({.on_train_epoch_end = [&](RunContext&) {
+    FakeRun beside;
+    beside.Train({BackupAndRestore({.backup_dir = folder.path() + "/."})}, {1});
+    EXPECT_TRUE(beside.saved.empty());
+    EXPECT_TRUE(beside.model.resumed.empty());
+    refusals.emplace_back(beside.context.failure().message());
+  }});
+  const auto train = [&](FakeRun& run) {
+    return run.Train({BackupAndRestore({.backup_dir = folder.path()}), train_beside}, {1, 1});
+  };
+  FakeRun run;
+  EXPECT_EQ(train(run), 2);
+  EXPECT_TRUE(run.context.failure().ok()) << run.context.failure();
+  const std::string refusal =
+      absl::StrCat("BackupAndRestore: another BackupAndRestore of this process backs up to ", folder.path(),
+                   "/., and each would replace the backups of the other; give this run a folder of its own, or wait "
+                   "until that run ends");
+  EXPECT_THAT(refusals, ElementsAre(refusal, refusal)) << "the first refusal frees nothing";
+}
+
+TEST(BackupAndRestore, ARunThatFailsFreesItsFolder) {
+  const TemporaryFolder folder;
+  const CallbackList keeps = {BackupAndRestore({.backup_dir = folder.path(), .delete_checkpoint = false})};
+  for (const bool fails_at_once : {false, true}) {
+    FakeRun failed;
+    failed.model.resuming = fails_at_once ? absl::InternalError("broken") : absl::OkStatus();
+    LambdaCallback fail(
+        {.on_train_epoch_end = [](RunContext& context) { context.Fail(absl::InternalError("power")); }});
+    failed.Train({BackupAndRestore({.backup_dir = folder.path()}), fail}, {1});
+    EXPECT_FALSE(failed.context.failure().ok());
+  }
+  EXPECT_TRUE(IsFree(folder.path()));
+  FakeRun next;
+  next.Train(keeps, {1});
+  EXPECT_TRUE(next.context.failure().ok()) << next.context.failure();
 }
 
 TEST(BackupAndRestore, RefusesByName) {

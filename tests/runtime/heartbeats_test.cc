@@ -116,7 +116,7 @@ TEST(Heartbeats, AStoreThatStandsStillIsNamed) {
       [](ProcessGroup& group) {
         if (group.rank() == 0) ::raise(SIGSTOP);
         const bool named =
-            Says(WaitForFailure(group), {"rank 0 (host ", "has not answered for ", "had told of no step"});
+            Says(WaitForFailure(group), {"rank 0 (host ", "has not answered for ", "had not told yet where it was"});
         ::kill(static_cast<::pid_t>(group.ranks()[0].pid), SIGKILL);
         return named ? 0 : 1;
       },

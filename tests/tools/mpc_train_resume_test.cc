@@ -137,6 +137,26 @@ TEST(MpcTrainResume, AFileOfMoreFrozenLayersIsForLoad) {
   EXPECT_THAT(of_adam, Not(HasSubstr("slots frozen"))) << "the optimizer is another one";
 }
 
+TEST(MpcTrainResume, AFileOfFewerFrozenLayersIsForLoad) {
+  const TemporaryFolder folder;
+  const std::string file = folder.File("all"), other = folder.File("other");
+  ASSERT_EQ(Train({"--epochs=1", "--save=" + file}).exit_code, 0);
+  const std::string error = Train({"--epochs=2", "--freeze=fc1", "--resume=" + file}).error;
+  EXPECT_THAT(error, HasSubstr("'optimizer.fc1.weight.velocity' is unknown to this Model"));
+  EXPECT_THAT(error,
+              HasSubstr("nothing was loaded; the parameters of these slots are frozen here, and the file trained "
+                        "them: freeze what the file has frozen, or --load=FILE in place of --resume begins from "
+                        "its weights"));
+  EXPECT_EQ(Train({"--epochs=1", "--freeze=fc1", "--load=" + file}).exit_code, 0);
+  EXPECT_THAT(Train({"--epochs=2", "--freeze=fc1", "--optimizer=adam", "--resume=" + file}).error,
+              Not(HasSubstr("are frozen here")))
+      << "the optimizer is another one";
+  ASSERT_EQ(Train({"--epochs=1", "--freeze=fc2", "--save=" + other}).exit_code, 0);
+  EXPECT_THAT(Train({"--epochs=2", "--freeze=fc1", "--resume=" + other}).error,
+              HasSubstr("nothing was loaded; the file was trained with other parameters frozen than are frozen here: "
+                        "--load=FILE in place of --resume begins from its weights"));
+}
+
 TEST(MpcTrainResume, ErrorsAreFoundBeforeTraining) {
   const TemporaryFolder folder;
   EXPECT_THAT(Train({"--resume"}).error, HasSubstr("--resume needs a checkpoint"));

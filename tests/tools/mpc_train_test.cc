@@ -4,7 +4,10 @@
 
 #include <cstdlib>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "tests/tools/tool_runner.h"
 
 namespace mpc::tools {
@@ -59,6 +62,32 @@ TEST(MpcTrain, TellsWhichPrecisionIsInEffect) {
                                       "from 1024, cast_model_outputs bf16\n"));
   EXPECT_THAT(result.output, ContainsRegex("relu +mlp[^ ]* +f32 +f32 +f32 +list entry 'relu' .deny."));
   EXPECT_THAT(result.output, ContainsRegex("user +f16 -> bf16"));
+}
+
+TEST(MpcTrain, VerbosityLeavesOutWhatIsInEffectAndNothingElse) {
+  const auto said = [](const std::string& option, const char* verbosity) {
+    const ToolResult result =
+        Train({"lenet5", "--amp-level=O2", "--epochs=1", option, absl::StrCat("--amp-verbosity=", verbosity)});
+    EXPECT_EQ(result.exit_code, 0) << result.error;
+    return result.error;
+  };
+  const auto without_amp = [](const std::string& text) {
+    std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+    const auto is_amp = [](absl::string_view line) { return absl::StartsWith(line, "amp: "); };
+    const auto removed = std::erase_if(lines, is_amp);
+    return std::pair(removed, absl::StrJoin(lines, "\n"));
+  };
+  for (const auto& [option, amp_lines, stays] :
+       {std::tuple{"--loss-scale=dynamic", 2u, "overflow at epoch 1 step 1: "},
+        std::tuple{"--loss-scale=derived", 2u, "remark: the loss scale begins at "},
+        std::tuple{"--amp-enabled=false", 1u, ""}}) {
+    const std::string silent = said(option, "0");
+    const auto [removed, rest] = without_amp(said(option, "1"));
+    EXPECT_EQ(removed, amp_lines) << option;
+    EXPECT_EQ(rest, silent);
+    EXPECT_THAT(silent, HasSubstr(stays));
+    EXPECT_EQ(without_amp(silent).first, 0u) << silent;
+  }
 }
 
 TEST(MpcTrain, AMP_28_DisabledTrainsAsO0) {

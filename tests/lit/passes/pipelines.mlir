@@ -1,4 +1,4 @@
-// RUN: mpc-opt %s --mpc-step-pipeline="stage=traced level=O2" > %t.traced && mpc-opt %s | diff %t.traced -
+// RUN: mpc-opt %s --mpc-step-pipeline="stage=traced" > %t.traced && mpc-opt %s | diff %t.traced -
 // RUN: mpc-opt %s --mpc-step-pipeline="stage=amp level=O2" | FileCheck %s --check-prefix=AMP
 // RUN: mpc-opt %s --mpc-step-pipeline="stage=grad level=O2 loss-scale=dynamic" | FileCheck %s --check-prefix=GRAD
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic" | FileCheck %s --check-prefix=FINAL
@@ -23,7 +23,17 @@
 // RUN: not mpc-opt %s --mpc-step-pipeline="level=O2 pad-classes=true device=cpu" 2>&1 | FileCheck %s --check-prefix=PADDED
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 pad-classes=false" | FileCheck %s --check-prefix=AMPONLY
 // RUN: mpc-opt %s --mpc-step-pipeline="level=O2 pad-classes=true device=cuda" 2>&1 | FileCheck %s --check-prefix=PADDED8
+// RUN: not mpc-opt %s --mpc-step-pipeline="level=O2 processes=2 bucket-mib=0" 2>&1 | FileCheck %s --check-prefix=BUCKETS
+// RUN: not mpc-opt %s --mpc-step-pipeline="recompute=1 stage=fused" 2>&1 | FileCheck %s --check-prefix=RECOMPUTE
+// RUN: not mpc-opt %s --mpc-step-pipeline="fusion=false stage=grad" 2>&1 | FileCheck %s --check-prefix=UNFUSED
+// RUN: not mpc-opt %s --mpc-step-pipeline="level=O2 loss-scale=dynamic stage=amp" 2>&1 | FileCheck %s --check-prefix=SCALE
+// RUN: not mpc-opt %s --mpc-step-pipeline="level=O2 stage=traced" 2>&1 | FileCheck %s --check-prefix=TRACED
 
+// BUCKETS: error: bucket-mib and stage=final contradict each other: passes behind that stage read it; leave it out, or use stage=scheduled{{$}}
+// RECOMPUTE: error: recompute and stage=fused contradict each other: {{.*}}use stage=final or a later one
+// UNFUSED: error: fusion and stage=grad contradict each other: {{.*}}use stage=fused or a later one
+// SCALE: error: loss-scale and stage=amp contradict each other: {{.*}}use stage=grad or a later one
+// TRACED: error: level and stage=traced contradict each other: {{.*}}use stage=amp or a later one
 // PADDED: error: pad-classes=true and target "cpu" contradict each other: only target "cuda" has this option; leave it out, or use device=cuda
 // PADDED8: 3 classes are padded to 8 in {{[0-9]+}} products
 // AMPONLY: func.func @train_step
