@@ -1,4 +1,4 @@
-// State that a step leaves alone where the predicate of an optimizer's update is false: in all batches of an
+// State that a step leaves alone where the predicate of an optimizer's update is false. It is so in all batches of an
 // accumulated step but the last, and where an overflow skips the step.
 #pragma once
 

@@ -110,9 +110,8 @@ private:
     for (auto [index, operand] : llvm::enumerate(results())) {
       std::optional<unsigned> argument = signature.argumentOf(index);
       if (argument && operand != function.getArgument(*argument))
-        changes[result.values[*step.oldValue(index)].index] = accumulates && hasPredicate(operand)
-                                                                  ? runtime::StateChange::kSeldom
-                                                                  : runtime::StateChange::kAlways;
+        changes[result.values[*step.oldValue(index)].index] =
+            accumulates && hasPredicate(operand) ? runtime::StateChange::kSeldom : runtime::StateChange::kAlways;
     }
     return changes;
   }
