@@ -27,18 +27,12 @@ constexpr std::int64_t kMostPlaces = 1 << 17;
 
 #define MPC_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl")]]
 
-constexpr std::int64_t BytesOfLane(Lanes lanes) { return lanes == Lanes::kPairs || lanes == Lanes::kFloats ? 4 : 2; }
-
-/// The lanes of numbers that become f32.
-Lanes WidenedLanes(DType storage) {
-  if (storage == DType::kF32) return Lanes::kFloats;
-  return storage == DType::kF16 ? Lanes::kHalves : Lanes::kBFloats;
-}
+constexpr std::int64_t BytesOfLane(Lanes lanes) { return lanes == Lanes::kPairs ? 4 : 2; }
 
 /// The lanes of `mask` that lie one behind the other; zeros in the others.
 template <Lanes kKind>
 MPC_AVX512 inline __m512i Load(const std::byte* from, std::int64_t second_bytes, __mmask16 mask) {
-  if constexpr (BytesOfLane(kKind) == 4) return _mm512_maskz_loadu_epi32(mask, from);
+  if constexpr (kKind == Lanes::kPairs) return _mm512_maskz_loadu_epi32(mask, from);
   const __m256i numbers = _mm256_maskz_loadu_epi16(mask, from);
   if constexpr (kKind == Lanes::kHalves) return _mm512_castps_si512(_mm512_maskz_cvtph_ps(mask, numbers));
   const __m512i first = _mm512_maskz_cvtepu16_epi32(mask, numbers);
@@ -78,13 +72,12 @@ MPC_AVX512 void CopyVector(const std::byte* from, std::int64_t second_bytes, std
 /// Whether types, layouts and processor are such as the class takes. An odd number of paired elements is not excluded.
 bool IsTaken(DType storage, const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
   if (!UsesInstructionsOf(dnnl::cpu_isa::avx512_core) || !IsBlocked(from) || !IsBlocked(to)) return false;
-  const bool is_low = storage == DType::kF16 || storage == DType::kBF16;
-  if ((storage != DType::kF32 && !is_low) || !BlocksOf(from).empty()) return false;
+  if ((storage != DType::kF16 && storage != DType::kBF16) || !BlocksOf(from).empty()) return false;
   const dnnl::memory::dims extents = ExtentsOf(to);
   if (std::any_of(extents.begin(), extents.end(), [](std::int64_t extent) { return extent < 1; })) return false;
   std::vector<LayoutBlock> blocks = BlocksOf(to);
   const DType type = TypeOf(to);
-  if (is_low && type == storage && blocks.size() > 1 && blocks.back().size == 2) {
+  if (type == storage && blocks.size() > 1 && blocks.back().size == 2) {
     const int paired = blocks.back().dimension;
     blocks.pop_back();
     return blocks.back().dimension != paired && blocks.back().size % kLanes == 0;
@@ -124,8 +117,8 @@ std::optional<BlockedCopy> BlockedCopy::Make(DType storage, const dnnl::memory::
   const auto packed_size = static_cast<std::int64_t>(ElementSize(TypeOf(to)));
   std::vector<Dimension> dimensions = DimensionsOf(from, size, to, packed_size);
   BlockedCopy copy;
-  copy.lanes_ = WidenedLanes(storage);
-  if (TypeOf(to) != DType::kF32) {
+  copy.lanes_ = storage == DType::kF16 ? Lanes::kHalves : Lanes::kBFloats;
+  if (packed_size == size) {
     // Every second place of a pair's dimension is that of a lane.
     Dimension& paired = dimensions[static_cast<std::size_t>(blocks.back().dimension)];
     if (paired.extent % 2 != 0) return std::nullopt;
@@ -148,9 +141,7 @@ std::optional<BlockedCopy> BlockedCopy::Make(DType storage, const dnnl::memory::
   const dnnl::memory::dims extents = ExtentsOf(to);
   const auto elements = std::accumulate(extents.begin(), extents.end(), std::int64_t{1}, std::multiplies<>());
   if (elements / vectors.extent > kMostPlaces) return std::nullopt;
-  const bool is_direct = vectors.stride == BytesOfLane(copy.lanes_) || vectors.extent == 1;
-  if (is_direct && copy.lanes_ == Lanes::kFloats) return std::nullopt;
-  copy.PlaceColumns(std::move(dimensions), is_direct);
+  copy.PlaceColumns(std::move(dimensions), vectors.stride == BytesOfLane(copy.lanes_) || vectors.extent == 1);
   const auto bytes = static_cast<std::int64_t>(to.get_size());
   if (bytes != elements * packed_size) copy.padded_bytes_ = bytes;
   return copy;
@@ -220,8 +211,6 @@ void BlockedCopy::Run(const void* from, void* to) const {
   auto* target = static_cast<std::byte*>(to);
   if (padded_bytes_ > 0) std::memset(target, 0, static_cast<std::size_t>(padded_bytes_));
   switch (lanes_) {
-    case Lanes::kFloats:
-      return RunAs<Lanes::kFloats>(source, target);
     case Lanes::kHalves:
       return RunAs<Lanes::kHalves>(source, target);
     case Lanes::kBFloats:

@@ -1,5 +1,5 @@
-// Copies of tensors into the blocked layouts of the library. The library widens 16-bit types to f32 in a pass of its
-// own. It is slower where it writes pairs, and where it transposes f32.
+// Copies of tensors of 16-bit types into the blocked layouts of the library. The library widens to f32 in a pass of its
+// own, and is slower where it writes pairs.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace mpc::cpu {
 
-/// A copy of a tensor of f32, f16 or bf16 that fills its memory in any order of dimensions. The blocked layout has
-/// vectors of 16 elements of one dimension, in f32 or in pairs of another dimension. What pads the layout is 0. The
-/// library copies f32 where such 16 elements lie together in the tensor. The copy needs AVX-512.
+/// A copy of a tensor of f16 or bf16 that fills its memory in any order of dimensions. The blocked layout has vectors
+/// of 16 elements of one dimension, widened to f32 or in pairs of another dimension. What pads the layout is 0. The
+/// copy needs AVX-512.
 class BlockedCopy {
  public:
   /// The copy of a tensor that is stored in `storage` and lies as `from` says, whose own type does not count. Nothing
@@ -24,7 +24,7 @@ class BlockedCopy {
   void Run(const void* from, void* to) const;
 
   /// What a lane of 32 bits holds: a number, two that lie together, or two that lie apart.
-  enum class Lanes { kFloats, kHalves, kBFloats, kPairs, kDistantPairs };
+  enum class Lanes { kHalves, kBFloats, kPairs, kDistantPairs };
 
  private:
   /// A place in the source and in the result, in bytes.
