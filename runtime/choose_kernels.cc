@@ -14,12 +14,6 @@
 namespace mpc::runtime {
 namespace {
 
-std::vector<bool> UpdatedState(const Program& program) {
-  std::vector<bool> updated;
-  for (const StateBinding& binding : program.state) updated.push_back(binding.written);
-  return updated;
-}
-
 /// Plans instructions again. A workspace or packed weight that no longer fits its place moves behind the arena. There
 /// one instruction, together with the one that packs its weight, may use all the memory.
 class Chooser {
@@ -29,19 +23,19 @@ class Chooser {
       : device_(device),
         options_(options),
         program_(program),
-        packer_(program, UpdatedState(program), options.keep_packed_weights),
+        packer_(program, FindStateChanges(program), options.keep_packed_weights),
         arena_(AlignedBuffer::Padded(program.arena_bytes)) {}
 
   /// Makes a choice for `instruction`. `pack` is the instruction that packs its weight, if there is one: the old one
-  /// before the call, the new one after it.
-  absl::Status Choose(Instruction& instruction, std::optional<Instruction>& pack) {
+  /// before the call, the new one after it. `position` is that of WeightPacker::Pack.
+  absl::Status Choose(std::optional<std::size_t> position, Instruction& instruction, std::optional<Instruction>& pack) {
     const std::optional<Instruction> before = std::exchange(pack, std::nullopt);
     if (before) UnpackWeight(*before, instruction);
     absl::StatusOr<InstructionPlan> plan = Plan(instruction);
     if (!plan.ok()) return plan.status();
     std::size_t begin = arena_;
     if (plan->packing) {
-      pack = packer_.Pack(*plan->packing, instruction);
+      pack = packer_.Pack(*plan->packing, position, instruction);
       plan = Plan(instruction);
       if (!plan.ok()) return plan.status();
     }
@@ -134,7 +128,8 @@ absl::StatusOr<std::vector<std::size_t>> PlanSequence(const Program& before, std
       continue;
     }
     if (instructions[i].sequence == 0) {
-      absl::Status status = chooser.Choose(instructions[i], pack);
+      const std::optional<std::size_t> position = index == 0 ? std::optional(i) : std::nullopt;
+      absl::Status status = chooser.Choose(position, instructions[i], pack);
       if (!status.ok()) return WithPlace(DescribeInstruction(before, i, index), status);
     }
     if (pack) sequence.instructions.push_back(*std::exchange(pack, std::nullopt));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/predicated_updates.h"
 
 namespace mpc::runtime {
 namespace {
@@ -51,11 +52,45 @@ void UnpackWeight(const Instruction& pack, Instruction& instruction) {
   UnmarkPacked(instruction.attributes);
 }
 
-std::optional<Instruction> WeightPacker::Pack(const WeightPacking& packing, Instruction& instruction) {
+bool Accumulates(const Program& program) {
+  return std::any_of(program.state.begin(), program.state.end(),
+                     [](const StateBinding& binding) { return binding.role == Role::kAccumulator; });
+}
+
+std::vector<StateChange> FindStateChanges(const Program& program) {
+  std::vector<StateChange> changes;
+  for (const StateBinding& binding : program.state) {
+    changes.push_back(binding.written ? StateChange::kAlways : StateChange::kNever);
+  }
+  if (!Accumulates(program)) return changes;
+  for (const PredicatedUpdate& update : FindPredicatedUpdates(program)) {
+    changes[static_cast<std::size_t>(update.state)] = StateChange::kSeldom;
+  }
+  return changes;
+}
+
+bool WeightPacker::Keeps(const Value& weight, std::optional<std::size_t> position) const {
+  if (!keeps_ || weight.storage != Storage::kState) return false;
+  const auto state = static_cast<std::size_t>(weight.index);
+  const StateChange change = state < changes_.size() ? changes_[state] : StateChange::kNever;
+  if (change != StateChange::kSeldom) return change == StateChange::kNever;
+  // What is kept was packed before the step. A reader behind the update wants the new weight.
+  const std::vector<Instruction>& step = program_.step().instructions;
+  if (!position || *position > step.size()) return false;
+  const auto writes = [&](const Instruction& instruction) {
+    return std::any_of(instruction.outputs.begin(), instruction.outputs.end(), [&](ValueId id) {
+      return id != kNoValue && program_.values[id].storage == Storage::kState &&
+             program_.values[id].index == weight.index;
+    });
+  };
+  return std::none_of(step.begin(), step.begin() + static_cast<std::ptrdiff_t>(*position), writes);
+}
+
+std::optional<Instruction> WeightPacker::Pack(const WeightPacking& packing, std::optional<std::size_t> position,
+                                              Instruction& instruction) {
   const Value weight = program_.values[instruction.inputs[kWeightOperand]];
   Instruction pack = PackWeight(packing, program_, instruction);
-  const auto is_updated = [&](std::size_t state) { return state < updated_.size() && updated_[state]; };
-  if (!keeps_ || weight.storage != Storage::kState || is_updated(static_cast<std::size_t>(weight.index))) return pack;
+  if (!Keeps(weight, position)) return pack;
   Keep(packing, std::move(pack), instruction);
   return std::nullopt;
 }

@@ -25,27 +25,42 @@ Instruction PackWeight(const WeightPacking& packing, Program& program, Instructi
 /// Undoes PackWeight: `instruction` reads the weight itself again.
 void UnpackWeight(const Instruction& pack, Instruction& instruction);
 
-/// A weight that the Program updates is packed in every run, in front of the instruction that reads it. One that it
-/// only reads is packed once: the packed weight is derived state, rebuilt when the weight has changed.
+/// How often the runs of a step change a state.
+enum class StateChange : std::uint8_t {
+  kNever,
+  kSeldom,  ///< an optimizer updates it in one of several accumulated batches
+  kAlways,
+};
+
+/// How often the runs of `program`, a whole Program, change each of its states.
+std::vector<StateChange> FindStateChanges(const Program& program);
+
+/// Whether `program` gathers gradients over several runs.
+bool Accumulates(const Program& program);
+
+/// A weight that every run of the Program changes is packed in every run, in front of the instruction that reads it.
+/// Any other is packed once: the packed weight is derived state, rebuilt when the weight has changed.
 class WeightPacker {
  public:
-  /// `updated` says for each state of `program` whether the step writes it. `keeps` says that packed weights may be
-  /// state.
-  WeightPacker(Program& program, std::vector<bool> updated, bool keeps)
-      : program_(program), updated_(std::move(updated)), keeps_(keeps) {}
+  /// `changes` has one element for each state of `program`. `keeps` says that packed weights may be state.
+  WeightPacker(Program& program, std::vector<StateChange> changes, bool keeps)
+      : program_(program), changes_(std::move(changes)), keeps_(keeps) {}
 
   /// Makes `instruction` read its weight packed. Returns the instruction that belongs in front of it, if any.
-  std::optional<Instruction> Pack(const WeightPacking& packing, Instruction& instruction);
+  /// `position` says how many instructions of the step run before it. It is nothing within another sequence.
+  std::optional<Instruction> Pack(const WeightPacking& packing, std::optional<std::size_t> position,
+                                  Instruction& instruction);
 
   /// The refreshes that pack the kept weights, without workspaces. A weight may follow derived state. Its refresh then
   /// comes behind the one that rebuilds that state.
   std::vector<StateRefresh> TakeRefreshes() { return std::move(refreshes_); }
 
  private:
+  bool Keeps(const Value& weight, std::optional<std::size_t> position) const;
   void Keep(const WeightPacking& packing, Instruction pack, Instruction& instruction);
 
   Program& program_;
-  std::vector<bool> updated_;
+  std::vector<StateChange> changes_;
   bool keeps_;
   std::vector<StateRefresh> refreshes_;
 };

@@ -210,7 +210,8 @@ absl::Status FunctionLowering::defineRepeat(RepeatOp repeat) {
 
 /// Makes \p instruction read its weight packed, and adds what packs it.
 absl::Status FunctionLowering::definePacking(const WeightPacking &packing, runtime::Instruction &instruction) {
-  std::optional<runtime::Instruction> pack = parts.packer->Pack(packing, instruction);
+  std::optional<size_t> position = sequenceIndex == 0 ? std::optional(instructionCount()) : std::nullopt;
+  std::optional<runtime::Instruction> pack = parts.packer->Pack(packing, position, instruction);
   if (absl::StatusOr<runtime::InstructionPlan> plan = parts.planned(instruction); !plan.ok() || !pack)
     return plan.status();
   if (absl::StatusOr<runtime::InstructionPlan> plan = parts.planned(*pack); !plan.ok())

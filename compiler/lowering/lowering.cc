@@ -17,6 +17,13 @@ namespace mpc::compiler {
 
 namespace {
 
+/// Whether an optimizer writes \p updated, and leaves it alone where a predicate is false.
+bool hasPredicate(Value updated) {
+  auto optimizer = updated.getDefiningOp<OptimizerOpInterface>();
+  return optimizer && !optimizer.getScalars().empty() &&
+         getElementTypeOrSelf(optimizer.getScalars().back().getType()).isInteger(1);
+}
+
 /// A step with what it calls.
 class ProgramLowering {
 public:
@@ -30,7 +37,7 @@ public:
     placeConstantData();
     if (absl::Status status = step.declare(); !status.ok())
       return status;
-    parts.packer.emplace(result, updatedState(), parts.options.keep_packed_weights);
+    parts.packer.emplace(result, stateChanges(), parts.options.keep_packed_weights);
     if (absl::Status status = step.define(); !status.ok())
       return status;
     defineResults();
@@ -96,15 +103,17 @@ private:
 
   OperandRange results() { return function.getBody().front().getTerminator()->getOperands(); }
 
-  /// For each state whether the function gives it a new value.
-  std::vector<bool> updatedState() {
-    std::vector<bool> updated(result.state.size());
+  /// How often runs of the function give each state a new value.
+  std::vector<runtime::StateChange> stateChanges() {
+    std::vector<runtime::StateChange> changes(result.state.size(), runtime::StateChange::kNever);
+    bool accumulates = runtime::Accumulates(result);
     for (auto [index, operand] : llvm::enumerate(results())) {
       std::optional<unsigned> argument = signature.argumentOf(index);
       if (argument && operand != function.getArgument(*argument))
-        updated[result.values[*step.oldValue(index)].index] = true;
+        changes[result.values[*step.oldValue(index)].index] =
+            accumulates && hasPredicate(operand) ? runtime::StateChange::kSeldom : runtime::StateChange::kAlways;
     }
-    return updated;
+    return changes;
   }
 
   void defineResults() {

@@ -11,6 +11,7 @@
 #include "runtime/constants.h"
 #include "runtime/generated_call.h"
 #include "runtime/physical_memory.h"
+#include "runtime/predicated_updates.h"
 #include "runtime/program_binding.h"
 #include "runtime/program_check.h"
 
@@ -61,11 +62,22 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_pt
     executable->outputs_.emplace_back(reinterpret_cast<const std::uint8_t*>(executable->Address(output.value)),
                                       plan.values[output.value].spec.bytes());
   }
-  const std::vector<StateUse> uses = FindStateUses(plan);
-  for (std::size_t i = 0; i < uses.size(); ++i) {
-    if (uses[i].written) executable->written_.push_back(executable->entries_[i].get());
-  }
+  executable->AddWrittenState();
   return executable;
+}
+
+void CpuExecutable::AddWrittenState() {
+  std::vector<bool> has_update(entries_.size(), false);
+  for (const PredicatedUpdate& update : FindPredicatedUpdates(*program_)) {
+    const auto state = static_cast<std::size_t>(update.state);
+    has_update[state] = true;
+    const auto* predicate = reinterpret_cast<const std::uint8_t*>(Address(update.predicate));
+    updates_.push_back({update.instruction, predicate, entries_[state].get(), false});
+  }
+  const std::vector<StateUse> uses = FindStateUses(*program_);
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    if (uses[i].written && !has_update[i]) written_.push_back(entries_[i].get());
+  }
 }
 
 std::byte* CpuExecutable::Address(const Value& value) {
@@ -121,6 +133,14 @@ void CpuExecutable::RunKernel(const Call& call) {
   call.kernel->Run({call.inputs.data(), call.outputs.data(), call.workspace, communicator_.get()});
 }
 
+void CpuExecutable::NoteUpdates(const Call& call) {
+  for (; next_update_ < updates_.size(); ++next_update_) {
+    Update& update = updates_[next_update_];
+    if (update.instruction >= call.instruction + call.instructions) return;
+    update.took_place = *update.predicate != 0;
+  }
+}
+
 void CpuExecutable::Observe(const Call& call, const ResultObserver& observe) {
   // A kernel of several instructions may be given the operands of the first alone: the Program has all of them.
   for (std::size_t i = call.instruction; i < call.instruction + call.instructions; ++i) {
@@ -165,6 +185,7 @@ absl::Status CpuExecutable::Begin(StepInputs inputs) {
     if (absl::Status status = entry->FetchToHost(); !status.ok()) return status;
   }
   RefreshStaleState();
+  next_update_ = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].empty()) std::memcpy(inputs_[i].data, inputs[i].data(), inputs[i].size());
   }
@@ -175,6 +196,9 @@ void CpuExecutable::Finish() {
   // Sources may be state that another copy writes only if the compiler ordered them so: they run in order.
   for (const std::vector<CopyRange>& copies : calls_.sequences.front().copies) Copy(copies);
   for (StateEntry* entry : written_) entry->MarkWritten();
+  for (const Update& update : updates_) {
+    if (update.took_place) update.entry->MarkWritten();
+  }
   for (const Refresh& refresh : refreshes_) {
     if (refresh.written) refresh.derived->MarkFollowing(*refresh.source);
   }
@@ -185,12 +209,14 @@ absl::Status CpuExecutable::Run(StepInputs inputs) { return RunObserved(inputs, 
 
 absl::Status CpuExecutable::Abandon(absl::Status status) {
   for (StateEntry* entry : written_) entry->MarkWritten();
+  for (const Update& update : updates_) update.entry->MarkWritten();
   return status;
 }
 
 absl::Status CpuExecutable::RunObserved(StepInputs inputs, const ResultObserver& observe) {
   if (absl::Status status = Begin(inputs); !status.ok()) return status;
   for (const Call& call : calls_.sequences.front().calls) {
+    NoteUpdates(call);
     if (absl::Status status = RunCallOfStep(call, observe); !status.ok()) return Abandon(std::move(status));
   }
   Finish();
@@ -205,6 +231,7 @@ absl::StatusOr<std::vector<InstructionTime>> CpuExecutable::RunTimed(StepInputs 
   std::vector<InstructionTime> times;
   for (const Call& call : calls_.sequences.front().calls) {
     const double begin = since_start();
+    NoteUpdates(call);
     if (absl::Status status = RunCallOfStep(call); !status.ok()) return Abandon(std::move(status));
     times.push_back({call.instruction, begin, since_start() - begin});
   }

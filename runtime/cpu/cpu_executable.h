@@ -44,6 +44,13 @@ class CpuExecutable : public Executable, public ObservableStep {
     const StateEntry* source;
     bool written;  ///< the step writes the derived state itself
   };
+  /// An entry that an optimizer updates where its predicate holds.
+  struct Update {
+    std::size_t instruction;
+    const std::uint8_t* predicate;
+    StateEntry* entry;
+    bool took_place;  ///< in the last run
+  };
   struct InputBuffer {
     std::byte* data;
     std::size_t bytes;
@@ -56,11 +63,14 @@ class CpuExecutable : public Executable, public ObservableStep {
   std::byte* Address(ValueId id) { return Address(program_->values[id]); }
   absl::StatusOr<std::unique_ptr<cpu::Kernel>> MakeKernel(const Instruction& instruction, const KernelSpec& spec) const;
   absl::Status AddCalls();
+  void AddWrittenState();
   void RefreshStaleState();
   void RunKernel(const Call& call);
   /// Runs a call of the step, with the sequences that it calls. `observe` may be null. Errors: those of the
   /// communicator.
   absl::Status RunCallOfStep(const Call& call, const ResultObserver& observe = nullptr);
+  /// Notes which updates of `call`, the next one of the step, take place. Their predicates are still there.
+  void NoteUpdates(const Call& call);
   void Observe(const Call& call, const ResultObserver& observe);
   /// Begin and Finish do what comes before and after the instructions of a step.
   absl::Status Begin(StepInputs inputs);
@@ -77,7 +87,9 @@ class CpuExecutable : public Executable, public ObservableStep {
   std::vector<InputBuffer> inputs_;
   StepCalls<std::unique_ptr<cpu::Kernel>> calls_;
   std::vector<Refresh> refreshes_;
-  std::vector<StateEntry*> written_;
+  std::vector<StateEntry*> written_;  ///< what every step writes
+  std::vector<Update> updates_;       ///< what steps write beside it, in the order of the instructions
+  std::size_t next_update_ = 0;       ///< the first of them that the running step has not come to
   std::vector<absl::Span<const std::uint8_t>> outputs_;
   std::uint64_t steps_ = 0;
 };

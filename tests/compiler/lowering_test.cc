@@ -286,6 +286,26 @@ TEST(Lowering, WeightsThatAStepOnlyReadsArePackedOnce) {
   }
 }
 
+TEST(Lowering, WeightsOfAccumulatedStepsArePackedWhenTheyWereUpdated) {
+  const std::string weight = "tensor<24x24x3x3xf32>", image = "tensor<2x9x7x24xf32>";
+  const auto state = [&](const std::string& is) { return weight + " {mpc.state = #mpc.state<" + is + ">}"; };
+  const std::string convolve = "mpc.conv2d %x, %w {data_format = \"NHWC\", pad_mode = \"same\"} : (" + image + ", " +
+                               weight + ") -> " + image + "\n";
+  const std::string states = state("parameter, \"w\"") + ", %v: " + state("slot, \"v\", of = \"w\"") +
+                             ", %a: " + state("accumulator, \"a\", of = \"w\"");
+  const absl::StatusOr<runtime::Program> program = Lower(
+      "func.func @f(%x: " + image + ", %g: " + weight + ", %r: tensor<f32>, %p: tensor<i1>, %w: " + states + ") -> (" +
+      image + ", " + state("parameter, \"w\"") + ", " + state("slot, \"v\"") + ", " + state("accumulator, \"a\"") +
+      ") attributes {mpc.step} {\n%y = " + convolve + "%w1, %v1 = mpc.momentum %w, %v, %g, %r, %p : (" + weight + ", " +
+      weight + ", " + weight + ", tensor<f32>, tensor<i1>) -> (" + weight + ", " + weight +
+      ")\n%a1 = mpc.add %a, %g : (" + weight + ", " + weight + ") -> " + weight +
+      "\nreturn %y, %w1, %v1, %a1 : " + image + ", " + weight + ", " + weight + ", " + weight + "\n}");
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_THAT(KernelsOf(*program), ElementsAre("conv2d", "momentum", "add"));
+  ASSERT_EQ(program->refreshes.size(), 1u);
+  EXPECT_THAT(program->state[program->refreshes[0].derived].name, StartsWith("w.packed.f32."));
+}
+
 TEST(Lowering, PackedWeightsAreNoStateWhereMemoryIsShort) {
   runtime::PlanOptions options;
   options.keep_packed_weights = false;
