@@ -116,7 +116,8 @@ void AddGathers(std::vector<OpCase>& cases) {
   };
   const std::vector<Lookup> lookups = {
       {{1}, {}},        {{5}, {7}},           {{6, 4}, {}},         {{6, 4}, {3, 5}},
-      {{4, 2, 3}, {6}}, {{100, 64}, {32, 9}}, {{3, 1500}, {2, 11}}, {{5000, 8}, {4000}}, {{2, 3}, {9001}}};
+      {{4, 2, 3}, {6}}, {{100, 64}, {32, 9}}, {{3, 1500}, {2, 11}}, {{5000, 8}, {4000}},
+      {{2, 3}, {9001}}};
   for (const Lookup& lookup : lookups) {
     const Shape y = Joined(lookup.indices, lookup.table, 1);
     const std::int64_t rows = lookup.table[0];
