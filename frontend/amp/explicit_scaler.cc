@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/graph/eager.h"
 #include "frontend/graph/gradient_ops.h"
 #include "frontend/graph/step_scaler.h"
+#include "frontend/graph/tensor_node.h"
 
 namespace mpc::amp {
 namespace {
@@ -59,7 +59,7 @@ Tensor ExplicitScaler::Scale(const Tensor& loss) {
   Trace* trace = BeginUse("Scale");
   if (trace == nullptr) {
     Trace* failed = Trace::Current();
-    return failed != nullptr ? failed->Poison(loss.shape()) : mpc::internal::ErrorTensor(*status_);
+    return failed != nullptr ? failed->Poison(loss.shape()) : mpc::internal::MakeInvalid(*status_);
   }
   StepScaling& scaling = StepScaling::InTrace(*trace);
   return scaling.Scale(scaling.ScalerOf(scaler_), loss);

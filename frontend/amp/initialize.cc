@@ -9,7 +9,7 @@
 #include "frontend/amp/scaled_backward.h"
 #include "frontend/graph/amp_session.h"
 #include "frontend/graph/context.h"
-#include "frontend/graph/eager.h"
+#include "frontend/graph/tensor_node.h"
 #include "frontend/state/checkpoint.h"
 
 namespace mpc::amp {
@@ -119,7 +119,7 @@ Tensor ScaleLoss(const Tensor& loss, const OptimizerList& optimizers, const Scal
   Trace* trace = internal::TrainingTrace("amp::ScaleLoss", &misuse);
   if (trace == nullptr) {
     Trace* failed = Trace::Current();
-    return failed != nullptr ? failed->Poison(loss.shape()) : mpc::internal::ErrorTensor(misuse);
+    return failed != nullptr ? failed->Poison(loss.shape()) : mpc::internal::MakeInvalid(misuse);
   }
   const Session* session = SessionOf(*trace, optimizers);
   if (session == nullptr) return trace->Poison(loss.shape());

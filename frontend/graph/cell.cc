@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/graph/cell_members.h"
 #include "frontend/graph/context.h"
-#include "frontend/graph/eager.h"
+#include "frontend/graph/tensor_node.h"
 
 namespace mpc::nn {
 namespace {
@@ -64,7 +64,7 @@ Tensor internal::WrongArity(const Cell& cell, int arity, std::size_t given) {
     trace->Fail(message);
     return trace->Poison({});
   }
-  return mpc::internal::ErrorTensor(absl::InvalidArgumentError(message));
+  return mpc::internal::MakeInvalid(absl::InvalidArgumentError(message));
 }
 
 bool internal::LiesIn(std::string_view name, std::string_view path) {

@@ -17,12 +17,6 @@
 namespace mpc {
 namespace internal {
 
-Tensor ErrorTensor(absl::Status status) {
-  auto node = std::make_shared<TensorNode>();
-  node->status = std::move(status);
-  return Tensor(std::move(node));
-}
-
 namespace {
 
 absl::Status CheckConcrete(const std::vector<Tensor>& inputs) {
@@ -67,7 +61,7 @@ std::vector<Tensor> RunOperation(std::string_view op, const std::vector<Tensor>&
     status = step.ok() ? (*step)->Run(operands) : step.status();
     if (status.ok()) return OutputsOf(**step);
   }
-  return std::vector<Tensor>(4, ErrorTensor(status));
+  return std::vector<Tensor>(4, MakeInvalid(status));
 }
 
 }  // namespace internal
@@ -124,7 +118,7 @@ std::vector<Tensor> RunEagerly(Cell& cell, const mpc::internal::TensorFunction& 
     if (status.ok()) return mpc::internal::OutputsOf(*step);
     programs.steps.Forget(step);
   }
-  return {mpc::internal::ErrorTensor(status)};
+  return {mpc::internal::MakeInvalid(status)};
 }
 
 }  // namespace nn::internal

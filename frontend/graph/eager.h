@@ -13,7 +13,4 @@ namespace mpc::internal {
 std::vector<Tensor> RunOperation(std::string_view op, const std::vector<Tensor>& operands, const Attributes& attributes,
                                  std::optional<DType> result_dtype);
 
-/// A tensor that only carries an error.
-Tensor ErrorTensor(absl::Status status);
-
 }  // namespace mpc::internal

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/eager.h"
+#include "frontend/graph/tensor_node.h"
 #include "frontend/graph/trace.h"
 
 namespace mpc::internal {
@@ -23,7 +24,7 @@ Tensor FailWith(const std::string& message, const Shape& shape) {
     trace->Fail(message);
     return trace->Poison(shape);
   }
-  return ErrorTensor(absl::InvalidArgumentError(message));
+  return MakeInvalid(absl::InvalidArgumentError(message));
 }
 
 std::string EpsilonError(std::string_view name, double epsilon) {

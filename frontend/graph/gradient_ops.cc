@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/amp_session.h"
-#include "frontend/graph/eager.h"
+#include "frontend/graph/tensor_node.h"
 #include "frontend/graph/trace.h"
 
 namespace mpc::ops {
@@ -32,7 +32,7 @@ std::vector<Tensor> WithFrozen(Trace& trace, const std::vector<Parameter>& param
 }
 
 Tensor NoTrace(const char* what) {
-  return mpc::internal::ErrorTensor(absl::FailedPreconditionError(
+  return mpc::internal::MakeInvalid(absl::FailedPreconditionError(
       absl::StrCat(what, " belongs into a training step's Construct; no trace is running")));
 }
 
@@ -67,7 +67,7 @@ std::vector<Tensor> Backward(const Tensor& loss, const std::vector<Parameter>& p
 std::vector<Tensor> Grad(const Tensor& loss, const std::vector<Tensor>& tensors, const Tensor& seed) {
   Trace* trace = Trace::Current();
   if (trace != nullptr) return trace->gradients().Grad(loss, tensors, seed);
-  return std::vector<Tensor>(tensors.size(), mpc::internal::ErrorTensor(absl::FailedPreconditionError(
+  return std::vector<Tensor>(tensors.size(), mpc::internal::MakeInvalid(absl::FailedPreconditionError(
                                                  "Grad belongs into a Cell's Construct; no trace is running")));
 }
 

@@ -95,7 +95,7 @@ absl::Status LossScaleConfig::Validate() const {
   return absl::OkStatus();
 }
 
-LossScaler::LossScaler(const LossScaleConfig& config) : config_(config) {
+LossScaler::LossScaler(const LossScaleConfig& config) : config_(config), made_with_(config) {
   for (ScalerField field : AllFields()) {
     state_.emplace_back(FieldValue(config, field), ParameterOptions{.requires_grad = false, .role = Role::kScaler});
   }

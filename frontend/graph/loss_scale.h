@@ -39,6 +39,8 @@ class LossScaler {
   explicit LossScaler(const LossScaleConfig& config);
   /// The configuration at construction: mode, skip and unscale, which a step is compiled with.
   const LossScaleConfig& config() const { return config_; }
+  /// The whole configuration at construction, which Configure and checkpoints do not change.
+  const LossScaleConfig& made_with() const { return made_with_; }
   /// The state entries in the order of ScalerField.
   const std::vector<Parameter>& state() const { return state_; }
   // These read the state, which waits for the device. If the device has failed, the scale is NaN and the counters are
@@ -68,6 +70,7 @@ class LossScaler {
   double Field(ScalerField field) const;
   std::int64_t Count(ScalerField field) const;
   LossScaleConfig config_;
+  LossScaleConfig made_with_;
   std::vector<Parameter> state_;
 };
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "frontend/graph/compiled_step.h"
-#include "frontend/graph/eager.h"
+#include "frontend/graph/tensor_node.h"
 #include "runtime/state_record.h"
 
 namespace mpc::internal {
@@ -22,7 +22,7 @@ absl::Status StepResults::status() const {
 Tensor StepResults::Output(std::size_t index) const {
   const runtime::NamedValue& output = step_->program().outputs[index];
   const absl::StatusOr<absl::Span<const std::uint8_t>> bytes = step_->executable_->OutputOfStep(number_, index);
-  if (!bytes.ok()) return ErrorTensor(bytes.status());
+  if (!bytes.ok()) return MakeInvalid(bytes.status());
   return Tensor::FromBytes(step_->program().values[output.value].spec, bytes->data(), bytes->size());
 }
 

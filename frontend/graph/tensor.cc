@@ -132,12 +132,12 @@ std::int64_t Tensor::dim(std::int64_t axis) const {
 }
 
 absl::Span<const std::uint8_t> Tensor::bytes() const {
-  if (!concrete()) return {};
+  if (!concrete() || !status().ok()) return {};
   return {reinterpret_cast<const std::uint8_t*>(node_->data.data()), node_->data.size()};
 }
 
 std::vector<float> Tensor::ToFloats() const {
-  if (!concrete()) return {};
+  if (!concrete() || !status().ok()) return {};
   std::vector<float> values(static_cast<std::size_t>(size()));
   internal::ConvertElements(dtype(), bytes().data(), DType::kF32, values.data(), values.size());
   return values;

@@ -137,15 +137,15 @@ class Tensor {
   template <typename T>
   T Item() const;
 
-  /// The storage of a concrete tensor; empty for a symbolic one.
+  /// The storage of a concrete tensor. It is empty for a symbolic one, and where `status()` is an error.
   absl::Span<const std::uint8_t> bytes() const;
-  /// The elements, T being exactly the element type; empty for another type or a symbolic tensor.
+  /// The elements, T being exactly the element type. There are none for another type, and where `bytes()` is empty.
   template <typename T>
   absl::Span<const T> data() const {
     if (!concrete() || dtype() != DTypeOf<T>()) return {};
     return absl::Span<const T>(reinterpret_cast<const T*>(bytes().data()), static_cast<std::size_t>(size()));
   }
-  /// All elements of a concrete tensor converted to f32 (exact for f8, f16, bf16, f32).
+  /// All elements of a concrete tensor converted to f32 (exact for f8, f16, bf16, f32); none where `bytes()` is empty.
   std::vector<float> ToFloats() const;
   /// A concrete tensor in another element type (floating: round to nearest even).
   Tensor To(DType dtype) const;

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/eager.h"
 #include "frontend/graph/ops.h"
+#include "frontend/graph/tensor_node.h"
 #include "frontend/graph/trace.h"
 #include "frontend/nn/finite_numbers.h"
 
@@ -36,7 +37,7 @@ ClippedGradients ClipByGlobalNorm(const std::vector<Tensor>& gradients, double m
   if (const absl::Status status = CheckLimit("ClipByGlobalNorm: max_norm", max_norm); !status.ok()) {
     auto* trace = internal::Trace::Current();
     if (trace == nullptr)
-      return {std::vector<Tensor>(gradients.size(), internal::ErrorTensor(status)), internal::ErrorTensor(status)};
+      return {std::vector<Tensor>(gradients.size(), internal::MakeInvalid(status)), internal::MakeInvalid(status)};
     trace->Fail(std::string(status.message()));
   }
   const Tensor norm = WideNorm(gradients);

@@ -83,6 +83,8 @@ class Optimizer {
   /// no rate outside a step; those of Parameter::Value. A step that records "learning_rate" records the rate of the
   /// first group of its first optimizer, a schedule's too.
   absl::StatusOr<double> learning_rate(std::size_t group = 0) const;
+  /// The rate that `group`, which exists, was made with: SetLearningRate and checkpoints do not change it.
+  const LearningRate& configured_rate(std::size_t group = 0) const { return groups_[group].rate; }
   /// The weight decay of a group; 0 if there is no such group.
   double weight_decay(std::size_t group = 0) const;
   /// Number of updates done; skipped steps do not count. Waits like learning_rate(). Errors: those of Parameter::Value.

@@ -22,6 +22,8 @@ class ValidFrequency {
 
   /// Whether `epoch`, from 1, is followed by an evaluation. Only after Validate has returned no error.
   bool Includes(std::int64_t epoch) const;
+  /// "every 2 epochs", or "epochs 1, 5".
+  std::string Description() const;
   /// Errors (INVALID_ARGUMENT): a number below 1; a list that is empty or holds one.
   absl::Status Validate() const;
 

@@ -31,6 +31,7 @@ void Loss::Clear() { sum_ = rows_ = 0; }
 
 absl::Status Loss::Update(const Tensor& loss, const Tensor& predictions, const Tensor& labels) {
   if (absl::Status status = internal::CheckConcrete(loss, "loss"); !status.ok()) return status;
+  if (!predictions.status().ok()) return predictions.status();
   if (!IsFloating(loss.dtype()) || loss.size() < 1) {
     return absl::InvalidArgumentError(absl::StrCat("the loss is floating, got ", loss.spec().ToString()));
   }

@@ -1,4 +1,5 @@
 // What processes that train together must have in common before they wait for each other: rows and Programs.
+#include <charconv>
 #include <cstdlib>
 #include <fstream>
 
@@ -32,6 +33,12 @@ std::string HashText(const void* bytes, std::size_t size) {
 
 std::string HashText(const std::string& text) { return HashText(text.data(), text.size()); }
 
+/// The shortest text that no other number has.
+std::string Exact(double value) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
+}
+
 /// The type and the hash of each column of the first batch, or why there is none.
 std::string DescribeFirstBatch(const data::Dataset& dataset) {
   absl::StatusOr<std::unique_ptr<data::DatasetIterator>> rows = dataset.NewIterator(0);
@@ -46,6 +53,49 @@ std::string DescribeFirstBatch(const data::Dataset& dataset) {
         absl::StrCat(column.spec().ToString(), " ", HashText(column.bytes().data(), column.bytes().size())));
   }
   return absl::StrJoin(columns, ", ");
+}
+
+/// What Fit evaluates, when and by what.
+void AddValidation(const internal::Validation& validation, std::vector<std::string>& settings) {
+  const data::Dataset& dataset = validation.dataset();
+  std::vector<std::string> metrics;
+  for (const auto& [name, metric] : validation.metrics().entries()) {
+    metrics.push_back(absl::StrCat(name, " = ", metric->Description()));
+  }
+  settings.push_back(absl::StrCat("valid_frequency: ", validation.frequency().Description()));
+  settings.push_back(absl::StrCat("metrics: ", absl::StrJoin(metrics, ", ")));
+  settings.push_back(absl::StrCat("batches of a validation: ", dataset.size().value_or(-1)));
+  settings.push_back(absl::StrCat("columns of a validation: ", absl::StrJoin(dataset.column_names(), ", ")));
+  settings.push_back(absl::StrCat("class names of a validation: ", absl::StrJoin(dataset.class_names(), ", ")));
+  settings.push_back(absl::StrCat("first batch of a validation: ", DescribeFirstBatch(dataset)));
+}
+
+/// The learning rates that optimizers were made with. Those of now are state, which rank 0 may have from a file.
+void AddRates(const std::vector<nn::Optimizer*>& optimizers, std::vector<std::string>& settings) {
+  for (std::size_t i = 0; i < optimizers.size(); ++i) {
+    for (std::size_t group = 0; group < optimizers[i]->num_groups(); ++group) {
+      const nn::LearningRate& rate = optimizers[i]->configured_rate(group);
+      settings.push_back(absl::StrCat(i == 0 ? "" : absl::StrCat("optimizer ", i + 1, " "),
+                                      group == 0 ? "" : absl::StrCat("group ", group, " "),
+                                      "learning_rate: ", rate.is_schedule() ? "a schedule" : Exact(rate.value())));
+    }
+  }
+}
+
+/// The scaling that scalers were made with. Its values of now are state, which rank 0 may have from a file.
+void AddScaling(const std::vector<const LossScaler*>& scalers, std::vector<std::string>& settings) {
+  for (std::size_t i = 0; i < scalers.size(); ++i) {
+    const LossScaleConfig& config = scalers[i]->made_with();
+    const std::string name = absl::StrCat("loss scale ", scalers.size() == 1 ? "" : absl::StrCat("of loss ", i, " "));
+    settings.push_back(absl::StrCat(name, "at first: ", Exact(config.init)));
+    if (config.mode != LossScaleConfig::Mode::kDynamic) continue;
+    settings.push_back(absl::StrCat(name, "growth: ", Exact(config.growth)));
+    settings.push_back(absl::StrCat(name, "backoff: ", Exact(config.backoff)));
+    settings.push_back(absl::StrCat(name, "minimum: ", Exact(config.minimum)));
+    settings.push_back(absl::StrCat(name, "maximum: ", Exact(config.maximum)));
+    settings.push_back(absl::StrCat(name, "growth interval: ", config.growth_interval));
+    settings.push_back(absl::StrCat(name, "backoff interval: ", config.backoff_interval));
+  }
 }
 
 /// The options that decide the Program, by name. What a cache of choices is called decides nothing, and rates are
@@ -102,20 +152,25 @@ absl::Status Dump(const std::string& name, const TextMap& texts, const CompiledS
 
 std::vector<std::string> Model::Impl::DescribeRun(std::int64_t epochs, const data::Dataset& dataset,
                                                   const internal::Validation* validation) const {
-  const absl::StatusOr<std::int64_t> validated = validation == nullptr ? 0 : validation->dataset().size();
-  return {absl::StrCat("epochs: ", epochs),
-          absl::StrCat("batches of an epoch: ", position.batches_per_epoch()),
-          absl::StrCat("columns: ", absl::StrJoin(dataset.column_names(), ", ")),
-          absl::StrCat("class names: ", absl::StrJoin(dataset.class_names(), ", ")),
-          absl::StrCat("seed: ", GetSeed()),
-          absl::StrCat("first batch of the data set: ", DescribeFirstBatch(dataset)),
-          absl::StrCat("batches of a validation: ", validated.value_or(-1)),
-          absl::StrCat("record_gradient_norm: ", options.record_gradient_norm),
-          absl::StrCat("record_learning_rate: ", options.record_learning_rate),
-          absl::StrCat("record_state_hash: ", options.record_state_hash),
-          absl::StrCat("capsule: ", options.capsule_path.empty() ? "none"
-                                    : options.capsule_at == 0    ? "of the first bad step"
-                                                                 : absl::StrCat("of step ", options.capsule_at))};
+  std::vector<std::string> settings = {
+      absl::StrCat("epochs: ", epochs),
+      absl::StrCat("batches of an epoch: ", position.batches_per_epoch()),
+      absl::StrCat("columns: ", absl::StrJoin(dataset.column_names(), ", ")),
+      absl::StrCat("class names: ", absl::StrJoin(dataset.class_names(), ", ")),
+      absl::StrCat("seed: ", GetSeed()),
+      absl::StrCat("first batch of the data set: ", DescribeFirstBatch(dataset)),
+      absl::StrCat("record_gradient_norm: ", options.record_gradient_norm),
+      absl::StrCat("record_learning_rate: ", options.record_learning_rate),
+      absl::StrCat("record_state_hash: ", options.record_state_hash),
+      absl::StrCat("max_consecutive_skips: ", options.max_consecutive_skips),
+      absl::StrCat("memory_budget: ", GetContext().memory_budget),
+      absl::StrCat("capsule: ", options.capsule_path.empty() ? "none"
+                                : options.capsule_at == 0    ? "of the first bad step"
+                                                             : absl::StrCat("of step ", options.capsule_at))};
+  if (validation != nullptr) AddValidation(*validation, settings);
+  AddRates(cells.optimizers(), settings);
+  AddScaling(scalers.all(), settings);
+  return settings;
 }
 
 absl::StatusOr<compiler::DeviceRates> Model::Impl::AgreeOnRates(const compiler::DeviceRates& measured) const {

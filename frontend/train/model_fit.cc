@@ -17,6 +17,10 @@ bool ValidFrequency::Includes(std::int64_t epoch) const {
   return std::find(epochs_.begin(), epochs_.end(), epoch) != epochs_.end();
 }
 
+std::string ValidFrequency::Description() const {
+  return listed_ ? absl::StrCat("epochs ", absl::StrJoin(epochs_, ", ")) : absl::StrCat("every ", every_, " epochs");
+}
+
 absl::Status ValidFrequency::Validate() const {
   if (!listed_) {
     return every_ >= 1 ? absl::OkStatus()

@@ -186,7 +186,8 @@ struct Model::Impl {
   /// 0.
   absl::Status ShareStart(const Model& model, std::int64_t epochs, const data::Dataset& dataset,
                           const internal::Validation* validation);
-  /// What processes that train together compare of a call of Train and its rows, a line each. It reads the first batch.
+  /// What processes that train together compare of a call of Train and its rows, a line each. It reads the first batch
+  /// of each data set.
   std::vector<std::string> DescribeRun(std::int64_t epochs, const data::Dataset& dataset,
                                        const internal::Validation* validation) const;
   /// The rates that the first of the processes that train together has measured, so that all decide alike.

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <exception>
+#include <map>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -28,6 +29,42 @@ constexpr std::string_view kMetrics = "the metrics of an evaluation";
 constexpr std::string_view kWrites = "what callbacks have written";
 
 constexpr char kAfterRun[] = "what follows Train";
+
+/// A line of settings: "NAME: VALUE".
+using Setting = std::pair<std::string, std::string>;
+
+/// Names that occur twice are told apart by their place among equal ones.
+std::vector<Setting> ParseSettings(const std::string& text) {
+  std::vector<Setting> settings;
+  std::map<std::string, int> counts;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    Setting setting = absl::StrSplit(line, absl::MaxSplits(": ", 1));
+    if (const int before = counts[setting.first]++; before > 0) absl::StrAppend(&setting.first, " #", before + 1);
+    settings.push_back(std::move(setting));
+  }
+  return settings;
+}
+
+const std::string* FindSetting(const std::vector<Setting>& settings, const std::string& name) {
+  const auto found =
+      std::find_if(settings.begin(), settings.end(), [&](const auto& each) { return each.first == name; });
+  return found == settings.end() ? nullptr : &found->second;
+}
+
+/// How the first setting differs that does: in the order of `first`, then those that `other` alone has. Empty: none.
+std::string FirstDifference(const std::vector<Setting>& first, const std::vector<Setting>& other, std::size_t rank) {
+  for (const auto& [name, value] : first) {
+    const std::string* const of_other = FindSetting(other, name);
+    if (of_other == nullptr) return absl::StrCat(name, ": rank 0 has ", value, ", rank ", rank, " has none");
+    if (*of_other == value) continue;
+    return absl::StrCat("rank 0 has \"", name, ": ", value, "\", rank ", rank, " has \"", name, ": ", *of_other, "\"");
+  }
+  for (const auto& [name, value] : other) {
+    if (FindSetting(first, name) != nullptr) continue;
+    return absl::StrCat(name, ": rank 0 has none, rank ", rank, " has ", value);
+  }
+  return "";
+}
 
 std::atomic<std::int64_t> runs_begun{0};
 
@@ -109,16 +146,12 @@ absl::Status ProcessTraining::CompareSettings(const std::vector<std::string>& se
   if (size() == 1) return absl::OkStatus();
   const absl::StatusOr<std::vector<std::string>> all = Gather(kSettings, absl::StrJoin(settings, "\n"));
   if (!all.ok()) return all.status();
-  const std::vector<std::string> first = absl::StrSplit(all->front(), '\n');
+  const std::vector<Setting> first = ParseSettings(all->front());
   for (std::size_t rank = 1; rank < all->size(); ++rank) {
-    const std::vector<std::string> other = absl::StrSplit((*all)[rank], '\n');
-    for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
-      const std::string of_first = i < first.size() ? first[i] : "";
-      const std::string of_other = i < other.size() ? other[i] : "";
-      if (of_first == of_other) continue;
-      return absl::InvalidArgumentError(absl::StrCat("processes that train together differ: rank 0 has \"", of_first,
-                                                     "\", rank ", rank, " has \"", of_other, "\""));
-    }
+    if ((*all)[rank] == all->front()) continue;
+    const std::string difference = FirstDifference(first, ParseSettings((*all)[rank]), rank);
+    if (difference.empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("processes that train together differ: ", difference));
   }
   return absl::OkStatus();
 }

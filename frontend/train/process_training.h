@@ -57,7 +57,8 @@ class ProcessTraining {
   /// Says what this process does in that step, or beside steps.
   void NoteActivity(std::string_view what) const;
 
-  /// Errors (INVALID_ARGUMENT): a line of `settings` that differs between ranks. It is named with both texts.
+  /// Compares `settings`, lines "NAME: VALUE", by their names. Errors (INVALID_ARGUMENT): a line that differs between
+  /// ranks, with both texts; a name that one rank lacks.
   absl::Status CompareSettings(const std::vector<std::string>& settings) const;
   /// Gives every rank the values of rank 0. The entries have been compared: names, types and shapes agree.
   absl::Status SendState(const std::vector<Parameter>& state) const;

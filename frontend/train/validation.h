@@ -20,6 +20,7 @@ class Validation {
 
   const data::Dataset& dataset() const { return dataset_; }
   const MetricList& metrics() const { return metrics_; }
+  const ValidFrequency& frequency() const { return options_.valid_frequency; }
   /// Whether epoch number `epoch`, from 1, is followed by an evaluation.
   bool Follows(std::int64_t epoch) const { return options_.valid_frequency.Includes(epoch); }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <sstream>
 #include <vector>
 
 #include "tests/frontend/error_of.h"
@@ -187,6 +188,33 @@ TEST(CollectiveOps, NameWhatTheyDoNotTake) {
     EXPECT_THAT(ErrorOf(ops::Broadcast(Values({2}), 2)), HasSubstr("takes a root_rank from 0 to 1, got 2"));
     EXPECT_THAT(ErrorOf(ops::Broadcast(Values({2}), -1)), HasSubstr("got -1"));
     EXPECT_THAT(ErrorOf(ops::AllGather(Tensor())), HasSubstr("ops::AllGather was given an undefined tensor"));
+  }));
+}
+
+/// Every way to read a tensor, of one that is only an error.
+void ExpectNothingToRead(const Tensor& failed) {
+  EXPECT_FALSE(failed.status().ok());
+  EXPECT_EQ(failed.size(), 0);
+  EXPECT_TRUE(failed.bytes().empty());
+  EXPECT_TRUE(failed.data<float>().empty());
+  EXPECT_TRUE(failed.ToFloats().empty());
+  EXPECT_EQ(failed.TryItem<float>().status(), failed.status());
+  EXPECT_EQ(failed.To(DType::kF16).status(), failed.status());
+  EXPECT_EQ(failed.Save(::testing::TempDir() + "/failed.npy"), failed.status());
+  std::ostringstream text;
+  text << failed;
+  EXPECT_THAT(text.str(), HasSubstr(ErrorOf(failed)));
+  EXPECT_EQ(Parameter(Tensor::Scalar(1.0f)).SetData(failed), failed.status());
+  EXPECT_EQ(Loss().Update(failed, Values({2}), Values({2})), failed.status());
+  EXPECT_EQ(Loss().Update(Tensor::Scalar(1.0f), failed, Values({2})), failed.status());
+}
+
+TEST(CollectiveOps, LeaveNothingToReadWhereTheyFail) {
+  EXPECT_TRUE(RunInGroup(2, [](int) {
+    ExpectNothingToRead(ops::ReduceScatter(Values({5})));
+    ExpectNothingToRead(ops::matmul(Values({5}), Values({1, 2})));
+    FunctionCell cell([](const Tensor& x) { return ops::ReduceScatter(x); });
+    ExpectNothingToRead(cell(Values({5})));
   }));
 }
 

@@ -55,6 +55,18 @@ TEST_F(MpcRun, RepeatsTheFirstBadStepOnAnyThreads) {
                                                       "' is no operation and matches no Cell path")));
   }
   EXPECT_EQ(Opt({"--replay=" + capsule, "--what-if=deny=matmul"}).exit_code, 0);
+  const std::pair<const char*, const char*> contradictions[] = {
+      {"O1,O2", "--what-if takes a level once, got 'O1' and 'O2'"},
+      {"f16,bf16", "--what-if takes a low type once, got 'f16' and 'bf16'"},
+      {"scale=8,O1,scale=16", "--what-if takes a scale once, got 'scale=8' and 'scale=16'"},
+      {"device=cuda,device=cpu", "--what-if takes a device once, got 'device=cuda' and 'device=cpu'"},
+      {"bf16,O0", "--what-if=bf16: the step is at O0, where nothing is low; a low type goes with O1, O2, O3 or auto"},
+  };
+  for (const auto& [changes, error] : contradictions) {
+    const ToolResult refused = Opt({"--replay=" + capsule, absl::StrCat("--what-if=", changes)});
+    EXPECT_EQ(refused.exit_code, 1) << changes;
+    EXPECT_THAT(refused.error, HasSubstr(error));
+  }
 }
 
 TEST_F(MpcRun, NamesTheFirstBadValueOfABadStepAlone) {

@@ -253,6 +253,13 @@ class Refusals(unittest.TestCase):
         self.refused(start_both(["--clip-norm=1"], ["--clip-norm=2"]),
                      'rank 0 has "clip_global_norm: 1", rank 1 has "clip_global_norm: 2"')
 
+    def test_budgets_rates_and_scales_that_differ(self):
+        self.refused(start_both([], ["--memory-budget=1GiB"]),
+                     'rank 0 has "--memory-budget: 0", rank 1 has "--memory-budget: 1073741824"')
+        self.refused(start_both([], ["--lr=0.5"]), 'rank 0 has "learning_rate: .*", rank 1 has "learning_rate: 0.5"')
+        self.refused(start_both(["--loss-scale=8"], ["--loss-scale=16"]),
+                     'rank 0 has "loss scale at first: 8", rank 1 has "loss scale at first: 16"')
+
     def test_numbers_of_accumulated_batches_that_differ(self):
         self.refused(start_both(["--accumulation=1"], ["--accumulation=2"]),
                      'rank 0 has "accumulation_steps: 1", rank 1 has "accumulation_steps: 2"')

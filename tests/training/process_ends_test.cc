@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "frontend/train/process_training.h"
 #include "tests/training/process_model.h"
 
 namespace mpc::testing {
@@ -84,6 +85,111 @@ TEST(ProcessEnds, NamesDataSetsThatDiffer) {
       "hash ");
   ExpectDifference([] {}, Rows().Take(22),
                    "rank 0 has \"batches of an epoch: 24\", rank 1 has \"batches of an epoch: 22\"");
+}
+
+TEST(ProcessEnds, NamesASettingThatOneProcessLacks) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"b: 2", "c: 3"}, "a: rank 0 has 1, rank 1 has none"},
+      {{"a: 1", "x: 9", "b: 2", "c: 3"}, "x: rank 0 has none, rank 1 has 9"},
+      {{"x: 9", "a: 1", "c: 4", "b: 2"}, "rank 0 has \"c: 3\", rank 1 has \"c: 4\""},
+      {{"a: 1", "b: 2", "c: 3", "c: 5"}, "c #2: rank 0 has none, rank 1 has 5"},
+  };
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    const std::vector<std::string> settings = {"a: 1", "b: 2", "c: 3"};
+    const internal::ProcessTraining processes = internal::ProcessTraining::FromContext();
+    MPC_EXPECT_OK(processes.CompareSettings(settings));
+    for (const auto& [other, difference] : cases) {
+      EXPECT_EQ(processes.CompareSettings(rank == 0 ? settings : other).message(),
+                "processes that train together differ: " + difference);
+    }
+    // Another order is no difference.
+    MPC_EXPECT_OK(processes.CompareSettings(rank == 0 ? settings : std::vector<std::string>{"c: 3", "a: 1", "b: 2"}));
+  }));
+}
+
+/// What one process may be given otherwise than the others.
+struct Choices {
+  double learning_rate = 0.05;
+  DynamicLossScaleOptions scaling = {.init_loss_scale = 1024};
+  double max_loss_scale = 0x1p126;
+  ModelOptions options;
+  FitOptions fit;
+  data::Dataset validation = Rows();
+};
+
+/// The error of two processes, of which rank 1 has been changed by `change`.
+void ExpectRefused(const std::function<void(Choices&)>& change, const std::string& difference) {
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Choices choices;
+    choices.options.metrics = {"accuracy", {"top", TopK(2)}};
+    if (rank == 1) change(choices);
+    LossScaleConfig scaling = DynamicLossScaleManager(choices.scaling).config();
+    scaling.maximum = choices.max_loss_scale;
+    choices.options.loss_scale_manager = scaling;
+    ConvNorm network;
+    nn::SoftmaxCrossEntropyWithLogits loss;
+    nn::Momentum momentum(network.TrainableParams(), {.learning_rate = choices.learning_rate, .momentum = 0.9});
+    Model model(network, loss, momentum, choices.options);
+    const absl::Status status = model.Fit(2, Rows(), choices.validation, choices.fit);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_EQ(status.message().substr(0, difference.size()), difference) << status;
+    EXPECT_EQ(model.global_step(), 0);
+  }));
+}
+
+TEST(ProcessEnds, NamesWhatFitIsGivenOtherwise) {
+  const std::string differ = "processes that train together differ: rank 0 has ";
+  ExpectRefused(
+      [](Choices& other) {
+        other.fit.valid_frequency = {1, 2};
+      },
+      differ + "\"valid_frequency: every 1 epochs\", rank 1 has \"valid_frequency: epochs 1, 2\"");
+  ExpectRefused(
+      [](Choices& other) {
+        other.options.metrics = {"accuracy", {"top", TopK(3)}};
+      },
+      differ +
+          "\"metrics: accuracy = TopK(k = 1), top = TopK(k = 2), loss = Loss\", rank 1 has \"metrics: "
+          "accuracy = TopK(k = 1), top = TopK(k = 3), loss = Loss\"");
+  ExpectRefused([](Choices& other) { other.validation = Rows().Take(3); },
+                differ + "\"batches of a validation: 24\", rank 1 has \"batches of a validation: 3\"");
+  ExpectRefused(
+      [](Choices& other) {
+        std::vector<data::Row> batches;
+        for (std::int64_t i = 0; i < 24; ++i) batches.push_back(MakeBatch(kImage, 8, i + 1));
+        other.validation = Batches(std::move(batches));
+      },
+      differ + "\"first batch of a validation: tensor<8x2x6x6xf32> hash ");
+}
+
+TEST(ProcessEnds, NamesRatesAndScalingThatProcessesWereMadeWith) {
+  const std::string differ = "processes that train together differ: rank 0 has ";
+  ExpectRefused([](Choices& other) { other.learning_rate = 0.5; },
+                differ + "\"learning_rate: 0.05\", rank 1 has \"learning_rate: 0.5\"");
+  ExpectRefused([](Choices& other) { other.scaling.init_loss_scale = 512; },
+                differ + "\"loss scale at first: 1024\", rank 1 has \"loss scale at first: 512\"");
+  ExpectRefused([](Choices& other) { other.scaling.scale_window = 3; },
+                differ + "\"loss scale growth interval: 2000\", rank 1 has \"loss scale growth interval: 3\"");
+  ExpectRefused([](Choices& other) { other.max_loss_scale = 4096; }, differ + "\"loss scale maximum: ");
+  ExpectRefused([](Choices& other) { other.options.max_consecutive_skips = 1; },
+                differ + "\"max_consecutive_skips: 20\", rank 1 has \"max_consecutive_skips: 1\"");
+}
+
+/// A file has other rates and scales than processes were made with. Rank 0 alone loads it.
+TEST(ProcessEnds, WhatAFileOrACallSetsIsNotComparedAndIsRankZeros) {
+  const std::string file = FilePath("checkpoint");
+  EXPECT_TRUE(RunGroup(2, [&](int rank) {
+    Trained trained(kOneEach, 2);
+    MPC_EXPECT_OK(trained.momentum.SetLearningRate(rank == 0 ? 0.01 : 0.5));
+    MPC_EXPECT_OK(trained.model.Train(1, Rows()));
+    MPC_EXPECT_OK(trained.model.SaveCheckpoint(file));
+    EXPECT_NE(trained.model.loss_scale(), 1024);
+    Trained resumed(kOneEach, 2);
+    if (rank == 0) MPC_EXPECT_OK(resumed.model.LoadCheckpoint(file, {.continue_run = false}).status());
+    MPC_EXPECT_OK(resumed.model.Train(1, Rows()));
+    EXPECT_FLOAT_EQ(static_cast<float>(*resumed.momentum.learning_rate(0)), 0.01f);
+  }));
+  std::filesystem::remove(file);
 }
 
 TEST(ProcessEnds, NamesTheOptionByWhichProgramsDifferBeforeAStepHasRun) {

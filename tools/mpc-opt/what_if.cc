@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -30,6 +31,10 @@ constexpr absl::string_view kScale = "scale=";
 constexpr absl::string_view kDeny = "deny=";
 constexpr absl::string_view kDevice = "device=";
 
+// What a change may be of.
+constexpr char kLowType[] = "a low type";
+constexpr char kScaleChange[] = "a scale";
+
 bool IsScale(const std::string& entry) { return ScalerFieldOf(entry) == ScalerField::kScale; }
 
 /// What the changes of a request make of a capsule.
@@ -55,6 +60,7 @@ class ChangedStep {
     for (const std::string& change : request.changes) {
       if (absl::Status status = step.Change(change); !status.ok()) return status;
     }
+    if (absl::Status status = step.CheckLowType(); !status.ok()) return status;
     if (absl::Status status = step.CheckDenied(request.changes); !status.ok()) return status;
     return step;
   }
@@ -158,15 +164,34 @@ class ChangedStep {
     }
   }
 
+  /// Errors (INVALID_ARGUMENT): there is a change of this kind, `what`, already.
+  absl::Status NoteChange(const std::string& what, const std::string& change) {
+    const auto [earlier, is_first] = changes_.try_emplace(what, change);
+    if (is_first) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("--what-if takes ", what, " once, got '", earlier->second, "' and '", change, "'"));
+  }
+
+  /// Errors (INVALID_ARGUMENT): a low type for a step in which nothing is low.
+  absl::Status CheckLowType() const {
+    const auto type = changes_.find(kLowType);
+    if (type == changes_.end() || options_.level != "O0") return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("--what-if=", type->second,
+                                                   ": the step is at O0, where nothing is low; a low type goes with ",
+                                                   "O1, O2, O3 or auto, as in --what-if=O2,", type->second));
+  }
+
   absl::Status Change(const std::string& change) {
     static constexpr absl::string_view kLevels[] = {"O0", "O1", "O2", "O3", "auto"};
     if (std::find(std::begin(kLevels), std::end(kLevels), change) != std::end(kLevels)) {
+      if (absl::Status status = NoteChange("a level", change); !status.ok()) return status;
       options_.level = change;
       options_.keep_batchnorm_fp32.clear();
       options_.assignment.clear();
       return absl::OkStatus();
     }
     if (change == "f16" || change == "bf16") {
+      if (absl::Status status = NoteChange(kLowType, change); !status.ok()) return status;
       options_.dtype = change;
       options_.assignment.clear();
       return absl::OkStatus();
@@ -177,6 +202,7 @@ class ChangedStep {
       return absl::OkStatus();
     }
     if (change == "device=cpu" || change == "device=cuda") {
+      if (absl::Status status = NoteChange("a device", change); !status.ok()) return status;
       options_.device = change.substr(kDevice.size());
       options_.arch.clear();
       return absl::OkStatus();
@@ -187,8 +213,8 @@ class ChangedStep {
         return absl::FailedPreconditionError(
             absl::StrCat("--what-if=", change, ": no scaler scales the loss of the step in the capsule"));
       }
+      if (absl::Status status = NoteChange(kScaleChange, change); !status.ok()) return status;
       scale_ = scale;
-      scale_is_changed_ = true;
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError(absl::StrCat(
@@ -219,7 +245,7 @@ class ChangedStep {
 
   /// The entry that `binding` binds, from a value of the capsule.
   Tensor Converted(const runtime::StateBinding& binding, const Tensor& kept) const {
-    const bool is_scale = scale_is_changed_ && binding.role == Role::kScaler && IsScale(binding.name);
+    const bool is_scale = changes_.contains(kScaleChange) && binding.role == Role::kScaler && IsScale(binding.name);
     const Tensor value = is_scale ? Tensor::Scalar(static_cast<float>(scale_)) : kept;
     std::vector<std::uint8_t> bytes(binding.spec.bytes());
     internal::ConvertElements(value.dtype(), value.bytes().data(), binding.spec.dtype, bytes.data(),
@@ -255,7 +281,7 @@ class ChangedStep {
   compiler::Module module_;
   double scale_ = 1;
   bool has_scale_ = false;
-  bool scale_is_changed_ = false;
+  std::map<std::string, std::string> changes_;  ///< by what they change, those that are accepted once
 };
 
 }  // namespace

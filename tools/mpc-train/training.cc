@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "frontend/train/process_training.h"
 #include "mpc/distributed.h"
 #include "mpc/train.h"
 #include "tools/mpc-train/checkpoints.h"
@@ -285,6 +286,10 @@ absl::Status Training::Sample() {
 }
 
 absl::Status Training::CheckTestFits() {
+  // A process without a budget would not evaluate here, and the others would wait for it.
+  const absl::Status alike = mpc::internal::ProcessTraining::FromContext().CompareSettings(
+      {absl::StrCat("--memory-budget: ", options_.memory_budget)});
+  if (!alike.ok()) return alike;
   if (options_.memory_budget == 0 || test_rows_ == 0) return absl::OkStatus();
   // Of several processes each takes a batch.
   const absl::Status status = model_->Eval(test_data_.Take(distributed::GetRankSize())).status();
