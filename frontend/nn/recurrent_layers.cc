@@ -96,7 +96,12 @@ std::string RecurrentLayer::InputError(const std::vector<Tensor>& inputs, std::s
     const Shape state = {static_cast<std::int64_t>(weights_.size()), samples, hidden_size_};
     fits = std::all_of(inputs.begin() + 1, inputs.end(), [&](const Tensor& given) { return given.shape() == state; });
   }
-  if (fits) return "";
+  if (fits) {
+    const std::int64_t length = inputs[0].dim(options_.batch_first ? 1 : 0);
+    if (length >= 1) return "";
+    return absl::StrCat(TypeName(), " takes sequences of length 1 or more, got T = ", length, " of x ",
+                        inputs[0].spec().ToString());
+  }
   return absl::StrCat(TypeName(), " expects x ", options_.batch_first ? "[N, T, " : "[T, N, ", input_size_,
                       "], alone or with ", states == 1 ? "h" : "h and c", " [", weights_.size(), ", N, ", hidden_size_,
                       "], got ", SpecTexts(inputs));
