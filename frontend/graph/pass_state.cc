@@ -138,7 +138,7 @@ absl::StatusOr<Parameter> PassState::Accumulator(std::string_view name, const Te
   return accumulator;
 }
 
-void PassState::NoteKept(const std::string& name, absl::Span<const Parameter> known) {
+const Parameter* PassState::KeptBy(const std::string& name, absl::Span<const Parameter> known) {
   const std::string_view kept = KeptBeforeUpdate(name);
   // The gradient of a Parameter "old.w" has the name of what keeps "w".
   const std::string gathers = absl::StrCat("old.", std::string(kept));
@@ -146,15 +146,54 @@ void PassState::NoteKept(const std::string& name, absl::Span<const Parameter> kn
     return std::find_if(known.begin(), known.end(), [&](const Parameter& each) { return each.name() == wanted; });
   };
   const auto state = find(kept);
-  if (!kept.empty() && state != known.end() && find(gathers) == known.end()) kept_.insert_or_assign(name, *state);
+  return !kept.empty() && state != known.end() && find(gathers) == known.end() ? &*state : nullptr;
 }
 
-absl::Status PassState::KeepPresent(Parameter accumulator) const {
+void PassState::NoteKept(const std::string& name, absl::Span<const Parameter> known) {
+  if (const Parameter* state = KeptBy(name, known)) kept_.insert_or_assign(name, *state);
+}
+
+PassState::Versions PassState::VersionsOf(const Parameter& accumulator, const Parameter& state) {
+  return {accumulator.entry()->version(), state.entry()->version()};
+}
+
+void PassState::NoteVersions() {
+  for (const Parameter& accumulator : accumulators_) {
+    const auto state = kept_.find(accumulator.name());
+    if (state != kept_.end()) versions_[accumulator.name()] = VersionsOf(accumulator, state->second);
+  }
+}
+
+void PassState::NoteVersionsOf(absl::Span<const Parameter> known) {
+  for (const Parameter& accumulator : accumulators_) {
+    const Parameter* state = KeptBy(accumulator.name(), known);
+    if (state != nullptr) versions_[accumulator.name()] = VersionsOf(accumulator, *state);
+  }
+}
+
+absl::Status PassState::KeepWritten(std::int64_t micro_step) {
+  // The first micro-step keeps the present values itself.
+  if (micro_step == 0) return absl::OkStatus();
+  for (const Parameter& accumulator : accumulators_) {
+    const auto state = kept_.find(accumulator.name());
+    const auto noted = versions_.find(accumulator.name());
+    if (state == kept_.end() || noted == versions_.end()) continue;
+    const Versions now = VersionsOf(accumulator, state->second);
+    // Who writes both, as one who restores them, has said what the value was before the update.
+    if (now.state == noted->second.state || now.accumulator != noted->second.accumulator) continue;
+    if (absl::Status kept = KeepPresent(accumulator); !kept.ok()) return kept;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PassState::KeepPresent(Parameter accumulator) {
   const auto state = kept_.find(accumulator.name());
   if (state == kept_.end()) return absl::OkStatus();
   const absl::StatusOr<Tensor> present = state->second.Value();
   if (!present.ok()) return present.status();
-  return accumulator.SetData(present->To(accumulator.entry()->spec().dtype));
+  absl::Status set = accumulator.SetData(present->To(accumulator.entry()->spec().dtype));
+  versions_[accumulator.name()] = VersionsOf(accumulator, state->second);
+  return set;
 }
 
 absl::Status PassState::BeginUpdateWithout(const std::set<std::string_view>& bound) {
@@ -184,6 +223,7 @@ void PassState::BeginUpdateOfOthers(absl::Span<const Parameter> known) {
   accumulators_.clear();
   zeros_.clear();
   kept_.clear();
+  versions_.clear();
 }
 
 absl::StatusOr<PassState::Bound> PassState::Bind(absl::Span<const runtime::StateBinding> bindings,

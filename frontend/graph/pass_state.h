@@ -67,14 +67,31 @@ class PassState {
                         const std::function<std::vector<std::string>()>& parameters, std::int64_t micro_step,
                         std::int64_t count);
 
+  /// Behind a micro-step: notes the contents of the values that accumulators keep from before the update.
+  void NoteVersions();
+  /// Behind a restore of both, where no Program may have bound the accumulators yet: notes the same of `known`.
+  void NoteVersionsOf(absl::Span<const Parameter> known);
+  /// Before micro-step `micro_step`. A value that was written since the last one, and not by a micro-step, takes the
+  /// place of what was kept of it. So a skipped update undoes its own micro-steps alone. Errors: those of reading.
+  absl::Status KeepWritten(std::int64_t micro_step);
+
  private:
+  /// Contents of an accumulator and of the state whose value it keeps.
+  struct Versions {
+    std::uint64_t accumulator = 0;
+    std::uint64_t state = 0;
+  };
+  static Versions VersionsOf(const Parameter& accumulator, const Parameter& state);
+
   absl::StatusOr<std::shared_ptr<runtime::StateEntry>> Derived(std::string_view name, const TensorSpec& spec);
 
   const Parameter* FindAccumulator(std::string_view name) const;
+  /// Which of `known` the accumulator `name` keeps the value of; null: none.
+  static const Parameter* KeptBy(const std::string& name, absl::Span<const Parameter> known);
   /// Notes which of `known` the accumulator `name` keeps the value of, if it keeps one.
   void NoteKept(const std::string& name, absl::Span<const Parameter> known);
   /// Gives an accumulator that keeps a value from before the update the present one.
-  absl::Status KeepPresent(Parameter accumulator) const;
+  absl::Status KeepPresent(Parameter accumulator);
   /// Behind the first micro-step of an update, whose Program has the accumulators `bound`: what others keep is still
   /// what it was before the update.
   absl::Status BeginUpdateWithout(const std::set<std::string_view>& bound);
@@ -87,6 +104,7 @@ class PassState {
   std::vector<std::shared_ptr<runtime::StateEntry>> derived_;
   std::map<std::string, Parameter> gathered_for_;  ///< Parameters and statistics of Programs with accumulators, by name
   std::map<std::string, Parameter> kept_;          ///< what accumulators keep the value of, by their names
+  std::map<std::string, Versions> versions_;       ///< contents behind the last micro-step, by accumulators' names
   std::map<const runtime::StateEntry*, std::uint64_t> zeros_;  ///< versions of accumulators that AddZero has made zero
 };
 

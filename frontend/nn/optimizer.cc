@@ -56,7 +56,7 @@ Optimizer::Optimizer(const ParameterGroups& groups, const Common& common, std::v
                        Parameter(Tensor::Scalar(static_cast<float>(rate.value())),
                                  {.requires_grad = false, .role = Role::kLearningRate}),
                        decay});
-    for (const Parameter& parameter : group.params) AddParameter(parameter, groups_.size() - 1);
+    for (const Parameter& parameter : group.params) AddParameter(parameter, groups_.size() - 1, groups.grouped());
     if (groups.grouped() && group.params.empty()) {
       Reject(absl::StrCat("parameter group ", groups_.size() - 1, " is empty"));
     }
@@ -65,13 +65,18 @@ Optimizer::Optimizer(const ParameterGroups& groups, const Common& common, std::v
   RejectIf(internal::CheckPositive("loss_scale", loss_scale_));
 }
 
-void Optimizer::AddParameter(const Parameter& parameter, std::size_t group) {
+void Optimizer::AddParameter(const Parameter& parameter, std::size_t group, bool grouped) {
   if (!parameter.defined()) {
     Reject(absl::StrCat("parameter ", parameters_.size(), " is undefined"));
     return;
   }
-  if (std::find(parameters_.begin(), parameters_.end(), parameter) != parameters_.end()) {
-    Reject(absl::StrCat("parameter '", NameOf(parameter), "' is given twice"));
+  const auto earlier = std::find(parameters_.begin(), parameters_.end(), parameter);
+  if (earlier != parameters_.end()) {
+    const std::size_t first = group_of_[static_cast<std::size_t>(earlier - parameters_.begin())];
+    const std::string where = first != group ? absl::StrCat(", in parameter groups ", first, " and ", group)
+                              : grouped      ? absl::StrCat(", in parameter group ", group)
+                                             : "";
+    Reject(absl::StrCat("parameter '", NameOf(parameter), "' is given twice", where));
     return;
   }
   parameters_.push_back(parameter);

@@ -201,7 +201,7 @@ class Optimizer {
   };
   /// Errors: no such group, a schedule.
   absl::Status CheckSettable(std::size_t group) const;
-  void AddParameter(const Parameter& parameter, std::size_t group);
+  void AddParameter(const Parameter& parameter, std::size_t group, bool grouped);
   static Parameter MakeSlot(const Parameter& parameter, const Slot& slot);
   double DecayOf(std::size_t index) const;
   std::vector<Tensor> Rates(const Tensor& step) const;

@@ -145,7 +145,12 @@ std::string RecurrentLayer::InputError(const std::vector<Tensor>& inputs, std::s
     fits = std::all_of(inputs.begin() + 1, states_end, [&](const Tensor& given) { return given.shape() == state; });
     fits = fits && (!has_lengths || inputs.back().shape() == Shape{samples});
   }
-  if (fits) return "";
+  if (fits) {
+    const std::int64_t length = inputs[0].dim(options_.batch_first ? 1 : 0);
+    if (length >= 1) return "";
+    return absl::StrCat(TypeName(), " takes sequences of length 1 or more, got T = ", length, " of x ",
+                        inputs[0].spec().ToString());
+  }
   return absl::StrCat(TypeName(), " expects x ", options_.batch_first ? "[N, T, " : "[T, N, ", input_size_,
                       "], alone or with ", states == 1 ? "h" : "h and c", " [", weights_.size(), ", N, ", hidden_size_,
                       "]", has_lengths ? " and lengths [N] behind them" : "", ", got ", SpecTexts(inputs));

@@ -119,7 +119,11 @@ class ForeignFitter {
  public:
   ForeignFitter(nn::Cell& net, const ParameterMap& entries, const LoadOptions& options) : net_(net), options_(options) {
     const std::vector<PathsOfParameter> parameters = nn::internal::ParametersAndPaths(net);
-    for (const PathsOfParameter& each : parameters) parameters_.emplace(each.paths.front(), each.parameter);
+    for (const PathsOfParameter& each : parameters) {
+      parameters_.emplace(each.paths.front(), each.parameter);
+      const std::vector<std::string> others(each.paths.begin() + 1, each.paths.end());
+      if (!others.empty()) other_paths_.emplace(each.paths.front(), others);
+    }
     LeaveOut(parameters);
     if (std::string problem = UnknownPaths(options.names, net, parameters); !problem.empty()) {
       Problem(std::move(problem));
@@ -137,6 +141,7 @@ class ForeignFitter {
 
   WeightsFit Fit() {
     ResolveRepeats();
+    ResolveTied();
     for (const auto& [name, parameter] : net_.ParametersAndNames()) FitParameter(name, parameter);
     for (const auto& [meaning, entry] : entries_) {
       if (entry.used || options_.names.Ignores(meaning)) continue;
@@ -195,18 +200,49 @@ class ForeignFitter {
     for (const auto& [meaning, of] : options_.names.Repeats()) {
       const auto repeat = entries_.find(meaning);
       if (repeat == entries_.end()) continue;
-      const auto original = entries_.find(of);
-      if (original == entries_.end()) {
-        entries_.emplace(of, repeat->second);
-      } else {
-        const Tensor& a = *repeat->second.value;
-        const Tensor& b = *original->second.value;
-        if (HasValue(a) && HasValue(b) && (a.spec() != b.spec() || a.bytes() != b.bytes())) {
-          Problem(absl::StrCat(Quoted(repeat->second.name), " and ", Quoted(original->second.name),
-                               " differ, but are one parameter of ", net_.TypeName()));
+      TakeRepeat(repeat->second, of);
+    }
+  }
+
+  /// `repeat` has what the entry that means `of` has, or stands for it where the file has no such.
+  void TakeRepeat(Entry& repeat, const std::string& of) {
+    const auto original = entries_.find(of);
+    if (original == entries_.end()) {
+      entries_.emplace(of, repeat);
+    } else {
+      const Tensor& a = *repeat.value;
+      const Tensor& b = *original->second.value;
+      if (HasValue(a) && HasValue(b) && (a.spec() != b.spec() || a.bytes() != b.bytes())) {
+        Problem(absl::StrCat(Quoted(repeat.name), " and ", Quoted(original->second.name),
+                             " differ, but are one parameter of ", net_.TypeName()));
+      }
+    }
+    repeat.used = true;
+  }
+
+  /// Whether a Parameter has the entry `meaning` by its own name.
+  bool IsOfParameter(const std::string& meaning) const {
+    return std::any_of(parameters_.begin(), parameters_.end(), [&](const auto& parameter) {
+      return absl::c_linear_search(options_.names.LayoutOf(parameter.first).entries, meaning);
+    });
+  }
+
+  /// What a file has for another path of a tied Parameter repeats its entry.
+  void ResolveTied() {
+    for (const auto& [name, others] : other_paths_) {
+      const ForeignLayout own = options_.names.LayoutOf(name);
+      if (own.entries.size() != 1 || !own.sharers.empty()) continue;
+      for (const std::string& other : others) {
+        const ForeignLayout layout = options_.names.LayoutOf(other);
+        if (layout.entries.size() != 1 || !layout.sharers.empty() || layout.transposed != own.transposed) continue;
+        const auto repeat = entries_.find(layout.entries.front());
+        if (repeat == entries_.end() || repeat->second.used || IsOfParameter(layout.entries.front())) continue;
+        if (left_out_.contains(name)) {
+          repeat->second.used = true;
+        } else {
+          TakeRepeat(repeat->second, own.entries.front());
         }
       }
-      entries_.at(meaning).used = true;
     }
   }
 
@@ -313,9 +349,10 @@ class ForeignFitter {
   nn::Cell& net_;
   const LoadOptions& options_;
   std::map<std::string, Parameter> parameters_;
-  std::set<std::string> left_out_;        ///< Parameters at and below LoadOptions::filter_prefix
-  std::map<std::string, Entry> entries_;  ///< by what they mean
-  std::vector<std::string> missing_;      ///< entries that the file lacks
+  std::map<std::string, std::vector<std::string>> other_paths_;  ///< other paths of tied Parameters, by names
+  std::set<std::string> left_out_;                               ///< Parameters at and below LoadOptions::filter_prefix
+  std::map<std::string, Entry> entries_;                         ///< by what they mean
+  std::vector<std::string> missing_;                             ///< entries that the file lacks
   WeightsFit fit_;
 };
 

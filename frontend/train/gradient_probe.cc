@@ -116,6 +116,8 @@ StepOptions Model::Impl::GradientProbe::ExactOptions() const {
 
 absl::Status Model::Impl::GradientProbe::CompileExact(const data::Row& batch) {
   if (absl::Status status = Compile(batch, ExactOptions(), 1); !status.ok()) return status;
+  // What is written back below is no new value: see PassState::KeepWritten. What was written before is one.
+  if (absl::Status kept = model_.pass_state->KeepWritten(1); !kept.ok()) return kept;
   // Initial values have been drawn by now.
   absl::StatusOr<ParameterValues> values = CopyState(State());
   if (!values.ok()) return values.status();
@@ -193,6 +195,7 @@ absl::StatusOr<double> Model::Impl::GradientProbe::TimeTraining(const data::Row&
   if (!before.ok()) return before.status();
   const absl::StatusOr<double> seconds = MedianSeconds(training, batch, steps);
   if (absl::Status status = SetState(*before); !status.ok()) return status;
+  model_.pass_state->NoteVersions();
   return seconds;
 }
 
@@ -206,7 +209,11 @@ double Model::Impl::GradientProbe::ParameterSize() const {
   return count > 0 ? std::sqrt(squares / count) : 0;
 }
 
-absl::Status Model::Impl::GradientProbe::Restore() { return SetState(kept_); }
+absl::Status Model::Impl::GradientProbe::Restore() {
+  absl::Status restored = SetState(kept_);
+  model_.pass_state->NoteVersions();
+  return restored;
+}
 
 std::vector<Parameter> Model::Impl::GradientProbe::State() const {
   std::vector<Parameter> state{model_.rng.step};

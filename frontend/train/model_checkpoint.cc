@@ -260,6 +260,7 @@ absl::StatusOr<ResumeReport> Model::LoadCheckpoint(const std::string& path, cons
   for (auto& [entry, value] : fit.assignments) {
     if (absl::Status status = entry.SetData(value); !status.ok()) return status;
   }
+  self.pass_state->NoteVersionsOf(state);
   self.ContinueFrom(*metadata, same_level, options.continue_run);
   return report;
 }

@@ -187,8 +187,10 @@ absl::Status Model::Impl::TrainingRun::FollowFrozen(const Step& step) {
     for (const auto& [name, parameter] : model_.cells.root()->ParametersAndNames()) names.push_back(name);
     return names;
   };
-  return model_.pass_state->AddZeros(step.program->program().state, names, step.micro_step,
-                                     model_.options.accumulation_steps);
+  absl::Status added = model_.pass_state->AddZeros(step.program->program().state, names, step.micro_step,
+                                                   model_.options.accumulation_steps);
+  model_.pass_state->NoteVersions();
+  return added;
 }
 
 absl::Status Model::Impl::TrainingRun::Launch() {
@@ -203,6 +205,8 @@ absl::Status Model::Impl::TrainingRun::Launch() {
   // A run that writes a capsule never gathers two steps.
   model_.NameStateOfCapsule();
   absl::Status kept = model_.capsule_writer.Before(program, gathered_.front().number_in_run());
+  if (!kept.ok()) return OfTheStepThatFailed(kept);
+  kept = model_.pass_state->KeepWritten(gathered_.front().micro_step);
   if (!kept.ok()) return OfTheStepThatFailed(kept);
   if (absl::Status status = program.Start(rows); !status.ok()) return OfTheStepThatFailed(status);
   NoteLaunch(gathered_.back());
@@ -229,6 +233,7 @@ absl::Status Model::Impl::TrainingRun::RunTimed(Step step) {
   if (absl::Status status = model_.capsule_writer.Before(*step.program, step.number_in_run()); !status.ok()) {
     return StepFailed(step, status);
   }
+  if (absl::Status kept = model_.pass_state->KeepWritten(step.micro_step); !kept.ok()) return StepFailed(step, kept);
   step.timing.global_step = step.global_step;
   step.timing.program = &step.program->program();
   step.timing.run_begin = std::chrono::steady_clock::now();

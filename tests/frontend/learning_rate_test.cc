@@ -325,7 +325,9 @@ TEST(ParameterGroups, RejectEmptyGroupsAndRepeatedParameters) {
   EXPECT_THAT(ErrorOf(nn::SGD({{.params = {network.first}}, {.params = {}}}).status()),
               HasSubstr("parameter group 1 is empty"));
   EXPECT_THAT(ErrorOf(nn::SGD({{.params = {network.first}}, {.params = {network.first}}}).status()),
-              HasSubstr("given twice"));
+              HasSubstr("is given twice, in parameter groups 0 and 1"));
+  EXPECT_THAT(ErrorOf(nn::SGD({{.params = {network.second}}, {.params = {network.first, network.first}}}).status()),
+              HasSubstr("is given twice, in parameter group 1"));
   EXPECT_THAT(ErrorOf(nn::SGD({{.params = {network.first}, .weight_decay = -1.0}}).status()),
               HasSubstr("weight_decay must be a finite number >= 0, got -1"));
 }

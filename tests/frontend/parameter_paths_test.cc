@@ -176,6 +176,28 @@ TEST(ParameterPaths, ATiedParameterIsReadAndSetByAnyOfThem) {
               HasSubstr("TiedHead has no parameter 'head.gamma'; it has tok.embedding_table, head.bias"));
 }
 
+TEST(ParameterPaths, ATiedParameterIsLoadedByAnyOfThem) {
+  TiedHead net;
+  const Tensor table = testing::Values({9, 6}, 3);
+  Entries entries = EntriesOf(net);
+  entries["tok.embedding_table"] = entries["head.weight"] = table;
+  absl::StatusOr<LoadReport> report = LoadParamIntoNet(net, entries);
+  MPC_ASSERT_OK(report.status());
+  EXPECT_THAT(report->loaded, ElementsAre("tok.embedding_table", "head.bias"));
+  EXPECT_TRUE(report->unexpected.empty());
+  EXPECT_EQ(net.tok.embedding_table.Value()->ToFloats(), table.ToFloats());
+  for (const char* path : {"tok", "head.weight"}) {
+    MPC_EXPECT_OK(LoadParamIntoNet(net, entries, {.filter_prefix = {path}}).status());
+  }
+  entries["head.weight"] = testing::Values({9, 6}, 4);
+  EXPECT_THAT(ErrorOf(LoadParamIntoNet(net, entries).status()),
+              HasSubstr("'head.weight' and 'tok.embedding_table' differ, but are one parameter of TiedHead"));
+  EXPECT_EQ(net.tok.embedding_table.Value()->ToFloats(), table.ToFloats());
+  entries.erase("tok.embedding_table");
+  MPC_ASSERT_OK(LoadParamIntoNet(net, entries).status());
+  EXPECT_EQ(net.tok.embedding_table.Value()->ToFloats(), entries["head.weight"].ToFloats());
+}
+
 TEST(ParameterPaths, ATiedParameterIsLeftOutByAnyOfThem) {
   TiedHead net;
   const Entries entries = EntriesOf(net);

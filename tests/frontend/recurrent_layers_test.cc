@@ -162,6 +162,10 @@ TEST(RecurrentLayers, RefuseWhatDoesNotFit) {
               HasSubstr("GRU expects x [N, T, 3], alone or with h [1, N, 2], got"));
   EXPECT_THAT(ErrorOf(nn::LSTM(3, 2, {.num_layers = 0})(Values({4, 2, 3}))[0]),
               HasSubstr("LSTM takes 1 layer or more"));
+  EXPECT_THAT(ErrorOf(nn::LSTM(3, 2)(Tensor::Zeros({0, 2, 3}))[0]),
+              HasSubstr("LSTM takes sequences of length 1 or more, got T = 0 of x tensor<0x2x3xf32>"));
+  EXPECT_THAT(ErrorOf(nn::GRU(3, 2, {.batch_first = true})(Tensor::Zeros({2, 0, 3}))[0]),
+              HasSubstr("GRU takes sequences of length 1 or more, got T = 0 of x tensor<2x0x3xf32>"));
 }
 
 /// A classifier of sequences [N, T, 3].

@@ -142,6 +142,83 @@ TEST(AccumulatedUpdates, StatisticsThatMovedInAnEarlierUpdateStayInASkippedOne) 
   }
 }
 
+/// What a callback, a load or another Model makes of the statistics.
+void WriteStatistics(NormTraining& training) {
+  MPC_EXPECT_OK(training.network.norm.moving_mean.SetData(Tensor::From<float>({9, 8}, {2})));
+  MPC_EXPECT_OK(training.network.norm.moving_variance.SetData(Tensor::From<float>({7, 6}, {2})));
+}
+
+// Another one has written the statistics inside an update, which then undoes its own batches alone.
+TEST(AccumulatedUpdates, StatisticsThatAreWrittenInsideASkippedUpdateStay) {
+  const std::vector<float> written = {9, 8, 7, 6};
+  for (const std::vector<float>& last : {kBad, kPassesBy}) {
+    const bool overflows = last == kBad;
+    NormTraining between;
+    MPC_ASSERT_OK(between.Run({kMany, kMany, kMany}));
+    WriteStatistics(between);
+    MPC_ASSERT_OK(between.Run({last}));
+    EXPECT_EQ(between.model.skipped_steps(), overflows ? 1 : 0);
+    EXPECT_EQ(between.Statistics(), written);
+  }
+  // The first batch of the update has overflowed, the second moves the statistics.
+  NormTraining late;
+  MPC_ASSERT_OK(late.Run({kBad}));
+  WriteStatistics(late);
+  MPC_ASSERT_OK(late.Run({kMany}));
+  EXPECT_EQ(late.model.skipped_steps(), 1);
+  EXPECT_EQ(late.Statistics(), written);
+}
+
+TEST(AccumulatedUpdates, StatisticsThatACallbackWritesInsideASkippedUpdateStay) {
+  NormTraining training;
+  int calls = 0;
+  const auto write = [&](RunContext&) {
+    if (++calls == 1) WriteStatistics(training);
+  };
+  const data::Row good = {Tensor::From(kMany, {4, 2}), Tensor::Full({1}, 0.0)};
+  const data::Row bad = {Tensor::From(kBad, {4, 2}), Tensor::Full({1}, 0.0)};
+  MPC_ASSERT_OK(training.model.Train(
+      1, Batches({good, bad}),
+      {LambdaCallback({.on_train_step_end = write, .needs_state = [](const RunContext&) { return true; }})}));
+  EXPECT_EQ(training.model.skipped_steps(), 1);
+  EXPECT_EQ(training.Statistics(), std::vector<float>({9, 8, 7, 6}));
+}
+
+TEST(AccumulatedUpdates, StatisticsThatAnotherModelMovesInsideASkippedUpdateStay) {
+  NormTraining training;
+  MPC_ASSERT_OK(training.Run({kMany}));
+  nn::SGD optimizer(training.network.TrainableParams());
+  Model other(training.network, training.loss, optimizer);
+  const std::vector<float> before = training.Statistics();
+  MPC_ASSERT_OK(other.Train(1, Batches({{Tensor::From(kMany, {4, 2}), Tensor::Full({1}, 0.0)}})));
+  const std::vector<float> moved = training.Statistics();
+  EXPECT_NE(moved, before);
+  MPC_ASSERT_OK(training.Run({kBad}));
+  EXPECT_EQ(training.model.skipped_steps(), 1);
+  EXPECT_EQ(training.Statistics(), moved);
+}
+
+// A checkpoint has both what the statistics are and what they were. What is written behind the load counts again.
+TEST(AccumulatedUpdates, AFileFromInsideAnUpdateSaysWhatStatisticsWereBeforeIt) {
+  const TemporaryFolder folder;
+  NormTraining saved, going_on, fresh, written;
+  MPC_ASSERT_OK(saved.Run({kMany, kMany}));
+  const std::vector<float> before = saved.Statistics();
+  MPC_ASSERT_OK(saved.Run({kMany}));
+  MPC_ASSERT_OK(saved.model.SaveCheckpoint(folder / "x"));
+  MPC_ASSERT_OK(going_on.Run({kMany, kMany, kMany, kMany, kMany}));
+  for (NormTraining* each : {&going_on, &fresh, &written}) {
+    MPC_ASSERT_OK(each->model.LoadCheckpoint(folder / "x", {.continue_run = false}).status());
+    EXPECT_EQ(each->Statistics(), saved.Statistics());
+  }
+  WriteStatistics(written);
+  for (NormTraining* each : {&saved, &going_on, &fresh, &written}) {
+    MPC_ASSERT_OK(each->Run({kBad}));
+    EXPECT_EQ(each->model.skipped_steps(), 1);
+    EXPECT_EQ(each->Statistics(), each == &written ? std::vector<float>({9, 8, 7, 6}) : before);
+  }
+}
+
 TEST(AccumulatedUpdates, AFileFromInsideAnUpdateNeedsNoStatisticThatHasNotMoved) {
   const TemporaryFolder folder;
   NormTraining saved, moved, fresh, finite;
