@@ -154,20 +154,27 @@ void PassState::NoteKept(const std::string& name, absl::Span<const Parameter> kn
 }
 
 PassState::Versions PassState::VersionsOf(const Parameter& accumulator, const Parameter& state) {
-  return {accumulator.entry()->version(), state.entry()->version()};
+  return {state, accumulator.entry()->version(), state.entry()->version()};
+}
+
+const Parameter* PassState::StateKeptBy(const std::string& name) const {
+  const auto bound = kept_.find(name);
+  if (bound != kept_.end()) return &bound->second;
+  const auto restored = versions_.find(name);
+  return restored == versions_.end() ? nullptr : &restored->second.kept;
 }
 
 void PassState::NoteVersions() {
   for (const Parameter& accumulator : accumulators_) {
-    const auto state = kept_.find(accumulator.name());
-    if (state != kept_.end()) versions_[accumulator.name()] = VersionsOf(accumulator, state->second);
+    const Parameter* state = StateKeptBy(accumulator.name());
+    if (state != nullptr) versions_.insert_or_assign(accumulator.name(), VersionsOf(accumulator, *state));
   }
 }
 
 void PassState::NoteVersionsOf(absl::Span<const Parameter> known) {
   for (const Parameter& accumulator : accumulators_) {
     const Parameter* state = KeptBy(accumulator.name(), known);
-    if (state != nullptr) versions_[accumulator.name()] = VersionsOf(accumulator, *state);
+    if (state != nullptr) versions_.insert_or_assign(accumulator.name(), VersionsOf(accumulator, *state));
   }
 }
 
@@ -175,10 +182,10 @@ absl::Status PassState::KeepWritten(std::int64_t micro_step) {
   // The first micro-step keeps the present values itself.
   if (micro_step == 0) return absl::OkStatus();
   for (const Parameter& accumulator : accumulators_) {
-    const auto state = kept_.find(accumulator.name());
+    const Parameter* state = StateKeptBy(accumulator.name());
     const auto noted = versions_.find(accumulator.name());
-    if (state == kept_.end() || noted == versions_.end()) continue;
-    const Versions now = VersionsOf(accumulator, state->second);
+    if (state == nullptr || noted == versions_.end()) continue;
+    const Versions now = VersionsOf(accumulator, *state);
     // Who writes both, as one who restores them, has said what the value was before the update.
     if (now.state == noted->second.state || now.accumulator != noted->second.accumulator) continue;
     if (absl::Status kept = KeepPresent(accumulator); !kept.ok()) return kept;
@@ -187,12 +194,13 @@ absl::Status PassState::KeepWritten(std::int64_t micro_step) {
 }
 
 absl::Status PassState::KeepPresent(Parameter accumulator) {
-  const auto state = kept_.find(accumulator.name());
-  if (state == kept_.end()) return absl::OkStatus();
-  const absl::StatusOr<Tensor> present = state->second.Value();
+  const Parameter* found = StateKeptBy(accumulator.name());
+  if (found == nullptr) return absl::OkStatus();
+  const Parameter state = *found;
+  const absl::StatusOr<Tensor> present = state.Value();
   if (!present.ok()) return present.status();
   absl::Status set = accumulator.SetData(present->To(accumulator.entry()->spec().dtype));
-  versions_[accumulator.name()] = VersionsOf(accumulator, state->second);
+  versions_.insert_or_assign(accumulator.name(), VersionsOf(accumulator, state));
   return set;
 }
 

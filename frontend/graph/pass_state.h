@@ -67,17 +67,20 @@ class PassState {
                         const std::function<std::vector<std::string>()>& parameters, std::int64_t micro_step,
                         std::int64_t count);
 
-  /// Behind a micro-step: notes the contents of the values that accumulators keep from before the update.
+  /// Behind a micro-step, or where state was put back: notes the contents of the values that accumulators keep from
+  /// before the update.
   void NoteVersions();
   /// Behind a restore of both, where no Program may have bound the accumulators yet: notes the same of `known`.
   void NoteVersionsOf(absl::Span<const Parameter> known);
   /// Before micro-step `micro_step`. A value that was written since the last one, and not by a micro-step, takes the
-  /// place of what was kept of it. So a skipped update undoes its own micro-steps alone. Errors: those of reading.
+  /// place of what was kept of it. So a skipped update undoes its own micro-steps alone. Writing the same value back is
+  /// such a write too: versions tell it from none, and not from another. Errors: those of reading.
   absl::Status KeepWritten(std::int64_t micro_step);
 
  private:
   /// Contents of an accumulator and of the state whose value it keeps.
   struct Versions {
+    Parameter kept;
     std::uint64_t accumulator = 0;
     std::uint64_t state = 0;
   };
@@ -90,6 +93,8 @@ class PassState {
   static const Parameter* KeptBy(const std::string& name, absl::Span<const Parameter> known);
   /// Notes which of `known` the accumulator `name` keeps the value of, if it keeps one.
   void NoteKept(const std::string& name, absl::Span<const Parameter> known);
+  /// The state that the accumulator `name` keeps the value of, as a Program or a restore says; null: none.
+  const Parameter* StateKeptBy(const std::string& name) const;
   /// Gives an accumulator that keeps a value from before the update the present one.
   absl::Status KeepPresent(Parameter accumulator);
   /// Behind the first micro-step of an update, whose Program has the accumulators `bound`: what others keep is still

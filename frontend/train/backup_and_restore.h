@@ -22,12 +22,13 @@ struct BackupAndRestoreOptions {
 ///
 /// A run that OnRequestExit interrupts is backed up where it stands, and that backup stays. That of a run that ends
 /// with an error stays too. Stands before callbacks that read the number of the step when training begins, such as
-/// ModelCheckpoint. Errors end the run: a bad option; a folder that cannot be made; what saving and resuming report,
-/// for a damaged backup too.
+/// ModelCheckpoint. Wherever it stands, it saves behind the others (Callback::SavesRun). Errors end the run: a bad
+/// option; a folder that cannot be made; what saving and resuming report, for a damaged backup too.
 class BackupAndRestore : public Callback {
  public:
   explicit BackupAndRestore(BackupAndRestoreOptions options);
 
+  bool SavesRun() const override { return true; }
   void OnTrainBegin(RunContext& context) override;
   void OnEpochEnd(RunContext& context) override;
   void OnTrainEnd(RunContext& context) override;

@@ -54,10 +54,18 @@ void CallbackList::OnEvalEnd(RunContext& context) const {
   for (const auto& callback : callbacks_) callback->OnEvalEnd(context);
 }
 void CallbackList::OnEpochEnd(RunContext& context) const {
-  for (const auto& callback : callbacks_) callback->OnEpochEnd(context);
+  VisitSaversLast([&](Callback& callback) { callback.OnEpochEnd(context); });
 }
 void CallbackList::OnTrainEnd(RunContext& context) const {
-  for (const auto& callback : callbacks_) callback->OnTrainEnd(context);
+  VisitSaversLast([&](Callback& callback) { callback.OnTrainEnd(context); });
+}
+
+void CallbackList::VisitSaversLast(const std::function<void(Callback& callback)>& hook) const {
+  for (const bool saves : {false, true}) {
+    for (const auto& callback : callbacks_) {
+      if (callback->SavesRun() == saves) hook(*callback);
+    }
+  }
 }
 
 void CallbackList::VisitStates(const std::function<void(const std::string& name, Callback& callback)>& visit) const {

@@ -48,8 +48,13 @@ class Callback {
   /// all, since evaluation does.
   virtual bool RunsOnEveryRank() const { return false; }
 
+  /// Whether this callback saves what the others have made of the run. Its OnEpochEnd and OnTrainEnd come behind those of
+  /// all callbacks that do not. The order of the list counts among either, and in all other hooks.
+  virtual bool SavesRun() const { return false; }
+
   /// Under which name checkpoints keep what SaveState gives; empty: they keep nothing of this callback. Of several with
-  /// one name the n-th of the list is the n-th of the file. Rank 0 writes those of its callbacks.
+  /// one name the n-th of the list is the n-th of the file. Rank 0 writes those of its callbacks. A callback that runs
+  /// on every rank gets its state back in the ranks that have loaded the checkpoint.
   virtual std::string StateName() const { return ""; }
   /// What this callback has counted so far in the run, as text.
   virtual std::string SaveState() const { return ""; }
@@ -86,6 +91,7 @@ class CallbackRef {
 };
 
 /// The callbacks of a run, in order: `model.Train(10, data, {LossMonitor(), my_callback})`. Null pointers are left out.
+/// Epochs and runs end for those that save the run (Callback::SavesRun) behind the others.
 class CallbackList {
  public:
   CallbackList() = default;
@@ -114,6 +120,8 @@ class CallbackList {
   std::vector<Callback*> WantingTiming(const RunContext& context) const;
 
  private:
+  /// Calls `hook` with each callback, with those that save the run behind the others.
+  void VisitSaversLast(const std::function<void(Callback& callback)>& hook) const;
   /// Calls `visit` with the callbacks that have a state, and the names that it is kept under.
   void VisitStates(const std::function<void(const std::string& name, Callback& callback)>& visit) const;
 

@@ -31,10 +31,12 @@ class CallbackStates {
     last_ = std::move(states);
     continues_ = continue_run;
   }
+  /// Where RunPosition::Begin has moved to the start of a run: this one goes on at `last_`, or none does.
+  void BeginRun() { run_continues_ = std::exchange(continues_, false); }
   /// Gives callbacks, behind their OnTrainBegin, what the run goes on at, if it does. Errors:
   /// CallbackList::LoadStates'.
   absl::Status Begin(const CallbackList& callbacks) {
-    return std::exchange(continues_, false) ? callbacks.LoadStates(last_) : absl::OkStatus();
+    return std::exchange(run_continues_, false) ? callbacks.LoadStates(last_) : absl::OkStatus();
   }
   TextMap Now() const { return running_ != nullptr ? running_->SaveStates() : last_; }
   /// Notes the states at the end of a run.
@@ -43,7 +45,8 @@ class CallbackStates {
  private:
   const CallbackList* running_ = nullptr;
   TextMap last_;
-  bool continues_ = false;  ///< the next run goes on at `last_`
+  bool continues_ = false;      ///< the next run goes on at `last_`
+  bool run_continues_ = false;  ///< the run that has begun does
 };
 
 }  // namespace mpc::internal

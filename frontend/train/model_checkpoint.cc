@@ -164,6 +164,10 @@ absl::Status Model::SaveCheckpoint(const std::string& path) const {
   if (!impl_->processes.is_first()) return absl::OkStatus();
   const std::vector<Parameter> state = impl_->KeptState(*this);
   if (absl::Status status = InitialiseParameters(state); !status.ok()) return status;
+  // What was written inside an update stays where a run that goes on at the file skips it.
+  if (!updates.are_whole()) {
+    if (absl::Status kept = impl_->pass_state->KeepWritten(1); !kept.ok()) return kept;
+  }
   Safetensors content;
   for (const Parameter& entry : state) {
     absl::StatusOr<Tensor> value = entry.Value();

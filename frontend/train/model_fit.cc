@@ -227,6 +227,7 @@ class Model::Impl::Trained : public TrainedModel {
             self.position.Begin(context.epochs, dataset_.class_names(), steps_per_epoch_, self.remarks);
         !begun.ok())
       return begun;
+    self.callback_states.BeginRun();
     context.global_step = self.position.global_step();
     context.epoch = self.position.in_run().run_epoch;
     self.scalers.TellScaling(context);

@@ -1,5 +1,6 @@
 // Model::Train: what it checks, where a run begins, and its epochs.
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/train/training_run.h"
@@ -32,6 +33,7 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   const absl::StatusOr<std::int64_t> steps = CountSteps(dataset);
   if (!steps.ok()) return steps.status();
   if (absl::Status begun = position.Begin(epochs, dataset.class_names(), *steps, remarks); !begun.ok()) return begun;
+  callback_states.BeginRun();
   cells.step()->SetTrain(true);
 
   RunContext context;
@@ -55,7 +57,9 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   processes.NoteActivity("the start of Train");
   absl::Status failure = context.failure();
   if (failure.ok()) failure = callback_states.Begin(callbacks);
-  const internal::CallbackStates::Following following(callback_states, callbacks);
+  // Callbacks of a run that has not begun have counted nothing.
+  std::optional<internal::CallbackStates::Following> following;
+  if (failure.ok()) following.emplace(callback_states, callbacks);
   // A callback may have resumed a run.
   if (failure.ok()) failure = BeginUpdate();
   if (failure.ok()) failure = DeriveLossScale(model, dataset);

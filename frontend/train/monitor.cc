@@ -67,6 +67,7 @@ absl::Status Monitor::Begin(const RunContext& context) {
 }
 
 std::optional<double> Monitor::ValueAt(const RunContext& context) const {
+  if (!context.epoch_complete) return std::nullopt;
   if (options_.monitor == kTrainingLoss) return context.loss();
   const auto found = context.eval_results().find(ResultName(context));
   return found == context.eval_results().end() ? std::nullopt : std::optional<double>(found->second);

@@ -28,7 +28,7 @@ class Monitor {
   /// and "max"; a `min_delta` that is negative or not finite. Also: a quantity that this run does not have; those that
   /// it has are listed.
   absl::Status Begin(const RunContext& context);
-  /// The quantity at the end of an epoch; empty where the epoch was not evaluated.
+  /// The quantity at the end of an epoch; empty where the epoch was interrupted or not evaluated.
   std::optional<double> ValueAt(const RunContext& context) const;
   /// Whether `value` is better than `than` by more than min_delta. NaN is never better.
   bool IsBetter(double value, double than) const;

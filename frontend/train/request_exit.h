@@ -25,7 +25,7 @@ struct OnRequestExitOptions {
 /// The handlers are the process's. They are set when Train begins; when it returns, with an error too, those from
 /// before are back. They run on a stack of their own, which the thread of Train keeps. A signal that is ignored stays
 /// ignored. Where several such runs overlap one signal stops them all.
-/// Stands last in the list of callbacks, so that it saves what the others have changed.
+/// Wherever it stands in the list of callbacks, it saves what the others have changed (Callback::SavesRun).
 class OnRequestExit : public Callback {
  public:
   explicit OnRequestExit(OnRequestExitOptions options = {});
@@ -37,6 +37,7 @@ class OnRequestExit : public Callback {
   bool NeedsState(const RunContext& context) const override;
   /// A launcher signals every process, and a user one of them.
   bool RunsOnEveryRank() const override { return true; }
+  bool SavesRun() const override { return true; }
   void OnTrainBegin(RunContext& context) override;
   void OnStepEnd(RunContext& context) override;
   void OnEpochEnd(RunContext& context) override;

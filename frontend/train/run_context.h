@@ -56,6 +56,7 @@ class RunContext {
   std::int64_t step_in_epoch = 0;  ///< current step of the epoch, from 1; at OnEpochBegin those done before a resume
   std::int64_t steps_per_epoch = 0;         ///< 0 where the data set cannot tell
   std::int64_t global_step = 0;             ///< steps since the Model was made, from 1, skipped ones included
+  bool epoch_complete = true;               ///< in OnEpochEnd: no stop has left batches of the epoch untrained
   bool overflow = false;                    ///< this step's gradients were not finite
   float loss_scale = 1.0f;                  ///< after this step; before the first one that which it begins with
   std::int64_t skipped_steps = 0;           ///< steps skipped for overflow since the Model was made

@@ -29,7 +29,7 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
   if (!rows.ok()) return rows.status();
   context_.set_eval_results({});
   absl::Status status = hooks_.Share("OnEpochBegin", context_, [this] { callbacks_.OnEpochBegin(context_); });
-  bool complete = false;
+  bool complete = context_.epoch_complete = false;
   if (status.ok()) status = model_.processes.AgreeOnStop(context_);
   while (status.ok() && !(context_.stop_requested() && MayEnd())) {
     Step step;
@@ -52,6 +52,7 @@ absl::Status Model::Impl::TrainingRun::Epoch() {
   }
   // A stop asked for in OnStepBegin finds a step that was begun.
   if (status.ok()) status = Flush();
+  context_.epoch_complete = complete;
   const bool validates = complete && validation_ != nullptr && validation_->Follows(context_.epoch);
   if (status.ok() && validates) status = model_.Validate(*validation_, callbacks_, hooks_, context_);
   if (status.ok()) status = hooks_.Share("OnEpochEnd", context_, [this] { callbacks_.OnEpochEnd(context_); });
@@ -202,11 +203,12 @@ absl::Status Model::Impl::TrainingRun::Launch() {
   gathered_.front().writes = *std::move(writes);
   std::vector<const data::Row*> rows;
   for (const Step& step : gathered_) rows.push_back(&step.columns);
+  // A capsule has the state that the step begins with.
+  absl::Status kept = model_.pass_state->KeepWritten(gathered_.front().micro_step);
+  if (!kept.ok()) return OfTheStepThatFailed(kept);
   // A run that writes a capsule never gathers two steps.
   model_.NameStateOfCapsule();
-  absl::Status kept = model_.capsule_writer.Before(program, gathered_.front().number_in_run());
-  if (!kept.ok()) return OfTheStepThatFailed(kept);
-  kept = model_.pass_state->KeepWritten(gathered_.front().micro_step);
+  kept = model_.capsule_writer.Before(program, gathered_.front().number_in_run());
   if (!kept.ok()) return OfTheStepThatFailed(kept);
   if (absl::Status status = program.Start(rows); !status.ok()) return OfTheStepThatFailed(status);
   NoteLaunch(gathered_.back());
@@ -229,11 +231,11 @@ absl::Status Model::Impl::TrainingRun::RunTimed(Step step) {
   absl::StatusOr<internal::ActiveScalers::Writes> writes = model_.scalers.TakeWrites();
   if (!writes.ok()) return writes.status();
   step.writes = *std::move(writes);
+  if (absl::Status kept = model_.pass_state->KeepWritten(step.micro_step); !kept.ok()) return StepFailed(step, kept);
   model_.NameStateOfCapsule();
   if (absl::Status status = model_.capsule_writer.Before(*step.program, step.number_in_run()); !status.ok()) {
     return StepFailed(step, status);
   }
-  if (absl::Status kept = model_.pass_state->KeepWritten(step.micro_step); !kept.ok()) return StepFailed(step, kept);
   step.timing.global_step = step.global_step;
   step.timing.program = &step.program->program();
   step.timing.run_begin = std::chrono::steady_clock::now();

@@ -292,18 +292,6 @@ TEST(Fit, EarlyStoppingGivesTheBestWeightsBack) {
   EXPECT_THAT(Differences(ParametersOf(*once.network), ParametersOf(*training.network)), IsEmpty());
 }
 
-/// Ends the run with an error after a step, as a crash would.
-class FailAt : public Callback {
- public:
-  explicit FailAt(std::int64_t step) : step_(step) {}
-  void OnStepEnd(RunContext& context) override {
-    if (context.global_step == step_) context.Fail(absl::InternalError("power"));
-  }
-
- private:
-  std::int64_t step_;
-};
-
 TEST(Fit, ABackedUpRunEndsWhereItWouldHaveEnded) {
   const TemporaryFolder folder;
   const data::Dataset batches = ShuffledBatches(3), valid = GoodBatches(kImages, 1);
@@ -328,57 +316,6 @@ TEST(Fit, ABackedUpRunEndsWhereItWouldHaveEnded) {
   MPC_ASSERT_OK(last.model->Fit(3, batches, valid, {}, {keeper}));
   EXPECT_THAT(Differences(StateOf(*whole.model), StateOf(*last.model)), IsEmpty());
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-}
-
-/// Callbacks that count epochs without an improvement, of which each run has one: the first.
-struct Counting {
-  ReduceLROnPlateau plateau{{.factor = 0.5, .patience = 2, .min_delta = 100}};
-  EarlyStopping stopping{{.min_delta = 100, .patience = 4}};
-};
-
-TEST(Fit, CallbacksGoOnCountingWhereARunIsResumed) {
-  const data::Dataset batches = ShuffledBatches(3), valid = GoodBatches(kImages, 1);
-  Training<ConvNorm> whole({"O2", DType::kF16});
-  Counting counting;
-  MPC_ASSERT_OK(whole.model->Fit(9, batches, valid, {}, {counting.plateau, counting.stopping}));
-  ASSERT_EQ(counting.stopping.stopped_epoch(), 5);
-  const auto expect_same_end = [&](const Training<ConvNorm>& training, const EarlyStopping& stopping) {
-    EXPECT_EQ(stopping.stopped_epoch(), 5);
-    EXPECT_EQ(stopping.best(), counting.stopping.best());
-    EXPECT_EQ(stopping.best_epoch(), 1);
-    EXPECT_EQ(training.optimizer->learning_rate(), whole.optimizer->learning_rate());
-    EXPECT_THAT(Differences(StateOf(*whole.model), StateOf(*training.model)), IsEmpty());
-  };
-  // Of each epoch one step: in the second the first backup is there.
-  for (const std::int64_t step : {2, 5, 8, 11, 14}) {
-    SCOPED_TRACE(step);
-    const TemporaryFolder folder;
-    BackupAndRestore keeper({.backup_dir = folder.path()});
-    Training<ConvNorm> crashed({"O2", DType::kF16}), restarted({"O2", DType::kF16});
-    Counting before, after;
-    EXPECT_EQ(
-        crashed.model->Fit(9, batches, valid, {}, {before.plateau, before.stopping, keeper, FailAt(step)}).message(),
-        "power");
-    MPC_ASSERT_OK(restarted.model->Fit(9, batches, valid, {}, {after.plateau, after.stopping, keeper}));
-    expect_same_end(restarted, after.stopping);
-  }
-
-  // A file that is saved between two runs, or by a Model that has only loaded one, has what the last run has counted.
-  const TemporaryFolder folder;
-  Training<ConvNorm> first({"O2", DType::kF16}), between({"O2", DType::kF16}), last({"O2", DType::kF16}),
-      anew({"O2", DType::kF16});
-  Counting of_first, of_last, of_anew;
-  MPC_ASSERT_OK(first.model->Fit(3, batches, valid, {}, {of_first.plateau, of_first.stopping}));
-  MPC_ASSERT_OK(first.model->SaveCheckpoint(folder / "first"));
-  MPC_ASSERT_OK(between.model->LoadCheckpoint(folder / "first").status());
-  MPC_ASSERT_OK(between.model->SaveCheckpoint(folder / "between"));
-  MPC_ASSERT_OK(last.model->LoadCheckpoint(folder / "between").status());
-  MPC_ASSERT_OK(last.model->Fit(9, batches, valid, {}, {of_last.plateau, of_last.stopping}));
-  expect_same_end(last, of_last.stopping);
-  MPC_ASSERT_OK(anew.model->LoadCheckpoint(folder / "between", {.continue_run = false}).status());
-  MPC_ASSERT_OK(anew.model->Fit(9, batches, valid, {}, {of_anew.plateau, of_anew.stopping}));
-  EXPECT_EQ(of_anew.stopping.stopped_epoch(), 5) << "of a run of its own";
-  EXPECT_EQ(anew.model->global_step(), 24);
 }
 
 TEST(Fit, RatesFallOnAPlateauAndSchedulesAreRefused) {

@@ -219,6 +219,27 @@ TEST(AccumulatedUpdates, AFileFromInsideAnUpdateSaysWhatStatisticsWereBeforeIt) 
   }
 }
 
+// A file between the write and the next batch tells it from what the update's batches did.
+TEST(AccumulatedUpdates, AFileFromInsideAnUpdateSaysWhatWasWrittenInIt) {
+  const TemporaryFolder folder;
+  NormTraining saved, loaded, fresh, again;
+  MPC_ASSERT_OK(saved.Run({kMany, kMany, kMany}));
+  MPC_ASSERT_OK(saved.model.SaveCheckpoint(folder / "before"));
+  WriteStatistics(saved);
+  MPC_ASSERT_OK(saved.model.SaveCheckpoint(folder / "x"));
+  MPC_ASSERT_OK(fresh.model.LoadCheckpoint(folder / "x", {.continue_run = false}).status());
+  // Of a Model that has no Program yet.
+  MPC_ASSERT_OK(loaded.model.LoadCheckpoint(folder / "before", {.continue_run = false}).status());
+  WriteStatistics(loaded);
+  MPC_ASSERT_OK(loaded.model.SaveCheckpoint(folder / "y"));
+  MPC_ASSERT_OK(again.model.LoadCheckpoint(folder / "y", {.continue_run = false}).status());
+  for (NormTraining* each : {&saved, &fresh, &loaded, &again}) {
+    MPC_ASSERT_OK(each->Run({kBad}));
+    EXPECT_EQ(each->model.skipped_steps(), 1);
+    EXPECT_EQ(each->Statistics(), std::vector<float>({9, 8, 7, 6}));
+  }
+}
+
 TEST(AccumulatedUpdates, AFileFromInsideAnUpdateNeedsNoStatisticThatHasNotMoved) {
   const TemporaryFolder folder;
   NormTraining saved, moved, fresh, finite;

@@ -22,6 +22,18 @@ class SaveAt : public Callback {
   std::string path_;
 };
 
+/// Ends the run with an error after a step, as a crash would.
+class FailAt : public Callback {
+ public:
+  explicit FailAt(std::int64_t step) : step_(step) {}
+  void OnStepEnd(RunContext& context) override {
+    if (context.global_step == step_) context.Fail(absl::InternalError("power"));
+  }
+
+ private:
+  std::int64_t step_;
+};
+
 /// Epochs of `steps` batches for ConvNorm in a new order each, changed by where they stand; row `bad` of the first
 /// epoch overflows.
 inline data::Dataset ShuffledBatches(std::int64_t steps, std::int64_t bad = -1) {
