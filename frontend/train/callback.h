@@ -48,8 +48,8 @@ class Callback {
   /// all, since evaluation does.
   virtual bool RunsOnEveryRank() const { return false; }
 
-  /// Whether this callback saves what the others have made of the run. Its OnEpochEnd and OnTrainEnd come behind those of
-  /// all callbacks that do not. The order of the list counts among either, and in all other hooks.
+  /// Whether this callback saves what the others have made of the run. Its OnEpochEnd and OnTrainEnd come behind those
+  /// of all callbacks that do not. The order of the list counts among either, and in all other hooks.
   virtual bool SavesRun() const { return false; }
 
   /// Under which name checkpoints keep what SaveState gives; empty: they keep nothing of this callback. Of several with

@@ -106,6 +106,26 @@ TEST(PassState, WhatIsKeptFromBeforeAnUpdateStartsFromThePresentValue) {
   EXPECT_EQ(KeptBeforeUpdate("accumulator.norm.mean"), "");
 }
 
+// A Model that has loaded a file from inside an update measures, which writes state back, before a Program binds it.
+TEST(PassState, WhatIsWrittenBackBeforeAProgramBindsItIsNoNewValue) {
+  Parameter mean(Tensor::Full({2, 3}, 8.0), {.requires_grad = false, .role = Role::kStatistic});
+  mean.set_name("norm.mean");
+  PassState state;
+  absl::StatusOr<Parameter> old = state.Accumulator("accumulator.old.norm.mean", kSum);
+  ASSERT_TRUE(old.ok()) << old.status();
+  ASSERT_TRUE(old->SetData(Tensor::Full({2, 3}, 7.0)).ok());
+  state.NoteVersionsOf({mean});
+  ASSERT_TRUE(mean.SetData(Tensor::Full({2, 3}, 8.0)).ok());
+  state.NoteVersions();
+  ASSERT_TRUE(state.KeepWritten(1).ok());
+  EXPECT_EQ(old->Value()->ToFloats(), std::vector<float>(6, 7));
+  ASSERT_TRUE(mean.SetData(Tensor::Full({2, 3}, 9.0)).ok());
+  ASSERT_TRUE(state.KeepWritten(0).ok());
+  EXPECT_EQ(old->Value()->ToFloats(), std::vector<float>(6, 7)) << "an update begins";
+  ASSERT_TRUE(state.KeepWritten(1).ok());
+  EXPECT_EQ(old->Value()->ToFloats(), std::vector<float>(6, 9));
+}
+
 TEST(PassState, LeavesToTheTraceWhatItKnows) {
   Parameter known(Tensor::Zeros({2, 3}), {.role = Role::kAccumulator});
   known.set_name("w.sum");

@@ -140,21 +140,25 @@ TEST(StepCapsules, AStepOfGoodMicroBatchesIsFiniteAndRepeated) {
   ExpectRepeated(*capsule);
 }
 
-// Its micro-batches before the checkpoint are in the accumulators alone.
+// Its micro-batches before the checkpoint are in the accumulators alone. So is what is written to a statistic there.
 TEST(StepCapsules, AStepThatACheckpointHasCutIsRepeatedFromThere) {
   const TemporaryFolder folder;
   const std::vector<data::Row> rows = BatchesWithABadOne(3, 2);
   CapsuleTraining saved(LowOptions("", 0, 3));
   MPC_ASSERT_OK(saved.TrainOn({rows[0]}));
   MPC_ASSERT_OK(saved.model->SaveCheckpoint(folder / "checkpoint"));
-  CapsuleTraining resumed(LowOptions(folder / "x", 0, 3));
-  MPC_ASSERT_OK(resumed.model->LoadCheckpoint(folder / "checkpoint", {.continue_run = false}).status());
-  MPC_ASSERT_OK(resumed.TrainOn({rows[1], rows[2]}));
-  const absl::StatusOr<StepCapsule> capsule = ReadStepCapsule(folder / "x");
-  MPC_ASSERT_OK(capsule.status());
-  EXPECT_EQ(capsule->step, 1);
-  EXPECT_EQ(capsule->runs, 2);
-  ExpectRepeated(*capsule);
+  for (const bool writes : {false, true}) {
+    SCOPED_TRACE(writes);
+    CapsuleTraining resumed(LowOptions(folder / "x", 0, 3));
+    MPC_ASSERT_OK(resumed.model->LoadCheckpoint(folder / "checkpoint", {.continue_run = false}).status());
+    if (writes) MPC_ASSERT_OK(resumed.network->norm.moving_mean.SetData(Tensor::Full({4}, 0.5)));
+    MPC_ASSERT_OK(resumed.TrainOn({rows[1], rows[2]}));
+    const absl::StatusOr<StepCapsule> capsule = ReadStepCapsule(folder / "x");
+    MPC_ASSERT_OK(capsule.status());
+    EXPECT_EQ(capsule->step, 1);
+    EXPECT_EQ(capsule->runs, 2);
+    ExpectRepeated(*capsule);
+  }
   // One run whose calls of Train cut a step has all of it.
   CapsuleTraining whole(LowOptions(folder / "x", 0, 3));
   MPC_ASSERT_OK(whole.TrainOn({rows[0]}));
