@@ -14,8 +14,9 @@ Tensor glu(const Tensor& x, std::int64_t axis = -1);
 /// 1.0507 x where x > 0, else 1.0507 * 1.6733 * (exp(x) - 1), with the constants of Klambauer et al. 2017 in full. The
 /// product is Infer. The rest is elu.
 Tensor selu(const Tensor& x);
-/// x where x > 0, else alpha * (exp(x / alpha) - 1). The derivative at 0 is 1. The quotient is Infer, and the rest is
-/// elu. Errors: an alpha that is not a finite number > 0 in f32.
+/// x where x > 0, else alpha * (exp(x / alpha) - 1). The derivative at 0 is 1. Computed in f32 at every level and
+/// under a low Cell::ToFloat, since f16 does not hold every alpha. A low x gives a low result. Errors: an alpha that is
+/// not a finite number > 0 in f32.
 Tensor celu(const Tensor& x, double alpha = 1.0);
 /// x limited to [minimum, maximum]. At a bound the gradient passes, as in clamp (Clear). Errors: minimum >= maximum.
 Tensor hardtanh(const Tensor& x, double minimum = -1.0, double maximum = 1.0);

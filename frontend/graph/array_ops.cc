@@ -1,7 +1,6 @@
 #include "frontend/graph/array_ops.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -12,21 +11,19 @@
 namespace mpc {
 namespace {
 
+using internal::BroadcastsTo;
 using internal::FailWith;
 
 bool HasAxis(const Tensor& x, std::int64_t axis) { return axis >= -x.rank() && axis < x.rank(); }
 
 Tensor RolledAlong(const Tensor& x, std::int64_t shift, std::int64_t axis) {
   const std::int64_t extent = x.dim(axis);
+  // An x that carries an error has no elements.
+  if (extent == 0) return split(x, {extent}, axis)[0];
   const std::int64_t moved = (shift % extent + extent) % extent;
   if (moved == 0) return x;
   const std::vector<Tensor> parts = split(x, {extent - moved, moved}, axis);
   return concat({parts[1], parts[0]}, axis);
-}
-
-bool BroadcastsTo(const Shape& from, const Shape& to) {
-  const auto fits = [](std::int64_t extent, std::int64_t wanted) { return extent == 1 || extent == wanted; };
-  return from.size() <= to.size() && std::equal(from.rbegin(), from.rend(), to.rbegin(), fits);
 }
 
 // True on the diagonal of [rows, columns].
@@ -70,8 +67,10 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t repeats, std::optional<st
   Shape source = rows.shape(), stretched = source, result = source;
   source.insert(source.begin() + place + 1, 1);
   stretched.insert(stretched.begin() + place + 1, repeats);
+  const Tensor stretch = broadcast_to(reshape(rows, source), stretched);
+  if (!stretch.status().ok()) return stretch;
   result[static_cast<std::size_t>(place)] *= repeats;
-  return reshape(broadcast_to(reshape(rows, source), stretched), result);
+  return reshape(stretch, result);
 }
 
 Tensor outer(const Tensor& a, const Tensor& b) {
@@ -114,8 +113,8 @@ Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns, DType dtype) 
 }
 
 Tensor linspace(double start, double end, std::int64_t steps) {
-  const auto holds = [](double value) { return std::isfinite(static_cast<float>(value)); };
-  if (steps < 1 || steps > (std::int64_t{1} << 24) || !holds(start) || !holds(end)) {
+  const bool are_held = internal::IsFiniteInF32(start) && internal::IsFiniteInF32(end);
+  if (steps < 1 || steps > (std::int64_t{1} << 24) || !are_held) {
     return FailWith(absl::StrCat("linspace takes 1 to 2^24 steps between numbers that f32 holds, got ", steps, " from ",
                                  start, " to ", end),
                     {1});

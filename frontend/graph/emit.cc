@@ -1,5 +1,7 @@
 #include "frontend/graph/emit.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +28,13 @@ Tensor FailWith(const std::string& message, const Shape& shape) {
   }
   return MakeInvalid(absl::InvalidArgumentError(message));
 }
+
+bool BroadcastsTo(const Shape& from, const Shape& to) {
+  const auto fits = [](std::int64_t extent, std::int64_t wanted) { return extent == 1 || extent == wanted; };
+  return from.size() <= to.size() && std::equal(from.rbegin(), from.rend(), to.rbegin(), fits);
+}
+
+bool IsFiniteInF32(double value) { return std::isfinite(static_cast<float>(value)); }
 
 std::string EpsilonError(std::string_view name, double epsilon) {
   const bool vanishes = epsilon > 0 && static_cast<float>(epsilon) == 0;

@@ -24,6 +24,12 @@ Tensor Emit(std::string_view op, const std::vector<Tensor>& operands, const Attr
 /// tensor. In a trace that tensor has `shape` and stands for the result.
 Tensor FailWith(const std::string& message, const Shape& shape);
 
+/// Whether a tensor of the shape `from` may stand for one of the shape `to` in element-wise operations.
+bool BroadcastsTo(const Shape& from, const Shape& to);
+
+/// Whether f32 holds `value` as a finite number.
+bool IsFiniteInF32(double value);
+
 /// Empty if `epsilon` is at least 0 and finite in f32; else the error of the norm `name`.
 std::string EpsilonError(std::string_view name, double epsilon);
 

@@ -45,7 +45,8 @@ Tensor round(const Tensor& x) {
   const Tensor rest = x - low;
   const Tensor is_odd = not_equal(floor(low * 0.5) * 2.0, low);
   const Tensor is_up = logical_or(greater(rest, 0.5), logical_and(equal(rest, 0.5), is_odd));
-  return where(is_up, low + 1.0, low);
+  const Tensor rounded = where(is_up, low + 1.0, low);
+  return where(less(x, 0), neg(abs(rounded)), rounded);  // -0 from below
 }
 
 Tensor expm1(const Tensor& x) {
@@ -81,13 +82,17 @@ Tensor log2(const Tensor& x) { return log(x) * std::numbers::log2e; }
 Tensor log10(const Tensor& x) { return log(x) * std::numbers::log10e; }
 
 Tensor lerp(const Tensor& a, const Tensor& b, double weight) {
-  if (weight < 0.5) return a + (b - a) * weight;
-  return b - (b - a) * (1 - weight);
+  const WideScope wide_scope;
+  const Tensor from = Widened(a), to = Widened(b);
+  const Tensor step = to - from;
+  return NarrowedLike(a, weight < 0.5 ? from + step * weight : to - step * (1 - weight));
 }
 
 Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
-  const Tensor step = b - a;
-  return where(less(weight, 0.5), a + step * weight, b - step * (1.0 - weight));
+  const WideScope wide_scope;
+  const Tensor from = Widened(a), to = Widened(b), share = Widened(weight);
+  const Tensor step = to - from;
+  return NarrowedLike(a, where(less(share, 0.5), from + step * share, to - step * (1.0 - share)));
 }
 
 }  // namespace mpc

@@ -12,15 +12,16 @@ Tensor ceil(const Tensor& x);
 /// The integer part of x, exactly: it rounds towards 0. Its derivative is zero. Floor, signs and choice (Clear).
 Tensor trunc(const Tensor& x);
 /// The nearest integer, exactly; of two it is the even one, as in PyTorch. Its derivative is zero. Floor, comparisons
-/// and choices are Clear, differences Infer.
+/// signs and choices are Clear, differences Infer. A zero keeps the sign of x.
 Tensor round(const Tensor& x);
 /// exp(x) - 1, which keeps the digits of a small x: there it is tanh(x / 2) * (exp(x) + 1). Its error is at most 4
-/// units. Computed in f32 at every level and under a low Cell::ToFloat. A low x gives a low result.
+/// units where the result is a normal number. Computed in f32 at every level and under a low Cell::ToFloat. A low x
+/// gives a low result.
 Tensor expm1(const Tensor& x);
 /// The tangent of x in radians, sin(x) / cos(x), with an error of at most 2 units. Computed in f32 as expm1 is.
 Tensor tan(const Tensor& x);
 /// (exp(x) - exp(-x)) / 2, with an error of at most 16 units. It is made of expm1(|x| / 2), and computed in f32 as that
-/// is. Beyond 100 the result is infinite and the derivative 0.
+/// is. Beyond 89.41 the result is infinite. Beyond 100 the derivative is 0, where PyTorch's is infinite.
 Tensor sinh(const Tensor& x);
 /// (exp(x) + exp(-x)) / 2, with an error of at most 11 units. The rest is as in sinh.
 Tensor cosh(const Tensor& x);
@@ -30,9 +31,10 @@ Tensor log2(const Tensor& x);
 /// The logarithm to base 10. The rest is as in log2.
 Tensor log10(const Tensor& x);
 /// a + weight * (b - a), which is a at weight 0 and b at weight 1. From a weight of 1/2 on it is
-/// b - (b - a) * (1 - weight), as in PyTorch. a and b broadcast. Sums and products are Infer.
+/// b - (b - a) * (1 - weight), as in PyTorch. a and b broadcast. Computed in f32 as expm1 is, so that b - a is finite
+/// where f16 holds a and b. The type of the result is a's.
 Tensor lerp(const Tensor& a, const Tensor& b, double weight);
-/// With a weight for each element, which broadcasts. Comparison and choice are Clear.
+/// With a weight for each element, which broadcasts.
 Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);
 
 namespace ops {

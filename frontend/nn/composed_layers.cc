@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/graph/emit.h"
 #include "frontend/graph/sequence_ops.h"
+#include "frontend/nn/channel_groups.h"
 #include "frontend/nn/uniform_below.h"
 
 namespace mpc::nn {
@@ -72,7 +73,7 @@ Tensor Conv1d::Construct(const Tensor& x) {
 
 Conv1dTranspose::Conv1dTranspose(std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel_size,
                                  const Conv1dTransposeOptions& options)
-    : in_channels_(in_channels), options_(options) {
+    : in_channels_(in_channels), out_channels_(out_channels), options_(options) {
   options_.padding = TwoSides(options.padding);
   const std::int64_t group_channels = out_channels / std::max<std::int64_t>(1, options.group);
   weight =
@@ -83,6 +84,10 @@ Conv1dTranspose::Conv1dTranspose(std::int64_t in_channels, std::int64_t out_chan
 }
 
 Tensor Conv1dTranspose::Construct(const Tensor& x) {
+  if (std::string error = internal::GroupError("Conv1dTranspose", options_.group, in_channels_, out_channels_);
+      !error.empty()) {
+    return FailWith(error, {1, 1, 1});
+  }
   if (x.rank() != 3 || x.dim(1) != in_channels_ || options_.padding.size() != 2) {
     return FailWith(absl::StrCat("Conv1dTranspose expects sequences [N, C, L] with ", in_channels_,
                                  " channels and a padding of one or two values, got ", x.spec().ToString(), " and ",

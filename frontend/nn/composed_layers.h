@@ -156,7 +156,7 @@ struct Conv1dTransposeOptions {
 /// Transposed 1-D convolution: [N, in, L] -> [N, out, L']. weight [in, out / group, kernel_size], as in PyTorch;
 /// MindSpore's has another axis of extent 1. bias [out]. L' is as in conv_transpose2d, which is Allow and computes it
 /// on an image of one row, between reshapes (Clear). MindSpore has no output_padding. Errors: another rank or number of
-/// channels, and those of conv_transpose2d.
+/// channels, a group that does not divide both numbers of channels, and those of conv_transpose2d.
 class Conv1dTranspose : public Cell {
  public:
   MPC_CELL(Conv1dTranspose, weight, bias)
@@ -168,6 +168,7 @@ class Conv1dTranspose : public Cell {
 
  private:
   std::int64_t in_channels_;
+  std::int64_t out_channels_;
   Conv1dTransposeOptions options_;
 };
 

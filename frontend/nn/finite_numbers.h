@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/graph/emit.h"
 
 namespace mpc::nn::internal {
 
@@ -14,7 +15,7 @@ inline const char* WhyRefused(double value) {
   return std::isfinite(value) && value > 0 ? ", which f32 does not hold" : "";
 }
 
-inline bool IsFiniteInF32(double value) { return std::isfinite(static_cast<float>(value)); }
+using mpc::internal::IsFiniteInF32;
 
 /// Errors: `value` is negative, or f32 does not hold it as a finite number. f32 may hold 0 in the place of a small one.
 inline absl::Status CheckNotNegative(const std::string& field, double value) {

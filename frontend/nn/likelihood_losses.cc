@@ -1,5 +1,6 @@
 #include "frontend/nn/likelihood_losses.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -19,11 +20,19 @@ using internal::PairError;
 // f32 of a variance in a shape that broadcasts to `shape`; undefined where it does not fit.
 Tensor VarianceFor(const Shape& shape, const Tensor& variance) {
   if (!IsFloating(variance.dtype())) return {};
-  Shape column = shape;
-  if (!column.empty()) column.back() = 1;
-  if (variance.shape() == shape || variance.shape() == column) return AsF32(variance);
-  const Shape rows(shape.begin(), shape.end() - (shape.empty() ? 0 : 1));
-  return variance.shape() == rows ? reshape(AsF32(variance), column) : Tensor();
+  const Shape& given = variance.shape();
+  if (given.size() + 1 == shape.size() && std::equal(given.begin(), given.end(), shape.begin())) {
+    Shape column = given;
+    column.push_back(1);
+    return reshape(AsF32(variance), column);
+  }
+  if (given.size() != shape.size()) return {};
+  int shared = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (given[i] == shape[i]) continue;
+    if (given[i] != 1 || ++shared > 1) return {};
+  }
+  return AsF32(variance);
 }
 
 }  // namespace
@@ -48,8 +57,8 @@ Tensor GaussianNLLLoss::Construct(const Tensor& x, const Tensor& target, const T
   if (!error.empty()) return LossError(TypeName(), error);
   const Tensor given = VarianceFor(x.shape(), variance);
   if (!given.defined()) {
-    return LossError(TypeName(), absl::StrCat("expects a floating variance of the shape of x, with 1 in place of its "
-                                              "last extent or without it, got ",
+    return LossError(TypeName(), absl::StrCat("expects a floating variance of the shape of x, with 1 in place of one "
+                                              "extent or without the last, got ",
                                               variance.spec().ToString(), " for ", x.spec().ToString()));
   }
   // eps, with the derivative of the variance.

@@ -34,7 +34,7 @@ struct GaussianNLLLossOptions {
 };
 
 /// (log v + (x - t)^2 / v) / 2 for x and targets t of one shape, where v = max(variance, eps). The variance has x's
-/// shape, or 1 in place of its last extent, or lacks the last axis. The derivative by a variance below eps is that at
+/// shape, or 1 in place of one extent, or lacks the last axis. The derivative by a variance below eps is that at
 /// eps, as in PyTorch, so that training can raise it. A negative variance gives NaN, where PyTorch raises. Errors:
 /// other shapes or types; an eps that f32 does not hold.
 class GaussianNLLLoss : public LossBase {

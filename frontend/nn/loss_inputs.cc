@@ -69,7 +69,7 @@ std::string WeightError(const Tensor& weight, std::int64_t classes) {
                       weight.spec().ToString());
 }
 
-Tensor Hinge(const Tensor& x) { return where(less(x, 0), 0, x); }
+Tensor Hinge(const Tensor& x) { return where(less_equal(x, 0), 0, x); }
 
 ClassRows AsClassRows(const Tensor& logits, const Tensor& labels, const Tensor& weight, bool dense) {
   ClassRows rows;

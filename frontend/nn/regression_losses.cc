@@ -32,12 +32,9 @@ struct HuberFactors {
 // Empty, or why `weight` does not weigh the elements of x. An undefined weight weighs nothing.
 std::string ElementWeightError(const char* field, const Tensor& weight, const Tensor& x) {
   if (!weight.defined()) return "";
-  if (!weight.status().ok() || !weight.concrete() || !IsFloating(weight.dtype())) {
-    return absl::StrCat("takes a concrete floating ", field);
-  }
-  const Shape &from = weight.shape(), &to = x.shape();
-  const auto fits = [](std::int64_t extent, std::int64_t wanted) { return extent == 1 || extent == wanted; };
-  if (from.size() <= to.size() && std::equal(from.rbegin(), from.rend(), to.rbegin(), fits)) return "";
+  if (!weight.status().ok()) return std::string(weight.status().message());
+  if (!weight.concrete() || !IsFloating(weight.dtype())) return absl::StrCat("takes a concrete floating ", field);
+  if (mpc::internal::BroadcastsTo(weight.shape(), x.shape())) return "";
   return absl::StrCat("takes a ", field, " that broadcasts to ", x.spec().ToString(), ", got ",
                       weight.spec().ToString());
 }

@@ -10,6 +10,7 @@
 #include "frontend/graph/composed_ops.h"
 #include "frontend/graph/emit.h"
 #include "frontend/graph/trace.h"
+#include "frontend/nn/channel_groups.h"
 #include "frontend/nn/uniform_below.h"
 
 namespace mpc::nn {
@@ -74,6 +75,7 @@ Tensor GroupNorm::Construct(const Tensor& x) {
 Conv2dTranspose::Conv2dTranspose(std::int64_t in_channels, std::int64_t out_channels, Size2d kernel_size,
                                  const Conv2dTransposeOptions& options)
     : in_channels_(in_channels),
+      out_channels_(out_channels),
       options_{
           .stride = options.stride.values(),
           .pad_mode = options.pad_mode,
@@ -91,6 +93,10 @@ Conv2dTranspose::Conv2dTranspose(std::int64_t in_channels, std::int64_t out_chan
 }
 
 Tensor Conv2dTranspose::Construct(const Tensor& x) {
+  if (std::string error = internal::GroupError("Conv2dTranspose", options_.group, in_channels_, out_channels_);
+      !error.empty()) {
+    return FailWith(error, x.shape());
+  }
   if (x.rank() == 4 && x.dim(1) != in_channels_) {
     return FailWith(absl::StrCat("Conv2dTranspose expects ", in_channels_, " input channels, got ", x.dim(1),
                                  " (input ", x.spec().ToString(), ")"),

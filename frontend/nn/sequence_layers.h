@@ -71,7 +71,7 @@ struct Conv2dTransposeOptions {
 };
 
 /// Transposed convolution: [N, in, H, W] -> [N, out, H', W'], H' = H * stride with "same". weight [in, out / group, kh,
-/// kw], bias [out].
+/// kw], bias [out]. Errors: a group that does not divide both numbers of channels, and those of conv_transpose2d.
 class Conv2dTranspose : public Cell {
  public:
   MPC_CELL(Conv2dTranspose, weight, bias)
@@ -83,6 +83,7 @@ class Conv2dTranspose : public Cell {
 
  private:
   std::int64_t in_channels_;
+  std::int64_t out_channels_;
   ConvTranspose2dOpOptions options_;
 };
 

@@ -187,7 +187,7 @@ TEST(RandomTransforms, AreFunctionsOfSeedEpochAndRowAlone) {
         vision::RandomResizedCrop({16, 16}, {.seed = seed}),
         vision::RandomColorAdjust({.brightness = {0.5f, 1.5f}, .hue = {-0.5f, 0.5f}, .seed = seed}),
         vision::RandomRotation({45}, {.seed = seed}),
-        vision::RandomErasing({.prob = 1, .seed = seed}),
+        vision::RandomErasing({.prob = 1, .is_hwc = true, .seed = seed}),
         vision::TrivialAugmentWide({.seed = seed}),
         vision::RandAugment({.num_ops = 4, .seed = seed}),
     };

@@ -32,7 +32,7 @@ absl::Status Run() {
 absl::Status Mix() {
   auto mixed = data::Digits(data::Split::kTrain)
                    .Shuffle(1)
-                   .Map(data::vision::RandomErasing({.prob = 0.1f, .is_hwc = false, .seed = 1}), "image")
+                   .Map(data::vision::RandomErasing({.prob = 0.1f, .seed = 1}), "image")
                    .Map(data::vision::OneHot(10), "label")
                    .Batch(32, /*drop_remainder=*/true)
                    .Map(data::vision::MixUpBatch(0.2, /*seed=*/1), {"image", "label"});

@@ -108,6 +108,12 @@ TEST(ActivationFunctions, ArePyTorchs) {
   }
 }
 
+TEST(ActivationFunctions, CeluTakesAnAlphaThatF16DoesNotHold) {
+  const Tensor low = Tensor::From({-1.0f, 0.0f, 2.0f}, {3}).To(DType::kF16);
+  EXPECT_THAT(celu(low, 1e-8).To(DType::kF32).ToFloats(), Pointwise(FloatNear(1e-8f), {0.0f, 0.0f, 2.0f}));
+  EXPECT_THAT(celu(low, 1e5).To(DType::kF32).ToFloats(), Pointwise(FloatNear(0x1p-11f), {-1.0f, 0.0f, 2.0f}));
+}
+
 TEST(ActivationFunctions, GluIsPyTorchs) {
   EXPECT_THAT(
       nn::GLU(0)(Eighths(2)).ToFloats(),

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "frontend/graph/axis_ops.h"
@@ -57,6 +58,11 @@ TEST(ArrayOps, Roll) {
   EXPECT_THAT(ErrorOf(roll(x, {1, 2}, {0})), HasSubstr("got shifts [1, 2] and axes [0] for tensor<2x3xf32>"));
   EXPECT_THAT(ErrorOf(roll(x, {1, 2})), HasSubstr("roll takes a shift for each axis"));
   EXPECT_THAT(ErrorOf(roll(x, {1}, {2})), HasSubstr("axes [2]"));
+  const Tensor failed = matmul(x, x);
+  EXPECT_EQ(ErrorOf(roll(failed, {1})), ErrorOf(failed));
+  EXPECT_EQ(ErrorOf(roll(failed, {1}, {0})), ErrorOf(failed));
+  EXPECT_NE(ErrorOf(roll(Tensor(), {1})), "");
+  EXPECT_THAT(ErrorOf(roll(Tensor::Zeros({0, 3}), {1}, {0})), HasSubstr("at least one element"));
 }
 
 TEST(ArrayOps, RepeatInterleave) {
@@ -70,6 +76,7 @@ TEST(ArrayOps, RepeatInterleave) {
   EXPECT_EQ(repeat_interleave(Tensor::Scalar(2.0f), 2).shape(), Shape({2}));
   ExpectGradient([](const Tensor& x) { return repeat_interleave(x, 3, 0); }, Eighths(2));
   EXPECT_THAT(ErrorOf(repeat_interleave(x, 0)), HasSubstr("repeat_interleave takes 1 repeat or more"));
+  EXPECT_NE(ErrorOf(repeat_interleave(x, std::numeric_limits<std::int64_t>::max(), 0)), "");
   EXPECT_THAT(ErrorOf(repeat_interleave(x, 2, 2)), HasSubstr("got 2 and axis 2 for tensor<2x2xf32>"));
 }
 

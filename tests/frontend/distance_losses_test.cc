@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/frontend/error_of.h"
+#include "tests/frontend/loss_and_gradient.h"
 #include "tests/frontend/numeric_gradient.h"
 #include "tests/training/training_support.h"
 
@@ -21,6 +22,7 @@ using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using testing::kInfinity;
 using testing::kNan;
+using testing::LossAndGradient;
 using ::testing::Pointwise;
 using testing::Values;
 
@@ -63,6 +65,10 @@ TEST(MarginRankingLoss, IsPyTorchs) {
               Pointwise(FloatNear(kDistanceTolerance),
                         {1.125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.125f, 0.0f, 0.0f, 1.5f, 0.0f, 1.125f}));
   ExpectGradient([&](const Tensor& b) { return loss(Rows(2), b, order); }, Rows(7));
+  LossAndGradient at_margin(Tensor::From({0.5f, 0.25f}, {2}), [&](const Tensor& a, const Tensor& zeros) {
+    return loss(a, zeros, Tensor::From({1.0f, 1.0f}, {2}));
+  });
+  EXPECT_THAT(at_margin(Tensor::Zeros({2})).second.ToFloats(), ::testing::ElementsAre(0, -1));
   const Tensor nan = Tensor::From({kNan}, {1}), one = Tensor::From({1.0f}, {1});
   EXPECT_THAT(loss(nan, one, one).ToFloats()[0], ::testing::IsNan());
   EXPECT_THAT(ErrorOf(loss(Rows(2), Rows(7), Values({3}))), HasSubstr("expects two floating tensors of one shape"));

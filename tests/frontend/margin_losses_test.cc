@@ -9,6 +9,7 @@
 
 #include "tests/frontend/eighths.h"
 #include "tests/frontend/error_of.h"
+#include "tests/frontend/loss_and_gradient.h"
 #include "tests/frontend/numeric_gradient.h"
 #include "tests/training/training_support.h"
 
@@ -24,6 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::IsNan;
 using testing::kInfinity;
 using testing::kNan;
+using testing::LossAndGradient;
 using ::testing::Pointwise;
 using testing::Values;
 
@@ -45,6 +47,9 @@ TEST(HingeEmbeddingLoss, IsPyTorchs) {
   const Tensor x = Tensor::From({kNan, kNan, kInfinity, kInfinity, -kInfinity}, {5});
   EXPECT_THAT(loss(x, Tensor::From<std::int32_t>({1, -1, 1, -1, -1}, {5})).ToFloats(),
               ElementsAre(IsNan(), IsNan(), kInfinity, 0, kInfinity));
+  LossAndGradient at_margin(Tensor::From({0.5f, 0.25f}, {2}),
+                            [&](const Tensor& x, const Tensor& t) { return loss(x, t); });
+  EXPECT_THAT(at_margin(Tensor::From<std::int32_t>({-1, -1}, {2})).second.ToFloats(), ElementsAre(0, -1));
   nn::HingeEmbeddingLoss between({.margin = 0.5625});
   ExpectGradient([&](const Tensor& x) { return between(x, SignLabels(0)); }, Eighths(2));
 }
@@ -117,6 +122,16 @@ TEST(MultiMarginLoss, IsPyTorchs) {
     nn::MultiMarginLoss loss({.p = p, .margin = 0.8125, .weight = weight});
     ExpectGradient([&](const Tensor& x) { return loss(x, labels); }, Eighths(2));
   }
+}
+
+TEST(MultiMarginLoss, HasNoGradientAtItsMargin) {
+  const Tensor labels = Tensor::From<std::int32_t>({0, 1}, {2});
+  LossAndGradient step(
+      Tensor::From({1.0f, 0.0f, 0.5f, 0.0f, 0.0f, 0.0f}, {2, 3}),
+      [](const Tensor& x, const Tensor& labels) { return nn::MultiMarginLoss({.reduction = "sum"})(x, labels); });
+  const float third = 1.0f / 3;
+  EXPECT_THAT(step(labels).second.ToFloats(),
+              Pointwise(FloatNear(kMarginTolerance), {-third, 0.0f, third, third, -2 * third, third}));
 }
 
 // PyTorch gives 0 where the label's score is NaN.

@@ -163,6 +163,8 @@ TEST(Rounding, IsExactAndPyTorchs) {
   EXPECT_THAT(ceil(x).ToFloats(), ElementsAre(-2, -1, 0, 0, 0, 1, 1, 2, 3, 2, 8388609, -8388607, 3e38f, 0));
   EXPECT_THAT(trunc(x).ToFloats(), ElementsAre(-2, -1, 0, 0, 0, 0, 0, 1, 2, 1, 8388609, -8388607, 3e38f, 0));
   EXPECT_THAT(round(x).ToFloats(), ElementsAre(-2, -2, 0, 0, 0, 0, 0, 2, 2, 1, 8388609, -8388608, 3e38f, 0));
+  for (const float zero : round(Tensor::From({-0.5f, -0.1f, -0.0f}, {3})).ToFloats()) EXPECT_TRUE(std::signbit(zero));
+  for (const float zero : round(Tensor::From({0.5f, 0.1f, 0.0f}, {3})).ToFloats()) EXPECT_FALSE(std::signbit(zero));
   for (const auto& function : {ceil, trunc, round}) {
     EXPECT_THAT(function(kNotFinite).ToFloats(), ElementsAre(IsNan(), kInfinity, -kInfinity));
     LossAndGradient step(x, [&](const Tensor& x, const Tensor& zeros) { return function(x) + zeros; });
@@ -192,6 +194,11 @@ TEST(Lerp, IsPyTorchs) {
   const Tensor large = Tensor::From({1e8f}, {1}), small = Tensor::From({1.0f}, {1});
   EXPECT_EQ(lerp(large, small, 1).ToFloats()[0], 1);
   EXPECT_EQ(lerp(large, small, Tensor::From({1.0f}, {1})).ToFloats()[0], 1);
+  // f16 does not hold the difference.
+  const Tensor above = Tensor::From({60000.0f}, {1}).To(DType::kF16), below = neg(above);
+  EXPECT_EQ(lerp(above, below, 0.25).dtype(), DType::kF16);
+  EXPECT_EQ(lerp(above, below, 0.25).To(DType::kF32).ToFloats()[0], 30000);
+  EXPECT_EQ(lerp(above, below, Tensor::From({0.75f}, {1})).To(DType::kF32).ToFloats()[0], -30000);
   const Tensor x = Eighths(2), y = Eighths(7), weight = Eighths(4) + 0.03;
   ExpectGradient([&](const Tensor& x) { return lerp(x, y, 0.75); }, x);
   ExpectGradient([&](const Tensor& y) { return lerp(x, y, weight); }, y);

@@ -165,6 +165,10 @@ TEST(Conv1dTranspose, RefusesByName) {
                 "got tensor<1x3x4xf32> and 2 values"));
   EXPECT_THAT(ErrorOf(nn::Conv1dTranspose(2, 4, 3, {.padding = {1, 2, 3}})(Values({1, 2, 4}))),
               HasSubstr("and 3 values"));
+  EXPECT_THAT(ErrorOf(nn::Conv1dTranspose(4, 5, 3, {.group = 2})(Values({1, 4, 4}))),
+              HasSubstr("Conv1dTranspose: group must divide the 4 input and 5 output channels, got 2"));
+  EXPECT_THAT(ErrorOf(nn::Conv2dTranspose(4, 5, 3, {.group = 2})(Values({1, 4, 4, 4}))),
+              HasSubstr("Conv2dTranspose: group must divide the 4 input and 5 output channels, got 2"));
   EXPECT_NE(ErrorOf(nn::Conv1dTranspose(2, 4, 3, {.pad_mode = "full"})(Values({1, 2, 4}))), "");
 }
 

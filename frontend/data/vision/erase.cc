@@ -20,7 +20,15 @@ using internal::Extents;
 /// Errors: an extent that is no picture's, and types other than u8 and f32.
 absl::StatusOr<Extents> ErasedExtents(const Tensor& image, bool is_hwc) {
   absl::StatusOr<Extents> extents = internal::PixelExtentsOf(image, "RandomErasing");
-  if (!extents.ok() || is_hwc || image.rank() == 2) return extents;
+  if (!extents.ok() || image.rank() == 2) return extents;
+  const auto may_be_channels = [](std::int64_t extent) { return extent == 1 || extent == 3 || extent == 4; };
+  const std::int64_t given = image.dim(is_hwc ? 2 : 0), other = image.dim(is_hwc ? 0 : 2);
+  if (!may_be_channels(given) && may_be_channels(other)) {
+    return absl::InvalidArgumentError(absl::StrCat("RandomErasing: ", image.spec().ToString(), " has ", given,
+                                                   " channels with is_hwc = ", is_hwc ? "true" : "false", ", and ",
+                                                   other, " with is_hwc = ", is_hwc ? "false" : "true"));
+  }
+  if (is_hwc) return extents;
   return Extents{.height = image.dim(1), .width = image.dim(2), .channels = image.dim(0)};
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -19,18 +20,14 @@ namespace {
 
 using internal::Draws;
 
-constexpr double kPi = 3.14159265358979323846;
-
 /// Standard normal (Box and Muller).
 double NormalDraw(Draws& draws) {
   const double radius = std::sqrt(-2 * std::log(1 - draws.Between(0, 1)));
-  return radius * std::cos(2 * kPi * draws.Between(0, 1));
+  return radius * std::cos(2 * std::numbers::pi * draws.Between(0, 1));
 }
 
-/// The logarithm of a draw of Gamma(alpha, 1) (Marsaglia and Tsang 2000). Small alphas take a power of a uniform
-/// number.
+/// The logarithm of a draw of Gamma(alpha, 1) for an alpha of at least 1 (Marsaglia and Tsang 2000).
 double LogGammaDraw(double alpha, Draws& draws) {
-  if (alpha < 1) return LogGammaDraw(alpha + 1, draws) + std::log(1 - draws.Between(0, 1)) / alpha;
   // An attempt is accepted with a probability above 0.95. Those of both draws of a Beta are fewer than a stream's.
   constexpr int kMostAttempts = 30;
   const double d = alpha - 1.0 / 3, c = 1 / std::sqrt(9 * d);
@@ -47,8 +44,18 @@ double LogGammaDraw(double alpha, Draws& draws) {
 
 /// A draw of Beta(alpha, alpha).
 double BetaDraw(double alpha, Draws& draws) {
-  const double first = LogGammaDraw(alpha, draws), second = LogGammaDraw(alpha, draws);
-  return 1 / (1 + std::exp(second - first));
+  if (alpha >= 1) {
+    const double first = LogGammaDraw(alpha, draws), second = LogGammaDraw(alpha, draws);
+    return 1 / (1 + std::exp(second - first));
+  }
+  // A draw for alpha + 1 times a uniform number to the power 1 / alpha. Logarithms are kept times alpha: so they are
+  // finite.
+  const auto scaled_logarithm = [&] {
+    const double logarithm = LogGammaDraw(alpha + 1, draws);
+    return alpha * logarithm + std::log(1 - draws.Between(0, 1));
+  };
+  const double first = scaled_logarithm(), second = scaled_logarithm();
+  return 1 / (1 + std::exp((second - first) / alpha));
 }
 
 /// A batch of pictures, with labels as rows of f32.
