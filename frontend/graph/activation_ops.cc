@@ -25,6 +25,9 @@ Tensor celu(const Tensor& x, double alpha) {
     return internal::FailWith(absl::StrCat("celu takes an alpha that is finite and > 0 in f32, got ", alpha),
                               x.shape());
   }
+  if (!IsFloating(x.dtype())) {
+    return internal::FailWith(absl::StrCat("celu takes a floating tensor, got ", x.spec().ToString()), x.shape());
+  }
   // f16 does not hold every alpha. A positive x keeps its bits. NaN passes the comparison.
   const internal::WideScope wide_scope;
   const Tensor wide = internal::Widened(x);

@@ -16,7 +16,7 @@ Tensor glu(const Tensor& x, std::int64_t axis = -1);
 Tensor selu(const Tensor& x);
 /// x where x > 0, else alpha * (exp(x / alpha) - 1). The derivative at 0 is 1. Computed in f32 at every level and
 /// under a low Cell::ToFloat, since f16 does not hold every alpha. A low x gives a low result. Errors: an alpha that is
-/// not a finite number > 0 in f32.
+/// not a finite number > 0 in f32; integers.
 Tensor celu(const Tensor& x, double alpha = 1.0);
 /// x limited to [minimum, maximum]. At a bound the gradient passes, as in clamp (Clear). Errors: minimum >= maximum.
 Tensor hardtanh(const Tensor& x, double minimum = -1.0, double maximum = 1.0);

@@ -1,7 +1,10 @@
 #include "frontend/graph/math_ops.h"
 
 #include <numbers>
+#include <string>
 
+#include "absl/strings/str_cat.h"
+#include "frontend/graph/emit.h"
 #include "frontend/graph/ops.h"
 #include "frontend/graph/scalar_ops.h"
 #include "frontend/graph/wide_scope.h"
@@ -31,6 +34,12 @@ Tensor HalfSinh(const Tensor& y) {
 Tensor BoundedMagnitude(const Tensor& x, const Tensor& is_negative) {
   const Tensor y = where(is_negative, neg(x), x);
   return where(greater(y, 100), 100, y);
+}
+
+// Empty, or why a and b have no numbers between them.
+std::string LerpError(const Tensor& a, const Tensor& b) {
+  if (IsFloating(a.dtype()) && IsFloating(b.dtype())) return "";
+  return absl::StrCat("lerp takes floating tensors, got ", a.spec().ToString(), " and ", b.spec().ToString());
 }
 
 }  // namespace
@@ -82,6 +91,7 @@ Tensor log2(const Tensor& x) { return log(x) * std::numbers::log2e; }
 Tensor log10(const Tensor& x) { return log(x) * std::numbers::log10e; }
 
 Tensor lerp(const Tensor& a, const Tensor& b, double weight) {
+  if (std::string error = LerpError(a, b); !error.empty()) return internal::FailWith(error, a.shape());
   const WideScope wide_scope;
   const Tensor from = Widened(a), to = Widened(b);
   const Tensor step = to - from;
@@ -89,6 +99,7 @@ Tensor lerp(const Tensor& a, const Tensor& b, double weight) {
 }
 
 Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight) {
+  if (std::string error = LerpError(a, b); !error.empty()) return internal::FailWith(error, a.shape());
   const WideScope wide_scope;
   const Tensor from = Widened(a), to = Widened(b), share = Widened(weight);
   const Tensor step = to - from;

@@ -32,7 +32,7 @@ Tensor log2(const Tensor& x);
 Tensor log10(const Tensor& x);
 /// a + weight * (b - a), which is a at weight 0 and b at weight 1. From a weight of 1/2 on it is
 /// b - (b - a) * (1 - weight), as in PyTorch. a and b broadcast. Computed in f32 as expm1 is, so that b - a is finite
-/// where f16 holds a and b. The type of the result is a's.
+/// where f16 holds a and b. The type of the result is a's. Errors: integers.
 Tensor lerp(const Tensor& a, const Tensor& b, double weight);
 /// With a weight for each element, which broadcasts.
 Tensor lerp(const Tensor& a, const Tensor& b, const Tensor& weight);

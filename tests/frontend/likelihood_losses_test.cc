@@ -138,8 +138,8 @@ TEST(GaussianNLLLoss, AVarianceBelowEpsHasTheDerivativeAtEps) {
 TEST(GaussianNLLLoss, RefusesByName) {
   nn::GaussianNLLLoss loss;
   EXPECT_THAT(ErrorOf(loss(Eighths(2), Eighths(7), Values({3}))),
-              HasSubstr("GaussianNLLLoss expects a floating variance of the shape of x, with 1 in place of its last "
-                        "extent or without it, got tensor<3xf32> for tensor<4x3xf32>"));
+              HasSubstr("GaussianNLLLoss expects a floating variance of the shape of x, with 1 in place of one "
+                        "extent or without the last, got tensor<3xf32> for tensor<4x3xf32>"));
   EXPECT_THAT(ErrorOf(loss(Eighths(2), Values({3}), Eighths(2))), HasSubstr("expects two floating tensors"));
   EXPECT_THAT(ErrorOf(nn::GaussianNLLLoss({.eps = 0})(Eighths(2), Eighths(7), Eighths(2))),
               HasSubstr("eps must be a finite number > 0, got 0"));

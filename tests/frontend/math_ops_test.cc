@@ -199,6 +199,9 @@ TEST(Lerp, IsPyTorchs) {
   EXPECT_EQ(lerp(above, below, 0.25).dtype(), DType::kF16);
   EXPECT_EQ(lerp(above, below, 0.25).To(DType::kF32).ToFloats()[0], 30000);
   EXPECT_EQ(lerp(above, below, Tensor::From({0.75f}, {1})).To(DType::kF32).ToFloats()[0], -30000);
+  const Tensor integers = Tensor::From<std::int32_t>({1, 2, 3}, {3});
+  EXPECT_EQ(ErrorOf(lerp(integers, integers, 0.5)), ErrorOf(lerp(integers, integers, a)));
+  EXPECT_NE(ErrorOf(lerp(integers, integers, 0.5)), "");
   const Tensor x = Eighths(2), y = Eighths(7), weight = Eighths(4) + 0.03;
   ExpectGradient([&](const Tensor& x) { return lerp(x, y, 0.75); }, x);
   ExpectGradient([&](const Tensor& y) { return lerp(x, y, weight); }, y);
