@@ -73,7 +73,7 @@ class TileMatmul final : public Kernel {
     shared_offset_ = workspace_.Reserve(bytes(PaddedToTile(SharedExtent()) * length));
     if (IsInChunks()) sums_offset_ = workspace_.Reserve(bytes(PaddedToTile(shape.m) * sums_stride()));
     strip_bytes_ = CacheLines(bytes(strip_ * length));
-    slot_bytes_ = strip_bytes_ + CacheLines(bytes(strip_ * kBlockSide));
+    slot_bytes_ = strip_bytes_ + (is_streamed_ ? CacheLines(bytes(strip_ * kBlockSide)) : 0);
     slots_ = std::min(kMostStrips, strips());
     slots_offset_ = workspace_.Reserve(slot_bytes_ * static_cast<std::size_t>(slots_));
   }
@@ -100,11 +100,15 @@ class TileMatmul final : public Kernel {
     std::int64_t term, terms;
     std::int64_t length() const { return LengthOf<TilePair>(terms); }
   };
-  /// A block of the result, with its sums.
-  struct Block {
+  /// Rows and columns of the result.
+  struct Range {
     std::int64_t row, rows, column, columns;
-    float* sums;
+  };
+  /// Where rounded results go: the result itself, or the range of it that is streamed next.
+  struct Target {
+    std::byte* data;
     std::int64_t stride;
+    Range range;
   };
 
   std::int64_t CutExtent() const { return cuts_rows_ ? shape_.m : shape_.n; }
@@ -112,8 +116,16 @@ class TileMatmul final : public Kernel {
   std::int64_t strips() const { return PartsOf(CutExtent(), strip_); }
   bool IsInChunks() const { return shape_.k > kTermsOfChunk; }
   std::int64_t sums_stride() const { return PaddedToPanel(shape_.n); }
+  bool IsLast(const Chunk& chunk) const { return chunk.term + chunk.terms == shape_.k; }
   TilePair* Shared(const KernelOperands& operands) const {
     return reinterpret_cast<TilePair*>(static_cast<std::byte*>(operands.workspace) + shared_offset_);
+  }
+  float* Sums(const KernelOperands& operands) const {
+    return reinterpret_cast<float*>(static_cast<std::byte*>(operands.workspace) + sums_offset_);
+  }
+  static std::byte* Result(const KernelOperands& operands) { return static_cast<std::byte*>(operands.outputs[0]); }
+  std::size_t ElementBytes(std::int64_t elements) const {
+    return static_cast<std::size_t>(elements) * ElementSize(y_type_);
   }
 
   void PackShared(const KernelOperands& operands, const Chunk& chunk) const {
@@ -152,64 +164,80 @@ class TileMatmul final : public Kernel {
     }
   }
 
+  /// The other operand's blocks follow each other. Each stays in a core's first cache for the whole strip.
   void RunStrip(const KernelOperands& operands, const Chunk& chunk, std::int64_t first, std::int64_t slot) const {
     std::byte* const place =
         static_cast<std::byte*>(operands.workspace) + slots_offset_ + static_cast<std::size_t>(slot) * slot_bytes_;
     auto* const packed = reinterpret_cast<TilePair*>(place);
+    std::byte* const streamed = place + strip_bytes_;
     const std::int64_t count = std::min(strip_, CutExtent() - first), length = chunk.length();
     cuts_rows_ ? PackRows(operands, chunk, first, count, packed) : PackColumns(operands, chunk, first, count, packed);
-    const TilePair* const shared = Shared(operands);
     for (std::int64_t other = 0; other < SharedExtent(); other += kBlockSide) {
       const std::int64_t others = std::min(kBlockSide, SharedExtent() - other);
-      Block block =
-          cuts_rows_ ? Block{first, count, other, others, nullptr, 0} : Block{other, others, first, count, nullptr, 0};
-      PlaceSums(operands, place, block);
-      if (chunk.term == 0) ClearSums(block);
-      const TilePair* const beside = shared + other * length;
-      AddProduct({cuts_rows_ ? packed : beside, length, 1}, block.rows, chunk.terms, cuts_rows_ ? beside : packed,
-                 chunk.terms, block.columns, block.sums, block.stride);
-      if (chunk.term + chunk.terms == shape_.k) Finish(operands, block);
+      const TilePair* const shared = Shared(operands) + other * length;
+      const Range all = cuts_rows_ ? Range{first, count, other, others} : Range{other, others, first, count};
+      const Target target = is_streamed_ ? Target{streamed, all.columns, all} : Target{Result(operands), shape_.n, {}};
+      for (std::int64_t own = 0; own < count; own += kBlockSide) {
+        const std::int64_t owns = std::min(kBlockSide, count - own);
+        const TilePair* const strip = packed + own * length;
+        if (cuts_rows_) {
+          RunBlock(operands, chunk, {first + own, owns, other, others}, strip, shared, target);
+        } else {
+          RunBlock(operands, chunk, {other, others, first + own, owns}, shared, strip, target);
+        }
+      }
+      if (is_streamed_ && IsLast(chunk)) Stream(streamed, all, Result(operands));
     }
   }
 
-  /// Sums of one chunk lie in the slot, others stay for the next chunk.
-  void PlaceSums(const KernelOperands& operands, std::byte* place, Block& block) const {
-    if (IsInChunks()) {
-      auto* const sums = reinterpret_cast<float*>(static_cast<std::byte*>(operands.workspace) + sums_offset_);
-      block.stride = sums_stride();
-      block.sums = sums + block.row * block.stride + block.column;
-    } else {
-      block.stride = PaddedToPanel(block.columns);
-      block.sums = reinterpret_cast<float*>(place + strip_bytes_);
-    }
-  }
-
-  static void ClearSums(const Block& block) {
-    for (std::int64_t r = 0; r < PaddedToTile(block.rows); ++r) {
-      std::fill_n(block.sums + r * block.stride, PaddedToPanel(block.columns), 0.0f);
-    }
+  /// Sums of one chunk stay in the first cache. Others lie in the workspace for the next chunk.
+  void RunBlock(const KernelOperands& operands, const Chunk& chunk, const Range& block, const TilePair* rows,
+                const TilePair* panels, const Target& target) const {
+    alignas(64) float own_sums[kBlockSide * kBlockSide];
+    const std::int64_t stride = IsInChunks() ? sums_stride() : kBlockSide;
+    float* const sums = IsInChunks() ? Sums(operands) + block.row * stride + block.column : own_sums;
+    AddTileBlock({.a = rows,
+                  .a_stride = chunk.length(),
+                  .panels = panels,
+                  .panel_size = kPanel * chunk.length(),
+                  .c = sums,
+                  .c_stride = stride,
+                  .two_rows = block.rows > kTileRows,
+                  .two_columns = block.columns > kPanel,
+                  .adds = chunk.term > 0},
+                 nullptr, chunk.length() / kTilePairs);
+    if (IsLast(chunk)) Finish(operands, block, sums, stride, target);
   }
 
   /// Adds what is added, activates, rounds and stores.
-  void Finish(const KernelOperands& operands, const Block& block) const {
-    alignas(64) float addend[kMostOfStrip];
-    alignas(64) std::byte rounded[kMostOfStrip * sizeof(float)];
+  void Finish(const KernelOperands& operands, const Range& block, float* sums, std::int64_t stride,
+              const Target& target) const {
+    alignas(64) float addend[kBlockSide];
+    if (shape_.has_bias) LoadFloats(addend_type_, operands.inputs[2], block.column, block.columns, addend);
+    std::byte* const y =
+        target.data + ElementBytes((block.row - target.range.row) * target.stride + block.column - target.range.column);
+    if (!shape_.adds && activation_ == Activation::kNone) {
+      const FloatRows rows{sums, stride, block.rows, block.columns};
+      return StoreRoundedRows(y_type_, rows, shape_.has_bias ? addend : nullptr, y, target.stride);
+    }
     for (std::int64_t r = 0; r < block.rows; ++r) {
-      float* const sums = block.sums + r * block.stride;
-      const std::int64_t at = (block.row + r) * shape_.n + block.column;
+      float* const row = sums + r * stride;
+      if (shape_.adds) {
+        const std::int64_t at = (block.row + r) * shape_.n + block.column;
+        LoadFloats(addend_type_, operands.inputs[2], at, block.columns, addend);
+      }
       if (shape_.has_bias || shape_.adds) {
-        LoadFloats(addend_type_, operands.inputs[2], shape_.adds ? at : block.column, block.columns, addend);
-        for (std::int64_t j = 0; j < block.columns; ++j) sums[j] += addend[j];
+        for (std::int64_t j = 0; j < block.columns; ++j) row[j] += addend[j];
       }
-      const std::size_t size = ElementSize(y_type_);
-      std::byte* const y = static_cast<std::byte*>(operands.outputs[0]) + static_cast<std::size_t>(at) * size;
-      std::byte* const target = is_streamed_ ? rounded : y;
-      if (activation_ == Activation::kNone) {
-        StoreRounded(y_type_, sums, target, block.columns);
-      } else {
-        ActivateAndRound(activation_, {DType::kF32, sums}, {y_type_, target}, block.columns);
-      }
-      if (is_streamed_) StreamBytes(rounded, y, static_cast<std::size_t>(block.columns) * size);
+      ActivateAndRound(activation_, {DType::kF32, row}, {y_type_, y + ElementBytes(r * target.stride)}, block.columns);
+    }
+  }
+
+  /// Whole rows of a strip, so that most of their cache lines are.
+  void Stream(const std::byte* from, const Range& range, std::byte* result) const {
+    for (std::int64_t r = 0; r < range.rows; ++r) {
+      StreamBytes(from + ElementBytes(r * range.columns),
+                  result + ElementBytes((range.row + r) * shape_.n + range.column), ElementBytes(range.columns));
     }
   }
 

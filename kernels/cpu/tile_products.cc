@@ -10,13 +10,29 @@
 #include "kernels/cpu/lane_transpose.h"
 
 namespace mpc::cpu {
+namespace {
+
+/// StoreRoundedRows for any type.
+void StoreRowByRow(DType dtype, const FloatRows& rows, const float* addend, void* to, std::int64_t to_stride) {
+  float sums[kBlock];
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    for (std::int64_t column = 0; column < rows.columns; column += kBlock) {
+      const std::int64_t size = std::min(kBlock, rows.columns - column);
+      const float* const row = rows.data + r * rows.stride + column;
+      for (std::int64_t j = 0; j < size; ++j) sums[j] = addend == nullptr ? row[j] : row[j] + addend[column + j];
+      StoreFloats(dtype, sums, to, r * to_stride + column, size);
+    }
+  }
+}
+
+}  // namespace
 
 #if defined(__x86_64__)
 
 namespace {
 
-/// c += a b for one or two tiles of rows and of columns. Each tile of an operand is loaded for two products. Tile t of
-/// a begins at `offset_of(t)`.
+/// The product of one or two tiles of rows and of columns. Each tile of an operand is loaded for two products. Tile t
+/// of a begins at `offset_of(t)`.
 template <bool kTwoRows, bool kTwoColumns, typename OffsetOf>
 [[gnu::target("amx-tile,amx-bf16"), gnu::noinline]] void AddTiles(const TileBlock& block, std::int64_t tiles,
                                                                   const OffsetOf& offset_of) {
@@ -25,10 +41,17 @@ template <bool kTwoRows, bool kTwoColumns, typename OffsetOf>
   float* const c_below = c + kTileRows * block.c_stride;
   // To the compiler the loads of tiles read nothing that was stored before.
   asm volatile("" ::: "memory");
-  _tile_loadd(0, c, c_bytes);
-  if constexpr (kTwoColumns) _tile_loadd(1, c + kPanel, c_bytes);
-  if constexpr (kTwoRows) _tile_loadd(2, c_below, c_bytes);
-  if constexpr (kTwoRows && kTwoColumns) _tile_loadd(3, c_below + kPanel, c_bytes);
+  if (block.adds) {
+    _tile_loadd(0, c, c_bytes);
+    if constexpr (kTwoColumns) _tile_loadd(1, c + kPanel, c_bytes);
+    if constexpr (kTwoRows) _tile_loadd(2, c_below, c_bytes);
+    if constexpr (kTwoRows && kTwoColumns) _tile_loadd(3, c_below + kPanel, c_bytes);
+  } else {
+    _tile_zero(0);
+    if constexpr (kTwoColumns) _tile_zero(1);
+    if constexpr (kTwoRows) _tile_zero(2);
+    if constexpr (kTwoRows && kTwoColumns) _tile_zero(3);
+  }
   for (std::int64_t tile = 0; tile < tiles; ++tile) {
     const TilePair* const rows = block.a + offset_of(tile);
     const TilePair* const columns = block.panels + tile * kTilePairs * kPanel;
@@ -59,7 +82,7 @@ void AddBlock(const TileBlock& block, std::int64_t tiles, const OffsetOf& offset
   add(block, tiles, offset_of);
 }
 
-#define MPC_AVX512 [[gnu::target("avx512f")]]
+#define MPC_AVX512 [[gnu::target("avx512f,avx512bw")]]
 
 /// The first 32 numbers of a row, of which there are `count`, or zeros.
 MPC_AVX512 __m512i LoadPairs(const std::uint16_t* row, std::int64_t count) {
@@ -75,6 +98,12 @@ MPC_AVX512 __m512i LoadRow(const std::uint16_t* row, std::int64_t columns) {
   alignas(32) std::uint16_t values[kPanel] = {};
   std::copy_n(row, columns, values);
   return _mm512_cvtepu16_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(values)));
+}
+
+/// The first 32 numbers of a row, of which there are `count`, or zeros. Of columns that do not exist nothing is read.
+MPC_AVX512 inline __m512i LoadColumns(const std::uint16_t* row, std::int64_t count) {
+  if (count >= 2 * kPanel) return _mm512_loadu_si512(row);
+  return _mm512_maskz_loadu_epi16((__mmask32{1} << count) - 1, row);
 }
 
 /// Stores the transpose of pairs of the first 32 of `count` rows. Where there are fewer, the pairs behind them are
@@ -120,18 +149,33 @@ MPC_AVX512 inline __m512i JoinHalves(__m512i first, __m512i second) {
   return _mm512_ternarylogic_epi32(low, first, second, 0xCA);
 }
 
+/// Where vpermt2w finds pairs of the first sixteen numbers of two vectors.
+MPC_AVX512 __m512i PairOrder() {
+  alignas(64) std::uint16_t order[2 * kPanel];
+  for (std::uint16_t j = 0; j < kPanel; ++j) {
+    order[2 * j] = j;
+    order[2 * j + 1] = static_cast<std::uint16_t>(2 * kPanel + j);
+  }
+  return _mm512_load_si512(order);
+}
+
 }  // namespace
 
 MPC_AVX512 void PackPanels(Source x, std::int64_t base, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                            TilePair* panels) {
   const std::int64_t length = LengthOf<TilePair>(depth);
+  const __m512i order = PairOrder(), order_behind = _mm512_add_epi16(order, _mm512_set1_epi16(kPanel));
   for (std::int64_t k = 0; k < length; ++k) {
     const std::uint16_t* const row = static_cast<const std::uint16_t*>(x.data) + base + 2 * k * stride;
-    for (std::int64_t j = 0; j < columns; j += kPanel) {
-      const std::int64_t size = std::min(kPanel, columns - j);
-      __m512i pairs = 2 * k < depth ? LoadRow(row + j, size) : _mm512_setzero_si512();
-      if (2 * k + 1 < depth) pairs = _mm512_or_si512(pairs, _mm512_slli_epi32(LoadRow(row + stride + j, size), 16));
-      _mm512_storeu_si512(panels + j * length + k * kPanel, pairs);
+    for (std::int64_t j = 0; j < columns; j += 2 * kPanel) {
+      const std::int64_t size = columns - j;
+      const __m512i zero = _mm512_setzero_si512();
+      const __m512i first = 2 * k < depth ? LoadColumns(row + j, size) : zero;
+      const __m512i second = 2 * k + 1 < depth ? LoadColumns(row + stride + j, size) : zero;
+      TilePair* const panel = panels + j * length + k * kPanel;
+      _mm512_storeu_si512(panel, _mm512_permutex2var_epi16(first, order, second));
+      if (size <= kPanel) continue;
+      _mm512_storeu_si512(panel + kPanel * length, _mm512_permutex2var_epi16(first, order_behind, second));
     }
   }
 }
@@ -197,9 +241,9 @@ MPC_AVX512 void PackPairsOfRows(const std::uint16_t* const* rows, std::int64_t p
   }
 }
 
-/// Sixteen numbers of f32 as bf16, rounded to nearest even. NaN stays NaN.
-MPC_AVX512 inline __m256i RoundLanes(const float* from) {
-  const __m512i bits = _mm512_loadu_si512(from), high = _mm512_srli_epi32(bits, 16);
+/// The same as vcvtne2ps2bf16 on processors without it. Subnormal numbers stay what they are.
+MPC_AVX512 inline __m256i RoundLanes(__m512 numbers) {
+  const __m512i bits = _mm512_castps_si512(numbers), high = _mm512_srli_epi32(bits, 16);
   const __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
   const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), odd);
   const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF));
@@ -209,13 +253,38 @@ MPC_AVX512 inline __m256i RoundLanes(const float* from) {
   return _mm512_maskz_cvtepi32_epi16(0xFFFF, rounded);
 }
 
-MPC_AVX512 void RoundToBf16(const float* from, std::uint16_t* to, std::int64_t count) {
-  constexpr std::int64_t kLanes = 16;
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), RoundLanes(from + i));
+/// 32 numbers as bf16, rounded to nearest even. NaN stays NaN.
+template <bool kHasInstruction>
+[[gnu::target("avx512bf16,avx512bw")]] inline __m512i RoundVectors(__m512 first, __m512 second) {
+  if constexpr (kHasInstruction) return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
+  return _mm512_inserti64x4(_mm512_castsi256_si512(RoundLanes(first)), RoundLanes(second), 1);
+}
+
+template <bool kHasInstruction>
+[[gnu::target("avx512bf16,avx512bw")]] void RoundRows(const FloatRows& rows, const float* addend, std::uint16_t* to,
+                                                      std::int64_t to_stride) {
+  for (std::int64_t column = 0; column < rows.columns; column += 2 * kPanel) {
+    const std::int64_t size = std::min(2 * kPanel, rows.columns - column);
+    const auto stored = static_cast<__mmask32>((std::uint64_t{1} << size) - 1);
+    const auto first = static_cast<__mmask16>(stored), second = static_cast<__mmask16>(stored >> kPanel);
+    const auto add = [&](const float* row, __mmask16 mask, const float* addends)
+        __attribute__((target("avx512bf16,avx512bw"))) {
+      const __m512 numbers = _mm512_maskz_loadu_ps(mask, row);
+      return addends == nullptr ? numbers : _mm512_add_ps(numbers, _mm512_maskz_loadu_ps(mask, addends));
+    };
+    for (std::int64_t r = 0; r < rows.count; ++r) {
+      const float* const row = rows.data + r * rows.stride + column;
+      const float* const addends = addend == nullptr ? nullptr : addend + column;
+      const __m512i rounded = RoundVectors<kHasInstruction>(
+          add(row, first, addends), add(row + kPanel, second, addends == nullptr ? nullptr : addends + kPanel));
+      _mm512_mask_storeu_epi16(to + r * to_stride + column, stored, rounded);
+    }
   }
-  StoreFloats(DType::kBF16, from + i, to, i, count - i);
+}
+
+void RoundToBf16(const FloatRows& rows, const float* addend, std::uint16_t* to, std::int64_t to_stride) {
+  static const bool has_instruction = __builtin_cpu_supports("avx512bf16") != 0;
+  has_instruction ? RoundRows<true>(rows, addend, to, to_stride) : RoundRows<false>(rows, addend, to, to_stride);
 }
 
 MPC_AVX512 void TransposeFloats(const float* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
@@ -274,17 +343,21 @@ void AddProduct(const LeftMatrix<TilePair>&, std::int64_t, std::int64_t, const T
                 float*, std::int64_t) {}
 void AddTileBlock(const TileBlock&, const std::int64_t*, std::int64_t) {}
 void PackPairsOfRows(const std::uint16_t* const*, std::int64_t, std::int64_t, TilePair*) {}
-void RoundToBf16(const float* from, std::uint16_t* to, std::int64_t count) {
-  StoreFloats(DType::kBF16, from, to, 0, count);
+void RoundToBf16(const FloatRows& rows, const float* addend, std::uint16_t* to, std::int64_t to_stride) {
+  StoreRowByRow(DType::kBF16, rows, addend, to, to_stride);
 }
 void TransposeFloats(const float*, std::int64_t, std::int64_t, std::int64_t, float*) {}
 void PackPanelOfTaps(const TapMatrix&, const std::uint16_t*, std::int64_t, TilePair*) {}
 
 #endif
 
+void StoreRoundedRows(DType dtype, const FloatRows& rows, const float* addend, void* to, std::int64_t to_stride) {
+  if (dtype != DType::kBF16) return StoreRowByRow(dtype, rows, addend, to, to_stride);
+  RoundToBf16(rows, addend, static_cast<std::uint16_t*>(to), to_stride);
+}
+
 void StoreRounded(DType dtype, const float* from, void* to, std::int64_t count) {
-  if (dtype != DType::kBF16) return StoreFloats(dtype, from, to, 0, count);
-  RoundToBf16(from, static_cast<std::uint16_t*>(to), count);
+  StoreRoundedRows(dtype, {from, count, 1, count}, nullptr, to, count);
 }
 
 }  // namespace mpc::cpu

@@ -17,10 +17,11 @@ struct TileBlock {
   float* c;
   std::int64_t c_stride;
   bool two_rows, two_columns;  ///< tiles
+  bool adds = true;            ///< to c; else it is overwritten
 };
 
-/// c += a b over `tiles` tiles of terms. Tile t of a begins `offsets[t]` pairs behind `a`, null: it follows tile t - 1.
-/// Tiles of panels follow each other.
+/// c += a b, or c = a b, over `tiles` tiles of terms. Tile t of a begins `offsets[t]` pairs behind `a`, null: it
+/// follows tile t - 1. Tiles of panels follow each other.
 void AddTileBlock(const TileBlock& block, const std::int64_t* offsets, std::int64_t tiles);
 
 /// Packs pairs of rows that lie anywhere into a panel. Pair k has column `column` + j of rows[2k] and rows[2k + 1] in
@@ -31,7 +32,17 @@ void PackPairsOfRows(const std::uint16_t* const* rows, std::int64_t pairs, std::
 void TransposeRowsTo(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
                      TilePair* to, std::int64_t to_stride);
 
-/// Rounds `count` numbers to the floating type `dtype`, as StoreFloats (convert.h) does, and stores them.
+/// `count` rows of `columns` numbers.
+struct FloatRows {
+  const float* data;
+  std::int64_t stride, count, columns;
+};
+
+/// Adds the row `addend` to each row unless it is null, rounds the sums to the floating type `dtype`, as StoreFloats
+/// (convert.h) does, and stores them. Numbers that are subnormal in f32 may become 0 in bf16.
+void StoreRoundedRows(DType dtype, const FloatRows& rows, const float* addend, void* to, std::int64_t to_stride);
+
+/// The same for `count` numbers to which nothing is added.
 void StoreRounded(DType dtype, const float* from, void* to, std::int64_t count);
 
 /// to[j * count + i] = rows[i * stride + j] for `count` rows of `columns` numbers, a multiple of 16.
