@@ -188,6 +188,7 @@ class MatmulParts {
 
 /// A product, resolved. `attempt` refers to the spec that it was resolved from.
 struct Problem {
+  bool is_faster_on_tiles;  ///< where the processor has them
   std::vector<Candidate> candidates;
   MakeAttempt attempt;
 };
@@ -199,7 +200,7 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
 
   // `ab` takes the operands as they lie. `any` lets oneDNN choose: it packs b into the workspace. The packed b is as
   // large as b, and is worth it for long sums alone.
-  Problem problem;
+  Problem problem{IsFasterOnTiles(*resolved), {}, {}};
   for (memory::data_type type : OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype})) {
     problem.candidates.push_back({type, memory::format_tag::ab, kPlain});
     problem.candidates.push_back({type, memory::format_tag::any, "blocked"});
@@ -219,7 +220,8 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, const KernelOptions& options) {
   const absl::StatusOr<Problem> problem = ProblemOf(spec);
   if (!problem.ok()) return problem.status();
-  if (options.choice == kOnTiles && MayMultiplyOnTiles(spec)) return MakeTileMatmul(spec);
+  const bool is_ruled = options.choice.empty() && problem->is_faster_on_tiles;
+  if ((options.choice == kOnTiles || is_ruled) && MayMultiplyOnTiles(spec)) return MakeTileMatmul(spec);
   return KernelOf(FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice));
 }
 
@@ -227,7 +229,9 @@ std::vector<std::string> MatmulChoices(const KernelSpec& spec, const KernelOptio
   const absl::StatusOr<Problem> problem = ProblemOf(spec);
   if (!problem.ok()) return {};
   std::vector<std::string> choices = FastCandidates(problem->candidates, problem->attempt);
-  if (MayMultiplyOnTiles(spec)) choices.emplace_back(kOnTiles);
+  if (MayMultiplyOnTiles(spec)) {
+    choices.insert(problem->is_faster_on_tiles ? choices.begin() : choices.end(), std::string(kOnTiles));
+  }
   return choices;
 }
 

@@ -153,6 +153,8 @@ class ImagesOnTiles final : public Kernel {
         std::fill_n(sums, kBlockSide * columns, 0.0f);
         AddTileBlock({.a = PlaceIn<TilePair>(operands, lines_offset_) + block * kBlockSide * pixel_pairs(),
                       .a_stride = pixel_pairs(),
+                      .a_below = kTileRows * pixel_pairs(),
+                      .a_behind = 0,
                       .panels = panels,
                       .panel_size = weight_.panel_pairs(),
                       .c = sums,
@@ -334,6 +336,8 @@ class WeightOnTiles final : public Kernel {
         for (std::int64_t r = 0; r < rows; r += kBlockSide) {
           AddTileBlock({.a = PlaceIn<TilePair>(operands, dy_offset_) + (row + r) * row_pairs_ + place / 2,
                         .a_stride = row_pairs_,
+                        .a_below = kTileRows * row_pairs_,
+                        .a_behind = kTilePairs,
                         .panels = panels,
                         .panel_size = panel_pairs_ * kPanel,
                         .c = sums + tap * sums_of_tap_ + r * kBlockSide,

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #if defined(__x86_64__)
@@ -84,7 +83,8 @@ class TileMatmul final : public Kernel {
     for (std::int64_t term = 0; term < shape_.k; term += kTermsOfChunk) {
       const Chunk chunk{term, std::min(kTermsOfChunk, shape_.k - term)};
       PackShared(operands, chunk);
-      RunTasksInSlots(strips(), slots_, kWork, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
+      const std::int64_t work = shape_.m * shape_.n * chunk.terms / kProductsOfElement;
+      RunTasksInSlots(strips(), slots_, work, [&](std::int64_t begin, std::int64_t end, std::int64_t slot) {
         const TileScope scope;
         for (std::int64_t strip = begin; strip < end; ++strip) RunStrip(operands, chunk, strip * strip_, slot);
         if (is_streamed_) FinishStreaming();
@@ -93,8 +93,8 @@ class TileMatmul final : public Kernel {
   }
 
  private:
-  /// Strips are always worth several threads.
-  static constexpr std::int64_t kWork = std::numeric_limits<std::int64_t>::max();
+  /// Multiply-adds that take as long as an element of other loops.
+  static constexpr std::int64_t kProductsOfElement = 128;
 
   struct Chunk {
     std::int64_t term, terms;
@@ -138,18 +138,14 @@ class TileMatmul final : public Kernel {
     });
   }
 
-  /// Rows of op(a) as a left operand.
+  /// Rows of op(a) as tiles.
   void PackRows(const KernelOperands& operands, const Chunk& chunk, std::int64_t first, std::int64_t count,
                 TilePair* to) const {
     const auto* const a = static_cast<const std::uint16_t*>(operands.inputs[0]);
     if (shape_.transpose_a) {
-      TransposeRows(a + chunk.term * shape_.m + first, chunk.terms, shape_.m, count, to);
-      return;
-    }
-    for (std::int64_t r = 0; r < count; ++r) {
-      auto* const row = reinterpret_cast<std::uint16_t*>(to + r * chunk.length());
-      std::copy_n(a + (first + r) * shape_.k + chunk.term, chunk.terms, row);
-      std::fill(row + chunk.terms, row + 2 * chunk.length(), std::uint16_t{0});
+      PackTilesOfTransposedRows(a + chunk.term * shape_.m + first, chunk.terms, shape_.m, count, to);
+    } else {
+      PackTilesOfRows(a + first * shape_.k + chunk.term, count, shape_.k, chunk.terms, to);
     }
   }
 
@@ -197,7 +193,9 @@ class TileMatmul final : public Kernel {
     const std::int64_t stride = IsInChunks() ? sums_stride() : kBlockSide;
     float* const sums = IsInChunks() ? Sums(operands) + block.row * stride + block.column : own_sums;
     AddTileBlock({.a = rows,
-                  .a_stride = chunk.length(),
+                  .a_stride = kTilePairs,
+                  .a_below = kTileRows * chunk.length(),
+                  .a_behind = kTileRows * kTilePairs,
                   .panels = panels,
                   .panel_size = kPanel * chunk.length(),
                   .c = sums,
@@ -216,21 +214,32 @@ class TileMatmul final : public Kernel {
     if (shape_.has_bias) LoadFloats(addend_type_, operands.inputs[2], block.column, block.columns, addend);
     std::byte* const y =
         target.data + ElementBytes((block.row - target.range.row) * target.stride + block.column - target.range.column);
-    if (!shape_.adds && activation_ == Activation::kNone) {
-      const FloatRows rows{sums, stride, block.rows, block.columns};
-      return StoreRoundedRows(y_type_, rows, shape_.has_bias ? addend : nullptr, y, target.stride);
+    const bool activates = activation_ != Activation::kNone;
+    if (shape_.adds) AddRows(operands, block, sums, stride);
+    if (activates) Activate(block, sums, stride, shape_.has_bias ? addend : nullptr);
+    const bool adds_row = shape_.has_bias && !activates;
+    StoreRoundedRows(y_type_, {sums, stride, block.rows, block.columns}, adds_row ? addend : nullptr, y, target.stride);
+  }
+
+  /// Adds the matrix that the result is added to.
+  void AddRows(const KernelOperands& operands, const Range& block, float* sums, std::int64_t stride) const {
+    alignas(64) float addend[kBlockSide];
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      const std::int64_t at = (block.row + r) * shape_.n + block.column;
+      LoadFloats(addend_type_, operands.inputs[2], at, block.columns, addend);
+      for (std::int64_t j = 0; j < block.columns; ++j) sums[r * stride + j] += addend[j];
     }
+  }
+
+  /// Adds a row, or null, to all rows and applies the activation to them.
+  void Activate(const Range& block, float* sums, std::int64_t stride, const float* addend) const {
     for (std::int64_t r = 0; r < block.rows; ++r) {
       float* const row = sums + r * stride;
-      if (shape_.adds) {
-        const std::int64_t at = (block.row + r) * shape_.n + block.column;
-        LoadFloats(addend_type_, operands.inputs[2], at, block.columns, addend);
-      }
-      if (shape_.has_bias || shape_.adds) {
-        for (std::int64_t j = 0; j < block.columns; ++j) row[j] += addend[j];
-      }
-      ActivateAndRound(activation_, {DType::kF32, row}, {y_type_, y + ElementBytes(r * target.stride)}, block.columns);
+      for (std::int64_t j = 0; addend != nullptr && j < block.columns; ++j) row[j] += addend[j];
+      if (stride != kBlockSide) ActivateAndRound(activation_, {DType::kF32, row}, {DType::kF32, row}, block.columns);
     }
+    if (stride != kBlockSide) return;
+    ActivateAndRound(activation_, {DType::kF32, sums}, {DType::kF32, sums}, block.rows * stride);
   }
 
   /// Whole rows of a strip, so that most of their cache lines are.
@@ -257,6 +266,14 @@ bool MayMultiplyOnTiles(const KernelSpec& spec) {
   const bool are_bf16 =
       spec.inputs.size() >= 2 && spec.inputs[0].dtype == DType::kBF16 && spec.inputs[1].dtype == DType::kBF16;
   return are_bf16 && spec.weight_layout.empty() && MultipliesTiles();
+}
+
+bool IsFasterOnTiles(const MatmulShape& shape) {
+  // A product of few columns is spent on the other operand, and long sums of few results have few tasks.
+  constexpr std::int64_t kFew = 64, kMostTermsOfResult = 8, kMany = 4096;
+  const std::int64_t shorter = std::min(shape.m, shape.n), longer = std::max(shape.m, shape.n);
+  const bool has_tasks = shape.k <= kMostTermsOfResult * longer;
+  return has_tasks && ((shape.transpose_a && shorter >= kFew) || longer >= kMany);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeTileMatmul(const KernelSpec& spec, std::size_t streamed_bytes) {

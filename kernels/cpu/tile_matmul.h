@@ -6,11 +6,15 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/cpu/kernel.h"
+#include "kernels/cpu/matmul_shape.h"
 
 namespace mpc::cpu {
 
 /// Whether both operands are bf16, neither is packed, and the processor has tiles.
 bool MayMultiplyOnTiles(const KernelSpec& spec);
+
+/// Whether a matmul that MayMultiplyOnTiles() is faster so than by the library (docs/cpu.md has what was measured).
+bool IsFasterOnTiles(const MatmulShape& shape);
 
 /// Bytes of a result that no cache holds. It is stored without being read first.
 inline constexpr std::size_t kStreamedBytes = 32 << 20;

@@ -63,7 +63,7 @@ template <bool kTwoRows, bool kTwoColumns, typename OffsetOf>
       _tile_dpbf16ps(1, 4, 7);
     }
     if constexpr (kTwoRows) {
-      _tile_loadd(5, rows + kTileRows * block.a_stride, a_bytes);
+      _tile_loadd(5, rows + block.a_below, a_bytes);
       _tile_dpbf16ps(2, 5, 6);
     }
     if constexpr (kTwoRows && kTwoColumns) _tile_dpbf16ps(3, 5, 7);
@@ -84,12 +84,10 @@ void AddBlock(const TileBlock& block, std::int64_t tiles, const OffsetOf& offset
 
 #define MPC_AVX512 [[gnu::target("avx512f,avx512bw")]]
 
-/// The first 32 numbers of a row, of which there are `count`, or zeros.
-MPC_AVX512 __m512i LoadPairs(const std::uint16_t* row, std::int64_t count) {
-  if (count >= 2 * kTilePairs) return _mm512_loadu_si512(row);
-  alignas(64) std::uint16_t values[2 * kTilePairs] = {};
-  std::copy_n(row, count, values);
-  return _mm512_load_si512(values);
+/// The first 32 numbers of a row, of which there are `count`, or zeros. Behind them nothing is read.
+MPC_AVX512 inline __m512i LoadColumns(const std::uint16_t* row, std::int64_t count) {
+  if (count >= 2 * kPanel) return _mm512_loadu_si512(row);
+  return _mm512_maskz_loadu_epi16((__mmask32{1} << std::max<std::int64_t>(count, 0)) - 1, row);
 }
 
 /// The first `columns` numbers of a row, each in the low half of a lane. The other lanes are zeros.
@@ -98,12 +96,6 @@ MPC_AVX512 __m512i LoadRow(const std::uint16_t* row, std::int64_t columns) {
   alignas(32) std::uint16_t values[kPanel] = {};
   std::copy_n(row, columns, values);
   return _mm512_cvtepu16_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(values)));
-}
-
-/// The first 32 numbers of a row, of which there are `count`, or zeros. Of columns that do not exist nothing is read.
-MPC_AVX512 inline __m512i LoadColumns(const std::uint16_t* row, std::int64_t count) {
-  if (count >= 2 * kPanel) return _mm512_loadu_si512(row);
-  return _mm512_maskz_loadu_epi16((__mmask32{1} << count) - 1, row);
 }
 
 /// Stores the transpose of pairs of the first 32 of `count` rows. Where there are fewer, the pairs behind them are
@@ -127,7 +119,7 @@ MPC_AVX512 void PackTile(const std::uint16_t* x, std::int64_t stride, std::int64
                          TilePair* tile) {
   __m512i pairs[16];
   for (std::int64_t i = 0; i < 16; ++i) {
-    pairs[i] = i < rows ? LoadPairs(x + i * stride, depth) : _mm512_setzero_si512();
+    pairs[i] = i < rows ? LoadColumns(x + i * stride, depth) : _mm512_setzero_si512();
   }
   TransposeLanes(pairs);
   for (std::int64_t k = 0; k < 16; ++k) _mm512_storeu_si512(tile + k * kPanel, pairs[k]);
@@ -191,6 +183,29 @@ void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std:
   }
 }
 
+MPC_AVX512 void PackTilesOfRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t depth,
+                                TilePair* tiles) {
+  const std::int64_t length = LengthOf<TilePair>(depth);
+  for (std::int64_t r = 0; r < count; ++r) {
+    const std::uint16_t* const row = rows + r * stride;
+    TilePair* const to = tiles + r / kTileRows * kTileRows * length + r % kTileRows * kTilePairs;
+    for (std::int64_t k = 0; k < length; k += kTilePairs) {
+      _mm512_storeu_si512(to + k * kTileRows, LoadColumns(row + 2 * k, depth - 2 * k));
+    }
+  }
+}
+
+void PackTilesOfTransposedRows(const std::uint16_t* rows, std::int64_t depth, std::int64_t stride, std::int64_t count,
+                               TilePair* tiles) {
+  const std::int64_t length = LengthOf<TilePair>(depth);
+  for (std::int64_t k = 0; k < length; k += kTilePairs) {
+    for (std::int64_t r = 0; r < count; r += kTileRows) {
+      TransposeBlockOfPairs(rows + 2 * k * stride + r, depth - 2 * k, stride, std::min(kTileRows, count - r),
+                            tiles + r * length + k * kTileRows, kTilePairs);
+    }
+  }
+}
+
 void TransposeRowsTo(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
                      TilePair* to, std::int64_t to_stride) {
   for (std::int64_t k = 0; k < LengthOf<TilePair>(count); k += kTilePairs) {
@@ -208,7 +223,7 @@ void TransposeRows(const std::uint16_t* rows, std::int64_t count, std::int64_t s
 
 void AddTileBlock(const TileBlock& block, const std::int64_t* offsets, std::int64_t tiles) {
   if (offsets == nullptr) {
-    AddBlock(block, tiles, [](std::int64_t tile) { return tile * kTilePairs; });
+    AddBlock(block, tiles, [behind = block.a_behind](std::int64_t tile) { return tile * behind; });
   } else {
     AddBlock(block, tiles, [offsets](std::int64_t tile) { return offsets[tile]; });
   }
@@ -222,6 +237,8 @@ void AddProduct(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t d
     for (std::int64_t column = 0; column < columns; column += 2 * kPanel) {
       AddTileBlock({.a = a.data + row * a.row_stride,
                     .a_stride = a.row_stride,
+                    .a_below = kTileRows * a.row_stride,
+                    .a_behind = kTilePairs,
                     .panels = panels + column / kPanel * panel_size,
                     .panel_size = panel_size,
                     .c = c + row * c_stride + column,
@@ -337,6 +354,8 @@ MPC_AVX512 void PackPanelOfTaps(const TapMatrix& matrix, const std::uint16_t* nu
 
 void PackPanels(Source, std::int64_t, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
 void PackTransposedPanels(Source, std::int64_t, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
+void PackTilesOfRows(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
+void PackTilesOfTransposedRows(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
 void TransposeRowsTo(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*, std::int64_t) {}
 void TransposeRows(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
 void AddProduct(const LeftMatrix<TilePair>&, std::int64_t, std::int64_t, const TilePair*, std::int64_t, std::int64_t,

@@ -12,6 +12,8 @@ namespace mpc::cpu {
 struct TileBlock {
   const TilePair* a;        ///< the first of its rows
   std::int64_t a_stride;    ///< pairs from row to row
+  std::int64_t a_below;     ///< pairs from the first tile of rows to the second one
+  std::int64_t a_behind;    ///< pairs from tile to tile of terms, where no offsets say it
   const TilePair* panels;   ///< the first of its panels
   std::int64_t panel_size;  ///< pairs from panel to panel
   float* c;
@@ -27,6 +29,15 @@ void AddTileBlock(const TileBlock& block, const std::int64_t* offsets, std::int6
 /// Packs pairs of rows that lie anywhere into a panel. Pair k has column `column` + j of rows[2k] and rows[2k + 1] in
 /// lane j. Null is a row of zeros.
 void PackPairsOfRows(const std::uint16_t* const* rows, std::int64_t pairs, std::int64_t column, TilePair* panel);
+
+/// Packs `count` rows of `depth` numbers of bf16 into whole tiles: those of the first sixteen rows along the depth,
+/// then those of the next ones. Zeros follow the depth, and what was there stays in rows that there are not.
+void PackTilesOfRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t depth,
+                     TilePair* tiles);
+
+/// The same for the transpose of `depth` rows of `count` numbers.
+void PackTilesOfTransposedRows(const std::uint16_t* rows, std::int64_t depth, std::int64_t stride, std::int64_t count,
+                               TilePair* tiles);
 
 /// As TransposeRows (row_products.h), into rows that are `to_stride` pairs apart.
 void TransposeRowsTo(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,

@@ -208,6 +208,17 @@ void Handle(int signal, siginfo_t*, void* given) {
 
 }  // namespace
 
+void MultiplyPairsInSoftware(const void* a, const void* b, float* c) {
+  const auto tile_of = [](const void* data) {
+    Tile tile{kMostRows, kRowBytes, {}};
+    std::memcpy(tile.data, data, sizeof(tile.data));
+    return tile;
+  };
+  Tile sums = tile_of(c);
+  MultiplyPairs(sums, tile_of(a), tile_of(b));
+  std::memcpy(c, sums.data, sizeof(sums.data));
+}
+
 bool EmulateTiles() {
   if (__builtin_cpu_supports("avx512f") == 0) return false;
   if (!cpu::HasTiles()) {

@@ -10,4 +10,7 @@ namespace mpc::test {
 /// processor lacks AVX-512, which code around tiles needs.
 bool EmulateTiles();
 
+/// What the emulator makes of tdpbf16ps, on any processor: c += a b for tiles of 16 rows of 64 bytes.
+void MultiplyPairsInSoftware(const void* a, const void* b, float* c);
+
 }  // namespace mpc::test

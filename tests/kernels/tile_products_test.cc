@@ -1,12 +1,20 @@
 // Products on tiles, with the instructions of AMX emulated where the processor has none.
+#include "kernels/cpu/tile_products.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kernels/cpu/convert.h"
 #include "kernels/cpu/kernel.h"
 #include "kernels/cpu/tile_matmul.h"
 #include "kernels/cpu/tiles.h"
@@ -51,6 +59,72 @@ TEST_F(TileProducts, NeedAScope) {
   EXPECT_DEATH(ProductOfPairs<TilePair>(operands, false, false), cpu::HasTiles() ? "" : "without a configuration");
 }
 
+/// Numbers of bf16 of any size that a float can have, subnormal ones and infinities among them.
+std::vector<std::uint16_t> DrawnBits(std::size_t count, std::mt19937& engine) {
+  std::vector<std::uint16_t> bits(count);
+  for (std::uint16_t& value : bits) value = static_cast<std::uint16_t>(engine());
+  return bits;
+}
+
+// Where the processor has tiles, this compares them with their emulation bit for bit.
+TEST_F(TileProducts, HaveTheBitsOfTheirEmulation) {
+  constexpr std::size_t kSide = cpu::kTileRows;
+  std::mt19937 engine(7);
+  const cpu::TileScope scope;
+  for (int trial = 0; trial < 200; ++trial) {
+    const std::vector<std::uint16_t> a = DrawnBits(2 * kSide * kSide, engine), b = DrawnBits(2 * kSide * kSide, engine);
+    std::vector<float> c(kSide * kSide);
+    for (float& value : c) value = std::bit_cast<float>(static_cast<std::uint32_t>(engine()));
+    std::vector<float> expected = c;
+    MultiplyPairsInSoftware(a.data(), b.data(), expected.data());
+    cpu::AddTileBlock({.a = reinterpret_cast<const TilePair*>(a.data()),
+                       .a_stride = cpu::kTilePairs,
+                       .a_below = 0,
+                       .a_behind = 0,
+                       .panels = reinterpret_cast<const TilePair*>(b.data()),
+                       .panel_size = 0,
+                       .c = c.data(),
+                       .c_stride = cpu::kPanel,
+                       .two_rows = false,
+                       .two_columns = false},
+                      nullptr, 1);
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      if (std::isnan(expected[i])) {
+        EXPECT_TRUE(std::isnan(c[i])) << i;
+      } else {
+        EXPECT_EQ(std::bit_cast<std::uint32_t>(c[i]), std::bit_cast<std::uint32_t>(expected[i])) << i;
+      }
+    }
+  }
+}
+
+// Rows of every length, with and without a row that is added. Behind a row nothing is written.
+TEST_F(TileProducts, RoundRowsAsStoreFloatsDoes) {
+  std::mt19937 engine(3);
+  std::uniform_real_distribution<float> uniform(-2, 2);
+  constexpr std::int64_t kRows = 3, kStride = 96;
+  std::vector<float> numbers(kRows * kStride), addend(kStride);
+  for (float& value : numbers) value = uniform(engine);
+  for (float& value : addend) value = uniform(engine);
+  numbers[1] = std::numeric_limits<float>::quiet_NaN();
+  numbers[kStride] = std::numeric_limits<float>::infinity();
+  numbers[kStride + 2] = std::bit_cast<float>(0x3f808000u);  // between two numbers of bf16
+  for (const DType dtype : {DType::kBF16, DType::kF32, DType::kF16}) {
+    for (const std::int64_t columns : {1, 15, 16, 17, 31, 32, 33, 64, 90}) {
+      for (const float* added : {static_cast<const float*>(nullptr), static_cast<const float*>(addend.data())}) {
+        std::vector<std::byte> stored(numbers.size() * ElementSize(dtype), std::byte{0x55}), expected = stored;
+        cpu::StoreRoundedRows(dtype, {numbers.data(), kStride, kRows, columns}, added, stored.data(), kStride);
+        for (std::int64_t r = 0; r < kRows; ++r) {
+          std::vector<float> sums(numbers.begin() + r * kStride, numbers.begin() + r * kStride + columns);
+          for (std::size_t j = 0; added != nullptr && j < sums.size(); ++j) sums[j] += added[j];
+          cpu::StoreFloats(dtype, sums.data(), expected.data(), r * kStride, columns);
+        }
+        EXPECT_EQ(stored, expected) << DTypeName(dtype) << ", columns " << columns;
+      }
+    }
+  }
+}
+
 /// Calls check(op_case, device) for every case of `op` whose kernel may compute on tiles.
 template <typename Check>
 void ForEachCaseOnTiles(const std::string& op, const Check& check) {
@@ -60,7 +134,6 @@ void ForEachCaseOnTiles(const std::string& op, const Check& check) {
     if (std::ranges::count(choices, kOnTiles) == 0) return;
     ++count;
     EXPECT_EQ(dtype, DType::kBF16);
-    EXPECT_NE(choices.front(), kOnTiles) << "measured, not assumed";
     check(op_case, *CpuKernelsChosen(kOnTiles));
   });
   EXPECT_GT(count, 5);
@@ -165,6 +238,23 @@ TEST_F(TileProducts, AddToAMatrixWhereItLies) {
   const auto device = CpuKernelsChosen(kOnTiles);
   ASSERT_TRUE(device->MayAlias("matmul", 0, 2));
   ExpectMatchesReference(*device, op_case, DType::kBF16, {.aliases = {2}, .output_used = {}});
+}
+
+/// The choice of the rules for a product.
+std::string RuleOf(const Product& product, DType dtype = DType::kBF16) {
+  const std::vector<std::string> choices = cpu::CandidateChoices(SpecOf(CaseOf(product), dtype));
+  return choices.empty() ? "" : choices.front();
+}
+
+// docs/cpu.md has the times that these rules come from.
+TEST_F(TileProducts, AreTheRuleWhereTheyAreFaster) {
+  EXPECT_EQ(RuleOf({384, 1024, 1536, true, false}), kOnTiles) << "a^T by rows, as in a weight's gradient";
+  EXPECT_EQ(RuleOf({50257, 1024, 384, true, false}), kOnTiles);
+  EXPECT_EQ(RuleOf({1024, 384, 50257, false, true}), kOnTiles) << "a vocabulary";
+  EXPECT_NE(RuleOf({1024, 384, 1536, false, false}), kOnTiles) << "the library is as fast";
+  EXPECT_NE(RuleOf({2048, 512, 32, true, false}), kOnTiles) << "few columns";
+  EXPECT_NE(RuleOf({128, 4096, 128, true, false}), kOnTiles) << "long sums of few results";
+  EXPECT_NE(RuleOf({384, 1024, 1536, true, false}, DType::kF32), kOnTiles);
 }
 
 }  // namespace
