@@ -269,11 +269,12 @@ bool MayMultiplyOnTiles(const KernelSpec& spec) {
 }
 
 bool IsFasterOnTiles(const MatmulShape& shape) {
-  // A product of few columns is spent on the other operand, and long sums of few results have few tasks.
-  constexpr std::int64_t kFew = 64, kMostTermsOfResult = 8, kMany = 4096;
+  // Rows of a^T are gathered by the library. Few rows or columns do not pay for their packing, and long sums of few
+  // results are few tasks.
+  constexpr std::int64_t kFew = 64, kMostTermsOfResult = 8, kVocabulary = 16384;
   const std::int64_t shorter = std::min(shape.m, shape.n), longer = std::max(shape.m, shape.n);
   const bool has_tasks = shape.k <= kMostTermsOfResult * longer;
-  return has_tasks && ((shape.transpose_a && shorter >= kFew) || longer >= kMany);
+  return has_tasks && ((shape.transpose_a && shorter >= kFew) || shape.n >= kVocabulary);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeTileMatmul(const KernelSpec& spec, std::size_t streamed_bytes) {

@@ -168,6 +168,14 @@ class Tables(unittest.TestCase):
         self.assertEqual(lines[2], "| gelu | 2x3 | copy | 1.00 | 50 % | 1.00 | 50 % |")
         self.assertIn("30.0 (20.0 .. 40.0), then 30.0", lines[-1])
 
+    def test_choices_stand_beside_each_other_that_of_the_rules_first(self):
+        def row(op, choice, seconds):
+            spread = {"median": seconds, "p5": seconds, "p95": seconds}
+            return {"op": op, "choice": choice, "shape": [2, 3], "seconds": spread}
+        lines = tables.choices([{"rows": [row("matmul", "own", 0.002), row("matmul", "library", 0.003),
+                                          row("add", "own", 0.001)]}])
+        self.assertEqual(lines[2:], ["| matmul | 2x3 | own 2.00 | library 3.00 | 1.50 |", "| add | 2x3 | own 1.00 |  |  |"])
+
     def test_reading_has_a_row_for_each_reader(self):
         def row(workers, best):
             return {"mpc": {"settings": "2 workers", "median": 812.3}, "best": best,

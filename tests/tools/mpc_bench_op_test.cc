@@ -33,9 +33,9 @@ TEST_P(MpcBenchOps, AreMeasuredInF32AndInALowType) {
 INSTANTIATE_TEST_SUITE_P(
     EveryGraph, MpcBenchOps,
     testing::Values(
-        Family{"matmul,dense_relu,dense_gelu,dense_gelu_forward,dense_gelu_apart", "8x16x24"},
+        Family{"matmul,matmul_grad_weight,dense_relu,dense_gelu,dense_gelu_forward,dense_gelu_apart", "8x16x24"},
         Family{"conv2d,conv2d_gelu_forward,conv2d_gelu_apart,conv2d_grad_input,conv2d_grad_weight", "2x6x6x4x8x3"},
-        Family{"attention", "2x2x8x4"},
+        Family{"attention,attention_grad", "2x2x8x4"},
         Family{"relu,exp,tanh,gelu,add,add_relu,gelu_bias,gelu_grad,relu_grad,sum_n,dropout,cast,transpose", "9x17"},
         Family{"softmax,layer_norm,layer_norm_grad,add_layer_norm,softmax_cross_entropy,bias_grad", "9x17"},
         Family{"batch_norm,batch_norm_grad,batch_norm_relu,batch_norm_relu_grad", "2x3x3x5"},

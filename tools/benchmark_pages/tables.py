@@ -153,6 +153,23 @@ def operations(files):
     return lines
 
 
+def choices(files):
+    """Times of every kernel for an operation, that of the rules first, and how much longer the second one takes."""
+    found = {}
+    for content in files:
+        for row in content["rows"]:
+            shape = "x".join(str(size) for size in row["shape"])
+            found.setdefault((row["op"], shape), []).append((row["choice"], row["seconds"]))
+    most = max(len(kernels) for kernels in found.values())
+    header = ["operation", "shape", "chosen, ms"] + ["other, ms"] * (most - 1) + ["first other over chosen"]
+    table = []
+    for (op, shape), kernels in found.items():
+        cells = [f"{choice} {_milliseconds(seconds)}" for choice, seconds in kernels]
+        ratio = f"{kernels[1][1]['median'] / kernels[0][1]['median']:.2f}" if len(kernels) > 1 else ""
+        table.append([op, shape, *cells, *[""] * (most - len(cells)), ratio])
+    return _markdown(header, table)
+
+
 def reading(files):
     """Pictures a second of mpc and of each peer, mpc's rate over the peer's, and how far pixels are apart."""
     table = []
@@ -205,4 +222,4 @@ def versions(files):
 
 
 KINDS = {"ratios": ratios, "memory": memory, "busy": busy, "profile": profile, "operations": operations,
-         "ranks": ranks, "reading": reading, "reductions": reductions}
+         "choices": choices, "ranks": ranks, "reading": reading, "reductions": reductions}

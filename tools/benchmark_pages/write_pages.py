@@ -11,9 +11,10 @@ The commands that a page marks as long run in their order, in a folder of their 
     <!-- table: printed FILE -->     what a command wrote into FILE, as it is
     <!-- end of table -->
 
-KIND is ratios, memory, busy, profile, operations, ranks, reading or reductions, or conditions: date, revision, versions and
-processor. A file that a command wrote and that the page links to is copied beside the page. A page is written complete or
-not at all. Of text outside of tables nothing changes: figures belong into tables. Python's standard library only.
+KIND is ratios, memory, busy, profile, operations, choices, ranks, reading or reductions, or conditions: date, revision,
+versions and processor. A file that a command wrote and that the page links to is copied beside the page. A page is
+written complete or not at all. Of text outside of tables nothing changes: figures belong into tables. Python's standard
+library only.
 """
 import argparse
 import datetime

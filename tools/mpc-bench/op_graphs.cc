@@ -62,6 +62,15 @@ std::vector<OpGraph> MatrixGraphs() {
          graph.Result(graph.Op("matmul", {graph.Argument({s[0], s[1]}), graph.Argument({s[1], s[2]})}));
        },
        MatmulFlops},
+      // Of y = x w: x^T dy.
+      {"matmul_grad_weight",
+       "MxKxN",
+       {1024, 1024, 1024},
+       [](Graph& graph, const Shape& s) {
+         const std::vector<Value> operands = {graph.Argument({s[0], s[1]}), graph.Argument({s[0], s[2]})};
+         graph.Result(graph.Op("matmul", operands, {{"transpose_a", true}}));
+       },
+       MatmulFlops},
       {"dense_relu",
        "MxKxN",
        {1024, 1024, 1024},
@@ -134,6 +143,20 @@ std::vector<OpGraph> MatrixGraphs() {
        },
        // Two products, half of each below the diagonal.
        [](const Shape& s) { return 2 * Product(s) * static_cast<double>(s[2]); }},
+      {"attention_grad",
+       "NxHxTxD",
+       {4, 6, 256, 64},
+       [](Graph& graph, const Shape& s) {
+         std::vector<Value> operands;
+         for (int i = 0; i < 4; ++i) operands.push_back(graph.Argument(s));
+         operands.push_back(graph.F32Argument({s[0], s[1], s[2]}, Fill::kPositive));
+         const double scale = 1 / std::sqrt(static_cast<double>(s[3]));
+         for (const Value& gradient : graph.Emit("attention_grad", operands, {{"causal", true}, {"scale", scale}})) {
+           graph.Result(gradient);
+         }
+       },
+       // Five products, half of each below the diagonal.
+       [](const Shape& s) { return 5 * Product(s) * static_cast<double>(s[2]); }},
   };
 }
 
