@@ -122,7 +122,7 @@ class Pages(unittest.TestCase):
         self.assertIn("exit status 3 of mpc-bench fails", self.refusal(PAGE.replace("lenet5:32", "fails")))
         self.assertIn("no such network", self.refusal(PAGE.replace("lenet5:32", "fails")))
         self.assertIn("no command wrote other.json", self.refusal(PAGE.replace("busy busy.json", "busy other.json")))
-        self.assertIn("table 'pie'; there are busy, conditions", self.refusal(PAGE.replace("table: busy", "table: pie")))
+        self.assertIn("table 'pie'; there are busy, choices, conditions", self.refusal(PAGE.replace("table: busy", "table: pie")))
         self.assertIn("has no end", self.refusal(PAGE.replace("<!-- end of table -->", "")))
         self.assertIn("no command writes x.json", self.refusal(PAGE, "--only=x.json"))
         self.assertIn("'profiles'", self.refusal(PAGE.replace("table: busy", "table: profile")))
