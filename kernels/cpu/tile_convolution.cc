@@ -67,6 +67,18 @@ std::vector<bool> PhasesOf(const FlatWindows& windows) {
   return is_read;
 }
 
+/// Pixels that follow each other, or so many places without one.
+struct PixelRun {
+  std::int64_t first = -1, count = 0;
+
+  /// Whether `pixel` continues the run, and then it does.
+  bool Takes(std::int64_t pixel) {
+    const bool continues = first < 0 ? pixel < 0 : pixel == first + count;
+    count += continues ? 1 : 0;
+    return continues;
+  }
+};
+
 /// y or dx: flat images of `weight.channels` channels times the weight.
 class ImagesOnTiles final : public Kernel {
  public:
@@ -129,14 +141,21 @@ class ImagesOnTiles final : public Kernel {
       const auto* const source = static_cast<const Bits*>(operands.inputs[0]);
       Bits* place = PlaceIn<Bits>(operands, lines_offset_) + (line * length_ + first) * channels;
       const std::int64_t phase = phases_[static_cast<std::size_t>(line)];
-      windows_.ForEachSource(phase, first, std::min(kPlaces, length_ - first), [&](std::int64_t pixel) {
-        if (pixel < 0) {
-          std::fill_n(place, channels, Bits{0});
+      PixelRun run;
+      const auto copy = [&] {
+        if (run.first < 0) {
+          std::fill_n(place, run.count * channels, Bits{0});
         } else {
-          std::memcpy(place, source + pixel * channels, static_cast<std::size_t>(channels) * sizeof(Bits));
+          std::copy_n(source + run.first * channels, run.count * channels, place);
         }
-        place += channels;
+        place += run.count * channels;
+      };
+      windows_.ForEachSource(phase, first, std::min(kPlaces, length_ - first), [&](std::int64_t pixel) {
+        if (run.Takes(pixel)) return;
+        copy();
+        run = {pixel, 1};
       });
+      copy();
     });
   }
 
@@ -150,7 +169,6 @@ class ImagesOnTiles final : public Kernel {
       const TilePair* const panels =
           PlaceIn<TilePair>(operands, panels_offset_) + column / kPanel * weight_.panel_pairs();
       for (std::int64_t block = begin; block < end; ++block) {
-        std::fill_n(sums, kBlockSide * columns, 0.0f);
         AddTileBlock({.a = PlaceIn<TilePair>(operands, lines_offset_) + block * kBlockSide * pixel_pairs(),
                       .a_stride = pixel_pairs(),
                       .a_below = kTileRows * pixel_pairs(),
@@ -160,7 +178,8 @@ class ImagesOnTiles final : public Kernel {
                       .c = sums,
                       .c_stride = columns,
                       .two_rows = true,
-                      .two_columns = columns > kPanel},
+                      .two_columns = columns > kPanel,
+                      .adds = false},
                      offsets_.data(), static_cast<std::int64_t>(offsets_.size()));
         Store(operands, block * kBlockSide, column, columns, sums);
       }
@@ -170,23 +189,25 @@ class ImagesOnTiles final : public Kernel {
   /// Rows of a block are places of the result, some of which are no pixels.
   void Store(const KernelOperands& operands, std::int64_t place, std::int64_t column, std::int64_t columns,
              float* sums) const {
-    if (has_bias_) {
-      alignas(64) float bias[kBlockSide];
-      LoadFloats(bias_type_, operands.inputs[2], column, columns, bias);
-      for (std::int64_t r = 0; r < kBlockSide; ++r) {
+    alignas(64) float bias[kBlockSide];
+    alignas(64) std::byte rounded[kBlockSide * kBlockSide * sizeof(float)];
+    if (has_bias_) LoadFloats(bias_type_, operands.inputs[2], column, columns, bias);
+    const bool activates = activation_ != Activation::kNone;
+    if (activates) {
+      for (std::int64_t r = 0; has_bias_ && r < kBlockSide; ++r) {
         for (std::int64_t j = 0; j < columns; ++j) sums[r * columns + j] += bias[j];
       }
-    }
-    if (activation_ != Activation::kNone) {
       ActivateAndRound(activation_, {DType::kF32, sums}, {DType::kF32, sums}, kBlockSide * columns);
     }
-    const std::size_t size = ElementSize(type_);
+    const FloatRows rows{sums, columns, kBlockSide, columns};
+    StoreRoundedRows(type_, rows, has_bias_ && !activates ? bias : nullptr, rounded, columns);
+    const std::size_t size = ElementSize(type_), row_bytes = static_cast<std::size_t>(columns) * size;
     auto* const result = static_cast<std::byte*>(operands.outputs[0]);
-    const float* row = sums;
+    const std::byte* row = rounded;
     windows_.ForEachResult(place, kBlockSide, [&](std::int64_t pixel) {
       const std::int64_t at = pixel * weight_.columns + column;
-      if (pixel >= 0) StoreRounded(type_, row, result + static_cast<std::size_t>(at) * size, columns);
-      row += columns;
+      if (pixel >= 0) std::memcpy(result + static_cast<std::size_t>(at) * size, row, row_bytes);
+      row += row_bytes;
     });
   }
 
@@ -324,7 +345,6 @@ class WeightOnTiles final : public Kernel {
     auto* const sums = reinterpret_cast<float*>(slot);
     const std::int64_t rows = std::min(rows_of_task_, out_channels_ - row);
     const std::int64_t columns = std::min(kBlockSide, in_channels_ - column);
-    std::fill_n(sums, windows_.taps() * sums_of_tap_, 0.0f);
     for (std::int64_t place = 0; place < places_; place += kPlacesOfChunk) {
       const std::int64_t tiles = std::min(kPlacesOfChunk, places_ - place) / kTileDepth;
       for (std::int64_t tap = 0; tap < windows_.taps(); ++tap) {
@@ -343,7 +363,8 @@ class WeightOnTiles final : public Kernel {
                         .c = sums + tap * sums_of_tap_ + r * kBlockSide,
                         .c_stride = kBlockSide,
                         .two_rows = rows - r > kTileRows,
-                        .two_columns = columns > kPanel},
+                        .two_columns = columns > kPanel,
+                        .adds = place > 0},
                        nullptr, tiles);
         }
       }
