@@ -206,6 +206,7 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, const 
     problem.own = [&spec, narrow = *narrow] { return MakeNarrowConv2d(spec, narrow); };
   }
   if (MayConvolveOnTiles(spec, shape)) problem.on_tiles = [&spec, shape] { return MakeTileConv2d(spec, shape); };
+  problem.is_faster_on_tiles = AreImagesFasterOnTiles(shape);
   return problem;
 }
 
@@ -220,7 +221,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec
   if (problem->own != nullptr && spec.weight_layout.empty() && (options.choice.empty() || options.choice == kOwn)) {
     return WithChoice(problem->own(), kOwn);
   }
-  if (problem->on_tiles != nullptr && options.choice == kOnTiles) return WithChoice(problem->on_tiles(), kOnTiles);
+  const bool takes_tiles = options.choice.empty() ? problem->is_faster_on_tiles : options.choice == kOnTiles;
+  if (problem->on_tiles != nullptr && takes_tiles) return WithChoice(problem->on_tiles(), kOnTiles);
   const BatchCut cut = CutBatch(spec, kBatch, problem->shape);
   if (cut.parts == 1) {
     return KernelOf(FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice));
@@ -255,8 +257,10 @@ std::vector<std::string> ConvolutionChoices(const KernelSpec& spec, const Kernel
   const absl::StatusOr<ConvolutionProblem> part = kResolve(part_spec, {options.allow_winograd, cut.parts == 1});
   std::vector<std::string> choices;
   if (part.ok()) choices = FastCandidates(part->candidates, part->attempt);
+  if (problem->on_tiles != nullptr) {
+    choices.insert(problem->is_faster_on_tiles ? choices.begin() : choices.end(), kOnTiles);
+  }
   if (problem->own != nullptr) choices.insert(choices.begin(), kOwn);
-  if (problem->on_tiles != nullptr) choices.emplace_back(kOnTiles);
   return choices;
 }
 

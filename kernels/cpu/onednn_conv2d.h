@@ -20,6 +20,7 @@ struct ConvolutionProblem {
   MakeAttempt attempt;
   std::function<std::unique_ptr<Kernel>()> own = {};       ///< null where the library is better
   std::function<std::unique_ptr<Kernel>()> on_tiles = {};  ///< null where the processor or the operands do not allow it
+  bool is_faster_on_tiles = false;                         ///< than by the library
 };
 
 /// How a problem may be solved.

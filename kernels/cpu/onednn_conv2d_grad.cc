@@ -180,6 +180,7 @@ struct Derivative {
   bool (NarrowConvolution::*takes_narrow)(bool bf16_products) const;
   std::unique_ptr<Kernel> (*make_narrow)(const KernelSpec& spec, const NarrowConvolution& narrow);
   bool (*takes_tiles)(const KernelSpec& spec, const ConvolutionShape& shape);
+  bool (*is_faster_on_tiles)(const ConvolutionShape& shape);
   std::unique_ptr<Kernel> (*make_on_tiles)(const KernelSpec& spec, const ConvolutionShape& shape);
 };
 
@@ -207,6 +208,7 @@ absl::StatusOr<ConvolutionProblem> DerivativeProblem(const KernelSpec& spec, con
   if (derivative.takes_tiles(spec, *shape)) {
     problem.on_tiles = [&spec, &derivative, shape = *shape] { return derivative.make_on_tiles(spec, shape); };
   }
+  problem.is_faster_on_tiles = derivative.is_faster_on_tiles(*shape);
   return problem;
 }
 
@@ -218,6 +220,7 @@ constexpr Derivative kByInput{.takes = "dy and weight to dx",
                               .takes_narrow = &NarrowConvolution::TakesGradInput,
                               .make_narrow = MakeNarrowConv2dGradInput,
                               .takes_tiles = MayGradInputOnTiles,
+                              .is_faster_on_tiles = AreImagesFasterOnTiles,
                               .make_on_tiles = MakeTileConv2dGradInput};
 
 constexpr Derivative kByWeight{.takes = "x and dy to dweight",
@@ -228,6 +231,7 @@ constexpr Derivative kByWeight{.takes = "x and dy to dweight",
                                .takes_narrow = &NarrowConvolution::TakesGradWeight,
                                .make_narrow = MakeNarrowConv2dGradWeight,
                                .takes_tiles = MayGradWeightOnTiles,
+                               .is_faster_on_tiles = IsWeightFasterOnTiles,
                                .make_on_tiles = MakeTileConv2dGradWeight};
 
 }  // namespace

@@ -422,6 +422,19 @@ bool MayGradInputOnTiles(const KernelSpec& spec, const ConvolutionShape& shape) 
 
 bool MayGradWeightOnTiles(const KernelSpec& spec, const ConvolutionShape& shape) { return AreOnTiles(spec, shape); }
 
+bool AreImagesFasterOnTiles(const ConvolutionShape& shape) {
+  constexpr std::int64_t kManyWeights = 1 << 20, kFewPixels = 512;
+  return shape.weight_elements() >= kManyWeights && shape.y_pixels() <= kFewPixels;
+}
+
+bool IsWeightFasterOnTiles(const ConvolutionShape& shape) {
+  // Images are copied up to twice and dy once.
+  constexpr std::int64_t kMostPixels = 1 << 14, kManyChannels = 128, kManyChannelsOfProduct = 256;
+  const bool is_product = shape.weight[2] * shape.weight[3] == 1;
+  const std::int64_t channels = std::min(shape.in_channels(), shape.out_channels());
+  return channels >= (is_product ? kManyChannelsOfProduct : kManyChannels) && shape.y_pixels() <= kMostPixels;
+}
+
 std::unique_ptr<Kernel> MakeTileConv2d(const KernelSpec& spec, const ConvolutionShape& shape) {
   const std::int64_t taps = shape.weight[2] * shape.weight[3];
   const TapMatrix weight{.taps = taps,

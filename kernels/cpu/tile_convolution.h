@@ -16,6 +16,12 @@ bool MayGradInputOnTiles(const KernelSpec& spec, const ConvolutionShape& shape);
 /// The same of the gradient by the weight, where all channels fill panels.
 bool MayGradWeightOnTiles(const KernelSpec& spec, const ConvolutionShape& shape);
 
+/// Whether y or the gradient by the input is faster on tiles than by the library: few pixels and a large weight.
+/// docs/cpu.md has what was measured.
+bool AreImagesFasterOnTiles(const ConvolutionShape& shape);
+/// The same of the gradient by the weight: many channels, and pixels of which copies are small.
+bool IsWeightFasterOnTiles(const ConvolutionShape& shape);
+
 /// The kernels where they may be computed on tiles. `shape` is that of the convolution.
 std::unique_ptr<Kernel> MakeTileConv2d(const KernelSpec& spec, const ConvolutionShape& shape);
 std::unique_ptr<Kernel> MakeTileConv2dGradInput(const KernelSpec& spec, const ConvolutionShape& shape);
