@@ -23,8 +23,8 @@ struct Scratch {
     query = buffers.Take<Number>(rows * LengthOf<Number>(shape.padded_width()));
     // Numbers are rounded where they are.
     probabilities =
-        buffers.Take<Number>(std::is_same_v<Number, float> ? 0 : rows * LengthOf<Number>(shape.padded_columns()));
-    scores = buffers.Take<float>(rows * shape.padded_columns());
+        buffers.Take<Number>(std::is_same_v<Number, float> ? 0 : rows * RoundedStride<Number>(shape.padded_columns()));
+    scores = buffers.Take<float>(rows * StrideFor<Number>(shape.padded_columns()));
     y = buffers.Take<float>(rows * shape.padded_value_width());
     floats = buffers.floats();
   }
@@ -37,22 +37,30 @@ float LargestOf(const float* scores, std::int64_t count) {
   return largest;
 }
 
-// Replaces scores by exp(scores) divided by their sum. Returns the logarithm of the sum. A row of -inf gives zeros and
-// -inf.
-float Normalize(float* scores, std::int64_t count) {
-  const float largest = LargestOf(scores, count);
-  const float shift = largest == -std::numeric_limits<float>::infinity() ? 0.0f : largest;
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t s = 0; s < count; ++s) {
-    scores[s] = scalar::Exp(scores[s] - shift);
-    sum += scores[s];
-  }
-  const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+/// What the logarithm of the sum of exp(scores) of each row of a block is computed from.
+template <typename Number>
+struct Exponentials {
+  float shifts[kScoreRows<Number>], sums[kScoreRows<Number>];
+
+  // Replaces the scores of row `row` by exp(scores) divided by their sum. A row of -inf gives zeros.
+  void Normalize(std::int64_t row, float* scores, std::int64_t count) {
+    const float largest = LargestOf(scores, count);
+    const float shift = largest == -std::numeric_limits<float>::infinity() ? 0.0f : largest;
+    const float sum = SumOfTerms<Number>(
+        count, [=](std::int64_t s) { return scores[s] = ProbabilityExp<Number>(scores[s] - shift); });
+    const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
 #pragma omp simd
-  for (std::int64_t s = 0; s < count; ++s) scores[s] *= inverse;
-  return shift + scalar::Log(sum);
-}
+    for (std::int64_t s = 0; s < count; ++s) scores[s] *= inverse;
+    shifts[row] = shift;
+    sums[row] = sum;
+  }
+
+  // A row of -inf gives -inf.
+  void StoreLogarithms(std::int64_t rows, float* log_sum_exp) const {
+#pragma omp simd
+    for (std::int64_t r = 0; r < rows; ++r) log_sum_exp[r] = shifts[r] + scalar::Log(sums[r]);
+  }
+};
 
 /// Products of operands of `Number`: f32, to which others are widened, or pairs of bf16, multiplied on tiles or not.
 template <typename Number>
@@ -67,8 +75,8 @@ struct Attention {
     const Source value{value_type, operands.inputs[form.value.index]};
     const std::int64_t blocks = shape.row_blocks<Number>();
     const std::int64_t tasks = shape.heads() * blocks, floats = Scratch<Number>(shape, nullptr).floats;
-    ForEachPart(tasks, PartsOf(tasks), shape.work(), [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-      const Scratch<Number> scratch(shape, static_cast<float*>(operands.workspace) + part * floats);
+    ForEachRange(tasks, PartsOf(tasks), shape.work(), [&](std::int64_t slot, std::int64_t begin, std::int64_t end) {
+      const Scratch<Number> scratch(shape, static_cast<float*>(operands.workspace) + slot * floats);
       [[maybe_unused]] const ProductScope<Number> scope;
       std::int64_t packed = -1;
       for (std::int64_t task = begin; task < end; ++task) {
@@ -89,29 +97,30 @@ struct Attention {
                 std::int64_t first) const {
     const std::int64_t rows = std::min(kScoreRows<Number>, shape.rows - first);
     const std::int64_t columns = shape.ReadableColumns(first + rows - 1);
-    const std::int64_t stride = shape.padded_columns();
-    const std::int64_t row_base = head * shape.rows + first;
+    const std::int64_t stride = StrideFor<Number>(shape.padded_columns());
     // ---- Scores
     const LeftMatrix<Number> query = LoadRows({query_type, operands.inputs[form.query.index]}, form.query.rows, head,
                                               first, rows, shape.width, scratch.query);
-    std::fill_n(scratch.scores, rows * stride, 0.0f);
-    AddProduct(query, rows, shape.width, scratch.keys, shape.width, columns, scratch.scores, stride);
+    SetProduct(query, rows, shape.width, scratch.keys, shape.width, columns, scratch.scores, stride);
     // ---- Probabilities
     const std::uint8_t* const mask = form.MaskOf(operands.inputs);
-    for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t length = RoundedStride<Number>(columns);
+    Exponentials<Number> exponentials;
+    ForEachRow<Number>(rows, [&](std::int64_t r) {
       float* const scores = scratch.scores + r * stride;
       shape.ScaleAndMask(mask, head, first + r, columns, scores);
-      const float log_sum_exp = Normalize(scores, columns);
-      if (uses_log_sum_exp) static_cast<float*>(operands.outputs[1])[row_base + r] = log_sum_exp;
+      exponentials.Normalize(r, scores, columns);
+      if (uses_y) RoundRow(value_type, columns, scores, scratch.probabilities + r * length);
+    });
+    if (uses_log_sum_exp) {
+      exponentials.StoreLogarithms(rows, static_cast<float*>(operands.outputs[1]) + head * shape.rows + first);
     }
     // ---- Product with the values
     if (!uses_y) return;
-    const LeftMatrix<Number> probabilities =
-        RoundRows(value_type, rows, columns, scratch.scores, stride, scratch.probabilities);
+    const LeftMatrix<Number> probabilities = RoundedRows(scratch.scores, stride, scratch.probabilities, columns);
     const std::int64_t y_stride = shape.padded_value_width();
-    std::fill_n(scratch.y, rows * y_stride, 0.0f);
-    AddProduct(probabilities, rows, columns, scratch.values, shape.columns, shape.value_width, scratch.y, y_stride);
-    StoreRows(y_type, scratch.y, form.y, head, first, rows, shape.value_width, operands.outputs[0]);
+    SetProduct(probabilities, rows, columns, scratch.values, shape.columns, shape.value_width, scratch.y, y_stride);
+    StoreRows<Number>(y_type, scratch.y, form.y, head, first, rows, shape.value_width, operands.outputs[0]);
   }
 };
 
@@ -126,8 +135,8 @@ std::unique_ptr<Kernel> MakeAttention(const KernelSpec& spec, const AttentionFor
                               spec.outputs[0].dtype,
                               spec.uses(0),
                               spec.outputs.size() > 1 && spec.uses(1)};
-  const std::int64_t parts = PartsOf(shape.heads() * shape.row_blocks<Number>());
-  const auto bytes = static_cast<std::size_t>(parts * Scratch<Number>(shape, nullptr).floats) * sizeof(float);
+  const std::int64_t slots = shape.SlotsOf(PartsOf(shape.heads() * shape.row_blocks<Number>()));
+  const auto bytes = static_cast<std::size_t>(slots * Scratch<Number>(shape, nullptr).floats) * sizeof(float);
   return std::make_unique<FunctionKernel<Attention<Number>>>(run, bytes);
 }
 

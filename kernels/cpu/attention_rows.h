@@ -22,6 +22,7 @@
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/row_products.h"
+#include "kernels/cpu/tile_products.h"
 #include "kernels/scalar/vector_math.h"
 
 namespace mpc::cpu {
@@ -30,10 +31,18 @@ namespace mpc::cpu {
 template <typename Number>
 inline constexpr std::int64_t kScoreRows = std::is_same_v<Number, TilePair> ? kTileDepth : 24;
 
+/// From row to row of a buffer for `length` numbers or pairs. Lines of a cache that hold a tile are an odd number of
+/// lines apart, so that they do not take each other's places.
+template <typename Number>
+constexpr std::int64_t StrideFor(std::int64_t length) {
+  return std::is_same_v<Number, TilePair> ? (length / kTilePairs | 1) * kTilePairs : length;
+}
+
 /// The geometry, with the padding and the cut into tasks that the loops use.
 struct AttentionShape : AttentionGeometry {
-  /// Tasks that may run at once: each has its own part of the workspace, whatever the number of threads.
-  static constexpr std::int64_t kParts = 32;
+  /// Ranges of `parts` parts of the work that may run at once. Each has its own piece of the workspace, whatever the
+  /// number of threads.
+  static std::int64_t SlotsOf(std::int64_t parts) { return std::min<std::int64_t>(parts, 32); }
 
   std::int64_t padded_columns() const { return PaddedToPanel(columns); }
   std::int64_t padded_width() const { return PaddedToPanel(width); }
@@ -92,7 +101,11 @@ inline std::vector<std::string> WaysOfAttention(const AttentionGeometry& geometr
   std::vector<std::string> ways;
   if (are_bf16 && MultipliesPairs() && ReadsWholeBlocks(geometry, 2)) ways.emplace_back(kInPairs);
   if (ways.empty()) ways.emplace_back(kInF32);
-  if (are_bf16 && MultipliesTiles() && ReadsWholeBlocks(geometry, kTileDepth)) ways.emplace_back(kOnTiles);
+  if (are_bf16 && MultipliesTiles() && ReadsWholeBlocks(geometry, kTileDepth)) {
+    // Two blocks of scores pay for what tiles need. docs/cpu.md has what was measured.
+    const bool is_faster = std::min(geometry.rows, geometry.columns) >= 2 * kTileDepth && geometry.width >= kTileDepth;
+    ways.insert(is_faster ? ways.begin() : ways.end(), kOnTiles);
+  }
   return ways;
 }
 
@@ -109,6 +122,58 @@ absl::StatusOr<std::unique_ptr<Kernel>> MakeInWay(const KernelSpec& spec, const 
   }
   if (way == kInF32) return WithChoice(make.template operator()<float>(), way);
   return WithChoice(way == kInPairs ? make.template operator()<Bf16Pair>() : make.template operator()<TilePair>(), way);
+}
+
+#if defined(__x86_64__)
+#define MPC_BESIDE_TILES [[gnu::target("avx512f"), gnu::flatten]]
+#else
+#define MPC_BESIDE_TILES
+#endif
+
+/// Calls loop(r) for each of `rows` rows. Loops beside products on tiles are compiled for AVX-512, which every
+/// processor with tiles has.
+template <typename Number, typename Loop>
+void ForEachRow(std::int64_t rows, const Loop& loop) requires(!std::is_same_v<Number, TilePair>) {
+  for (std::int64_t r = 0; r < rows; ++r) loop(r);
+}
+template <typename Number, typename Loop>
+MPC_BESIDE_TILES void ForEachRow(std::int64_t rows, const Loop& loop) requires(std::is_same_v<Number, TilePair>) {
+  for (std::int64_t r = 0; r < rows; ++r) loop(r);
+}
+
+/// exp(x) for x up to 89, or NaN, of probabilities that products of `Number` read. On tiles subnormal ones are 0.
+template <typename Number>
+float ProbabilityExp(float x) {
+  return std::is_same_v<Number, TilePair> ? scalar::BoundedShareExp(x) : scalar::Exp(x);
+}
+
+/// The sum of kCount numbers, which it overwrites, as a tree of additions.
+template <std::int64_t kCount>
+float SumOfTree(float* terms) {
+  if constexpr (kCount == 1) return terms[0];
+  for (std::int64_t i = 0; i < kCount / 2; ++i) terms[i] += terms[i + kCount / 2];
+  return SumOfTree<std::max<std::int64_t>(kCount / 2, 1)>(terms);
+}
+
+/// The sum of term(0) .. term(count - 1), in an order that `Number` and `count` determine.
+template <typename Number, typename Term>
+float SumOfTerms(std::int64_t count, const Term& term) {
+  float sum = 0;
+  std::int64_t i = 0;
+  if constexpr (std::is_same_v<Number, TilePair>) {
+    // The compiler adds the lanes of a reduction one after the other.
+    constexpr std::int64_t kLanes = 16;
+    float sums[kLanes] = {};
+    for (; i + kLanes <= count; i += kLanes) {
+#pragma omp simd
+      for (std::int64_t lane = 0; lane < kLanes; ++lane) sums[lane] += term(i + lane);
+    }
+    sum = SumOfTree<kLanes>(sums);
+    if (i == count) return sum;
+  }
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t rest = i; rest < count; ++rest) sum += term(rest);
+  return sum;
 }
 
 /// Buffers of a workspace, one behind the other; without a workspace, their sizes alone.
@@ -144,7 +209,10 @@ template <typename Pair>
 LeftMatrix<Pair> LoadRows(Source x, const HeadRows& rows, std::int64_t head, std::int64_t first, std::int64_t count,
                           std::int64_t width, Pair* buffer) {
   const auto* const elements = static_cast<const std::uint16_t*>(x.data);
-  const bool are_pairs = std::is_same_v<Pair, Bf16Pair> && width % 2 == 0 && rows.row_stride % 2 == 0;
+  // Tiles are whole: they end with the last row, and with its last element.
+  const bool are_whole =
+      std::is_same_v<Pair, Bf16Pair> ? width % 2 == 0 : count % kTileRows == 0 && width % kTileDepth == 0;
+  const bool are_pairs = are_whole && rows.row_stride % 2 == 0;
   if (are_pairs) return {reinterpret_cast<const Pair*>(elements + rows.At(head, first)), rows.row_stride / 2, 1};
   const std::int64_t length = LengthOf<Pair>(width);
   std::fill_n(buffer, count * length, Pair{});
@@ -154,39 +222,57 @@ LeftMatrix<Pair> LoadRows(Source x, const HeadRows& rows, std::int64_t head, std
   return {buffer, length, 1};
 }
 
-/// Rounds `count` rows of `columns` elements, which are `stride` apart, to `dtype`. Pairs lie in `buffer` then, f32
-/// numbers where they were.
-inline LeftMatrix<float> RoundRows(DType dtype, std::int64_t count, std::int64_t columns, float* rows,
-                                   std::int64_t stride, float* /*buffer*/) {
-  for (std::int64_t r = 0; r < count; ++r) RoundThrough(dtype, rows + r * stride, columns);
+/// Rounds `count` numbers to the floating type `dtype` for, or after, products of `Number`. With those of tiles
+/// subnormal numbers may become 0.
+template <typename Number>
+void StoreFor(DType dtype, const float* from, std::int64_t count, void* to) {
+  if (std::is_same_v<Number, TilePair>) return StoreRounded(dtype, from, to, count);
+  StoreFloats(dtype, from, to, 0, count);
+}
+
+/// Rounds a row of `columns` elements to `dtype`, for a left operand. Pairs go to `pairs`, f32 numbers stay.
+inline void RoundRow(DType dtype, std::int64_t columns, float* row, float* /*pairs*/) {
+  RoundThrough(dtype, row, columns);
+}
+template <typename Pair>
+void RoundRow(DType dtype, std::int64_t columns, const float* row, Pair* pairs) {
+  auto* const elements = reinterpret_cast<std::uint16_t*>(pairs);
+  StoreFor<Pair>(dtype, row, columns, elements);
+  std::fill(elements + columns, elements + 2 * LengthOf<Pair>(columns), std::uint16_t{0});
+}
+
+/// From row to row of the left operand that rows of `columns` elements are rounded to.
+template <typename Number>
+constexpr std::int64_t RoundedStride(std::int64_t columns) {
+  return StrideFor<Number>(LengthOf<Number>(columns));
+}
+
+/// Rows of which each was rounded: those of f32, which are `stride` apart, or the pairs in `buffer`.
+inline LeftMatrix<float> RoundedRows(const float* rows, std::int64_t stride, const float* /*buffer*/,
+                                     std::int64_t /*columns*/) {
   return {rows, stride, 1};
 }
 template <typename Pair>
-LeftMatrix<Pair> RoundRows(DType dtype, std::int64_t count, std::int64_t columns, float* rows, std::int64_t stride,
-                           Pair* buffer) {
-  const std::int64_t length = LengthOf<Pair>(columns);
-  for (std::int64_t r = 0; r < count; ++r) {
-    auto* const row = reinterpret_cast<std::uint16_t*>(buffer + r * length);
-    StoreFloats(dtype, rows + r * stride, row, 0, columns);
-    std::fill(row + columns, row + 2 * length, std::uint16_t{0});
-  }
-  return {buffer, length, 1};
+LeftMatrix<Pair> RoundedRows(const float* /*rows*/, std::int64_t /*stride*/, const Pair* buffer, std::int64_t columns) {
+  return {buffer, RoundedStride<Pair>(columns), 1};
 }
 
-/// The transpose of `count` rows of `columns` elements as a left operand. That of pairs lies in `buffer`.
+/// The transpose of `count` rows of `columns` elements as a left operand. That of pairs lies in `buffer`. On tiles its
+/// rows are `length` pairs apart.
 inline LeftMatrix<float> Transpose(const LeftMatrix<float>& rows, std::int64_t /*count*/, std::int64_t /*columns*/,
-                                   float* /*buffer*/) {
+                                   float* /*buffer*/, std::int64_t /*length*/) {
   return {rows.data, rows.depth_stride, rows.row_stride};
 }
 inline LeftMatrix<Bf16Pair> Transpose(const LeftMatrix<Bf16Pair>& rows, std::int64_t count, std::int64_t columns,
-                                      Bf16Pair* buffer) {
+                                      Bf16Pair* buffer, std::int64_t /*length*/) {
   PairRows(reinterpret_cast<const std::uint16_t*>(rows.data), count, 2 * rows.row_stride, columns, buffer, columns);
   return {buffer, 1, columns};
 }
 inline LeftMatrix<TilePair> Transpose(const LeftMatrix<TilePair>& rows, std::int64_t count, std::int64_t columns,
-                                      TilePair* buffer) {
-  TransposeRows(reinterpret_cast<const std::uint16_t*>(rows.data), count, 2 * rows.row_stride, columns, buffer);
-  return {buffer, LengthOf<TilePair>(count), 1};
+                                      TilePair* buffer, std::int64_t length) {
+  TransposeRowsTo(reinterpret_cast<const std::uint16_t*>(rows.data), count, 2 * rows.row_stride, columns, buffer,
+                  length);
+  return {buffer, length, 1};
 }
 
 /// Packs `count` rows of `columns` elements that a product has read as its left operand, as right operand of another.
@@ -199,17 +285,21 @@ void PackRows(const LeftMatrix<Pair>& rows, std::int64_t count, std::int64_t col
 }
 
 /// Stores `count` rows of `width` elements, which are padded to panels, from row `first` of `head` on.
-inline void StoreRows(DType dtype, const float* from, const HeadRows& rows, std::int64_t head, std::int64_t first,
-                      std::int64_t count, std::int64_t width, void* to) {
+template <typename Number>
+void StoreRows(DType dtype, const float* from, const HeadRows& rows, std::int64_t head, std::int64_t first,
+               std::int64_t count, std::int64_t width, void* to) {
+  const auto element = [&](std::int64_t r) {
+    return static_cast<std::byte*>(to) + rows.At(head, first + r) * static_cast<std::int64_t>(ElementSize(dtype));
+  };
+  if (rows.row_stride == width && width % kPanel == 0) return StoreFor<Number>(dtype, from, count * width, element(0));
   for (std::int64_t r = 0; r < count; ++r) {
-    StoreFloats(dtype, from + r * PaddedToPanel(width), to, rows.At(head, first + r), width);
+    StoreFor<Number>(dtype, from + r * PaddedToPanel(width), width, element(r));
   }
 }
 
-/// The number of parts of the workspace for `tasks` tasks. A part needs at least four tasks to pay for what it
-/// packs first.
+/// The number of ranges that `tasks` tasks are dealt out in. One needs at least four to pay for what it packs first.
 inline std::int64_t PartsOf(std::int64_t tasks) {
-  return std::clamp<std::int64_t>(tasks / 4, std::min<std::int64_t>(tasks, 2), AttentionShape::kParts);
+  return std::max<std::int64_t>(tasks / 4, std::min<std::int64_t>(tasks, 2));
 }
 
 /// What a task holds while it computes products of `Number`.
@@ -217,10 +307,13 @@ struct NoScope {};
 template <typename Number>
 using ProductScope = std::conditional_t<std::is_same_v<Number, TilePair>, TileScope, NoScope>;
 
-/// Calls body(part, begin, end) for contiguous ranges of `tasks` tasks. The ranges depend on their number alone.
+/// Calls body(slot, begin, end) for contiguous ranges of `tasks` tasks, which are at least those of `parts` parts.
 template <typename Body>
-void ForEachPart(std::int64_t tasks, std::int64_t parts, std::int64_t work, const Body& body) {
-  ParallelFor(parts, work, [&](std::int64_t part) { body(part, part * tasks / parts, (part + 1) * tasks / parts); });
+void ForEachRange(std::int64_t tasks, std::int64_t parts, std::int64_t work, const Body& body) {
+  const auto begin_of = [=](std::int64_t part) { return part * tasks / parts; };
+  RunTasksInSlots(
+      parts, AttentionShape::SlotsOf(parts), work,
+      [&](std::int64_t begin, std::int64_t end, std::int64_t slot) { body(slot, begin_of(begin), begin_of(end)); });
 }
 
 }  // namespace mpc::cpu

@@ -54,11 +54,6 @@ void AddTile(const LeftMatrix<float>& a, std::int64_t depth, const float* panel,
 
 #endif
 
-template <typename Number>
-LeftMatrix<Number> RowsFrom(const LeftMatrix<Number>& a, std::int64_t row) {
-  return {a.data + row * a.row_stride, a.row_stride, a.depth_stride};
-}
-
 #if defined(__x86_64__)
 
 #define MPC_PAIR_TARGET [[gnu::target("avx512f,avx512bf16")]]

@@ -114,6 +114,12 @@ struct LeftMatrix {
   std::int64_t row_stride, depth_stride;
 };
 
+/// The rows of a from row `row` on.
+template <typename Number>
+LeftMatrix<Number> RowsFrom(const LeftMatrix<Number>& a, std::int64_t row) {
+  return {a.data + row * a.row_stride, a.row_stride, a.depth_stride};
+}
+
 /// c += a b for `rows` rows of a and the first `columns` columns of b, whose panels hold `panel_depth` >= `depth` rows.
 /// Rows of c are `c_stride` apart and padded: all of the last panel's columns are written.
 void AddProduct(const LeftMatrix<float>& a, std::int64_t rows, std::int64_t depth, const float* panels,
@@ -126,6 +132,16 @@ void AddProduct(const LeftMatrix<Bf16Pair>& a, std::int64_t rows, std::int64_t d
 /// padded rows of a reaches the same rows of c alone. The depth stride of a is 1. Where `depth` is no multiple of
 /// kTileDepth it is `panel_depth`. Subnormal numbers count as 0.
 void AddProduct(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t depth, const TilePair* panels,
+                std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride);
+
+/// c = a b, else as AddProduct.
+template <typename Number>
+void SetProduct(const LeftMatrix<Number>& a, std::int64_t rows, std::int64_t depth, const Number* panels,
+                std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride) {
+  for (std::int64_t r = 0; r < rows; ++r) std::fill_n(c + r * c_stride, PaddedToPanel(columns), 0.0f);
+  AddProduct(a, rows, depth, panels, panel_depth, columns, c, c_stride);
+}
+void SetProduct(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t depth, const TilePair* panels,
                 std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride);
 
 }  // namespace mpc::cpu

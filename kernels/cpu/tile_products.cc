@@ -229,8 +229,9 @@ void AddTileBlock(const TileBlock& block, const std::int64_t* offsets, std::int6
   }
 }
 
-void AddProduct(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t depth, const TilePair* panels,
-                std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride) {
+/// c += a b, or c = a b.
+static void Multiply(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t depth, const TilePair* panels,
+                     std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride, bool adds) {
   const std::int64_t panel_size = kPanel * LengthOf<TilePair>(panel_depth);
   const std::int64_t tiles = LengthOf<TilePair>(depth) / kTilePairs;
   for (std::int64_t row = 0; row < rows; row += 2 * kTileRows) {
@@ -244,10 +245,21 @@ void AddProduct(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t d
                     .c = c + row * c_stride + column,
                     .c_stride = c_stride,
                     .two_rows = rows - row > kTileRows,
-                    .two_columns = columns - column > kPanel},
+                    .two_columns = columns - column > kPanel,
+                    .adds = adds},
                    nullptr, tiles);
     }
   }
+}
+
+void AddProduct(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t depth, const TilePair* panels,
+                std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride) {
+  Multiply(a, rows, depth, panels, panel_depth, columns, c, c_stride, true);
+}
+
+void SetProduct(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t depth, const TilePair* panels,
+                std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride) {
+  Multiply(a, rows, depth, panels, panel_depth, columns, c, c_stride, false);
 }
 
 MPC_AVX512 void PackPairsOfRows(const std::uint16_t* const* rows, std::int64_t pairs, std::int64_t column,
@@ -359,6 +371,8 @@ void PackTilesOfTransposedRows(const std::uint16_t*, std::int64_t, std::int64_t,
 void TransposeRowsTo(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*, std::int64_t) {}
 void TransposeRows(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
 void AddProduct(const LeftMatrix<TilePair>&, std::int64_t, std::int64_t, const TilePair*, std::int64_t, std::int64_t,
+                float*, std::int64_t) {}
+void SetProduct(const LeftMatrix<TilePair>&, std::int64_t, std::int64_t, const TilePair*, std::int64_t, std::int64_t,
                 float*, std::int64_t) {}
 void AddTileBlock(const TileBlock&, const std::int64_t*, std::int64_t) {}
 void PackPairsOfRows(const std::uint16_t* const*, std::int64_t, std::int64_t, TilePair*) {}

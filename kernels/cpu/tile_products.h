@@ -22,8 +22,8 @@ struct TileBlock {
   bool adds = true;            ///< to c; else it is overwritten
 };
 
-/// c += a b, or c = a b, over `tiles` tiles of terms. Tile t of a begins `offsets[t]` pairs behind `a`, null: it
-/// follows tile t - 1. Tiles of panels follow each other.
+/// c += a b, or c = a b, over `tiles` tiles of terms. Tile t of a begins `offsets[t]` pairs behind `a`, null:
+/// t * a_behind. Tiles of panels follow each other.
 void AddTileBlock(const TileBlock& block, const std::int64_t* offsets, std::int64_t tiles);
 
 /// Packs pairs of rows that lie anywhere into a panel. Pair k has column `column` + j of rows[2k] and rows[2k + 1] in
@@ -49,7 +49,7 @@ struct FloatRows {
   std::int64_t stride, count, columns;
 };
 
-/// Adds the row `addend` to each row unless it is null, rounds the sums to the floating type `dtype`, as StoreFloats
+/// Adds the row `addend` to each row unless it is null. Rounds the sums to the floating type `dtype`, as StoreFloats
 /// (convert.h) does, and stores them. Numbers that are subnormal in f32 may become 0 in bf16.
 void StoreRoundedRows(DType dtype, const FloatRows& rows, const float* addend, void* to, std::int64_t to_stride);
 

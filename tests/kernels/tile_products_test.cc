@@ -257,5 +257,20 @@ TEST_F(TileProducts, AreTheRuleWhereTheyAreFaster) {
   EXPECT_NE(RuleOf({384, 1024, 1536, true, false}, DType::kF32), kOnTiles);
 }
 
+TEST_F(TileProducts, AreTheRuleOfLargeAttention) {
+  const auto rule_of = [](const Shape& shape) {
+    KernelSpec spec;
+    spec.name = "attention";
+    spec.attributes = {{"scale", 0.125}, {"causal", true}};
+    spec.inputs.assign(3, {DType::kBF16, shape});
+    spec.outputs = {{DType::kBF16, shape}, {DType::kF32, {shape[0], shape[1], shape[2]}}};
+    return cpu::CandidateChoices(spec).front();
+  };
+  EXPECT_EQ(rule_of({4, 6, 256, 64}), kOnTiles);
+  EXPECT_EQ(rule_of({1, 2, 64, 32}), kOnTiles);
+  EXPECT_NE(rule_of({8, 4, 32, 32}), kOnTiles) << "one block of rows";
+  EXPECT_NE(rule_of({4, 6, 256, 16}), kOnTiles) << "rows that fill no tile";
+}
+
 }  // namespace
 }  // namespace mpc::test
