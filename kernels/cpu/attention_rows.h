@@ -102,8 +102,8 @@ inline std::vector<std::string> WaysOfAttention(const AttentionGeometry& geometr
   if (are_bf16 && MultipliesPairs() && ReadsWholeBlocks(geometry, 2)) ways.emplace_back(kInPairs);
   if (ways.empty()) ways.emplace_back(kInF32);
   if (are_bf16 && MultipliesTiles() && ReadsWholeBlocks(geometry, kTileDepth)) {
-    // Two blocks of scores pay for what tiles need. docs/cpu.md has what was measured.
-    const bool is_faster = std::min(geometry.rows, geometry.columns) >= 2 * kTileDepth && geometry.width >= kTileDepth;
+    // A block of scores pays for what tiles need. docs/cpu.md has what was measured.
+    const bool is_faster = std::min(geometry.rows, geometry.columns) >= kTileDepth;
     ways.insert(is_faster ? ways.begin() : ways.end(), kOnTiles);
   }
   return ways;

@@ -257,7 +257,7 @@ TEST_F(TileProducts, AreTheRuleWhereTheyAreFaster) {
   EXPECT_NE(RuleOf({384, 1024, 1536, true, false}, DType::kF32), kOnTiles);
 }
 
-TEST_F(TileProducts, AreTheRuleOfLargeAttention) {
+TEST_F(TileProducts, AreTheRuleOfAttentionFromABlockOn) {
   const auto rule_of = [](const Shape& shape) {
     KernelSpec spec;
     spec.name = "attention";
@@ -267,9 +267,8 @@ TEST_F(TileProducts, AreTheRuleOfLargeAttention) {
     return cpu::CandidateChoices(spec).front();
   };
   EXPECT_EQ(rule_of({4, 6, 256, 64}), kOnTiles);
-  EXPECT_EQ(rule_of({1, 2, 64, 32}), kOnTiles);
-  EXPECT_NE(rule_of({8, 4, 32, 32}), kOnTiles) << "one block of rows";
-  EXPECT_NE(rule_of({4, 6, 256, 16}), kOnTiles) << "rows that fill no tile";
+  EXPECT_EQ(rule_of({1, 2, 32, 8}), kOnTiles);
+  EXPECT_NE(rule_of({8, 4, 31, 64}), kOnTiles) << "less than a block of rows";
 }
 
 }  // namespace
