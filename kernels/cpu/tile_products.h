@@ -30,8 +30,8 @@ void AddTileBlock(const TileBlock& block, const std::int64_t* offsets, std::int6
 /// lane j. Null is a row of zeros.
 void PackPairsOfRows(const std::uint16_t* const* rows, std::int64_t pairs, std::int64_t column, TilePair* panel);
 
-/// Packs `count` rows of `depth` numbers of bf16 into whole tiles: those of the first sixteen rows along the depth,
-/// then those of the next ones. Zeros follow the depth, and what was there stays in rows that there are not.
+/// Packs `count` rows of `depth` numbers of bf16 into whole tiles. Those of sixteen rows follow each other along the
+/// depth, and those of the next rows follow them. Zeros follow the depth. Rows that there are not stay as they were.
 void PackTilesOfRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t depth,
                      TilePair* tiles);
 

@@ -271,5 +271,35 @@ TEST_F(TileProducts, AreTheRuleOfAttentionFromABlockOn) {
   EXPECT_NE(rule_of({8, 4, 31, 64}), kOnTiles) << "less than a block of rows";
 }
 
+/// The gradient of attention of one head.
+OpCase AttentionGradOf(std::int64_t rows, std::int64_t columns, bool is_causal) {
+  constexpr std::int64_t kWidth = 40, kValueWidth = 24;
+  const auto variable = [](Shape shape) {
+    return op_cases::OperandCase{{DType::kF32, std::move(shape)}, op_cases::Uniform(-1, 1)};
+  };
+  const op_cases::OperandCase query = variable({1, 1, rows, kWidth}), key = variable({1, 1, columns, kWidth}),
+                              value = variable({1, 1, columns, kValueWidth}), dy = variable({1, 1, rows, kValueWidth});
+  OpCase op_case;
+  op_case.name = "attention_grad/tiles";
+  op_case.op = "attention_grad";
+  op_case.attributes = {{"scale", 0.25}, {"causal", is_causal}};
+  op_case.operands = {
+      dy, query, key, value, {{DType::kF32, {1, 1, rows}}, op_cases::Computed("attention", 1, {1, 2, 3})}};
+  op_case.results = {query.spec, key.spec, value.spec};
+  op_case.f32_operands = {4};
+  return op_case;
+}
+
+// Several shares of the gradients of key and value, the last of them short. Some rows begin behind the columns that
+// earlier ones have read, and some read nothing.
+TEST_F(TileProducts, OfAttentionAddSharesOfManyRows) {
+  const auto device = CpuKernelsChosen(kOnTiles);
+  for (const bool is_causal : {false, true}) {
+    ExpectMatchesReference(*device, AttentionGradOf(300, 300, is_causal), DType::kBF16);
+    ExpectMatchesReference(*device, AttentionGradOf(171, 203, is_causal), DType::kBF16);
+    ExpectMatchesReference(*device, AttentionGradOf(331, 171, is_causal), DType::kBF16);
+  }
+}
+
 }  // namespace
 }  // namespace mpc::test
