@@ -104,12 +104,12 @@ struct Attention {
     SetProduct(query, rows, shape.width, scratch.keys, shape.width, columns, scratch.scores, stride);
     // ---- Probabilities
     const std::uint8_t* const mask = form.MaskOf(operands.inputs);
-    const std::int64_t length = RoundedStride<Number>(columns);
+    const std::int64_t length = RoundedStride<Number>(columns), count = LoopColumns<Number>(columns);
     Exponentials<Number> exponentials;
     ForEachRow<Number>(rows, [&](std::int64_t r) {
       float* const scores = scratch.scores + r * stride;
-      shape.ScaleAndMask(mask, head, first + r, columns, scores);
-      exponentials.Normalize(r, scores, columns);
+      shape.ScaleAndMask(mask, head, first + r, count, scores);
+      exponentials.Normalize(r, scores, count);
       if (uses_y) RoundRow(value_type, columns, scores, scratch.probabilities + r * length);
     });
     if (uses_log_sum_exp) {

@@ -109,6 +109,7 @@ struct AttentionGrad {
     for (std::int64_t s = 0; s < columns; ++s) ds[s] = scale * p[s] * (ds[s] - delta);
   }
 
+  // Rows from `first` on, as many as have their shares added at once.
   void RunRows(const KernelOperands& operands, const Scratch<Number>& scratch, std::int64_t head,
                std::int64_t first) const {
     const std::int64_t rows = std::min(kShareRows<Number>, shape.rows - first);
@@ -137,8 +138,8 @@ struct AttentionGrad {
     LeftMatrix<Number> p, ds;
   };
 
-  // The block begins at row `first` + `place`, and its transposes at row `place` of the operands of a share. Returns
-  // them, and stores its rows of dquery.
+  // The block begins `place` rows behind row `shared_first`, from which on shares are added at once. Stores its rows of
+  // dquery, and returns the transposes of its p and ds.
   Transposes RunBlock(const KernelOperands& operands, const Scratch<Number>& scratch, std::int64_t head,
                       std::int64_t shared_first, std::int64_t place, const LeftMatrix<Number>& query,
                       const LeftMatrix<Number>& dy) const {
@@ -150,14 +151,16 @@ struct AttentionGrad {
     SetProduct(query, rows, shape.width, scratch.keys_by_column, shape.width, columns, scratch.p, stride);
     SetProduct(dy, rows, shape.value_width, scratch.values_by_column, shape.value_width, columns, scratch.ds, stride);
     // ---- Probabilities, and cotangents of the scores
+    const std::int64_t count = LoopColumns<Number>(columns);
     const std::uint8_t* const mask = form.MaskOf(operands.inputs);
     const float* const log_sum_exp =
         static_cast<const float*>(operands.inputs[form.log_sum_exp]) + head * shape.rows + first;
     ForEachRow<Number>(rows, [&](std::int64_t r) {
       float* const p = scratch.p + r * stride;
       float* const ds = scratch.ds + r * stride;
-      shape.ScaleAndMask(mask, head, first + r, columns, p);
-      DifferentiateRow(log_sum_exp[r], columns, p, ds);
+      shape.ScaleAndMask(mask, head, first + r, count, p);
+      std::fill(ds + columns, ds + count, 0.0f);
+      DifferentiateRow(log_sum_exp[r], count, p, ds);
       // Each is rounded to the type that its products read.
       RoundRow(value_type, columns, p, scratch.p_pairs + r * length);
       RoundRow(query_type, columns, ds, scratch.ds_pairs + r * length);

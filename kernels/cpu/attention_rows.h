@@ -60,8 +60,11 @@ struct AttentionShape : AttentionGeometry {
     constexpr float kNone = -std::numeric_limits<float>::infinity();
     const std::int64_t readable = std::min(count, ReadableColumns(row));
 #pragma omp simd
-    for (std::int64_t s = 0; s < readable; ++s) scores[s] *= scale;
-    std::fill(scores + readable, scores + count, kNone);
+    for (std::int64_t s = 0; s < count; ++s) scores[s] *= scale;
+    // From the panel on that holds the first of them, so that the loop has no rest.
+    const auto end = static_cast<std::int32_t>(count), unread = static_cast<std::int32_t>(readable);
+#pragma omp simd
+    for (std::int32_t s = unread - unread % int{kPanel}; s < end; ++s) scores[s] = s < unread ? scores[s] : kNone;
     if (!has_mask) return;
     const std::uint8_t* const allowed = mask + MaskRow(head, row);
     if (mask_strides[3] == 0) {
@@ -102,8 +105,10 @@ inline std::vector<std::string> WaysOfAttention(const AttentionGeometry& geometr
   if (are_bf16 && MultipliesPairs() && ReadsWholeBlocks(geometry, 2)) ways.emplace_back(kInPairs);
   if (ways.empty()) ways.emplace_back(kInF32);
   if (are_bf16 && MultipliesTiles() && ReadsWholeBlocks(geometry, kTileDepth)) {
-    // A block of scores pays for what tiles need. docs/cpu.md has what was measured.
-    const bool is_faster = std::min(geometry.rows, geometry.columns) >= kTileDepth;
+    // Rows, columns and heads fill tiles, and scores pay for what tiles need. docs/cpu.md has what was measured.
+    const std::int64_t scores = std::min(geometry.rows, geometry.columns);
+    const std::int64_t width = std::min(geometry.width, geometry.value_width);
+    const bool is_faster = std::min(scores, width) >= kTileRows && scores * width >= kTileRows * kTileDepth;
     ways.insert(is_faster ? ways.begin() : ways.end(), kOnTiles);
   }
   return ways;
@@ -155,24 +160,28 @@ float SumOfTree(float* terms) {
   return SumOfTree<std::max<std::int64_t>(kCount / 2, 1)>(terms);
 }
 
-/// The sum of term(0) .. term(count - 1), in an order that `Number` and `count` determine.
+/// The columns that loops over a row of `columns` take. On tiles they are those of whole panels, so that loops have no
+/// rest: the last ones are masked.
+template <typename Number>
+constexpr std::int64_t LoopColumns(std::int64_t columns) {
+  return std::is_same_v<Number, TilePair> ? PaddedToPanel(columns) : columns;
+}
+
+/// The sum of term(0) .. term(count - 1) for LoopColumns, in an order that `Number` and `count` determine.
 template <typename Number, typename Term>
 float SumOfTerms(std::int64_t count, const Term& term) {
-  float sum = 0;
-  std::int64_t i = 0;
   if constexpr (std::is_same_v<Number, TilePair>) {
-    // The compiler adds the lanes of a reduction one after the other.
-    constexpr std::int64_t kLanes = 16;
-    float sums[kLanes] = {};
-    for (; i + kLanes <= count; i += kLanes) {
+    // The compiler would add the lanes of a reduction one after the other.
+    float sums[kPanel] = {};
+    for (std::int64_t i = 0; i < count; i += kPanel) {
 #pragma omp simd
-      for (std::int64_t lane = 0; lane < kLanes; ++lane) sums[lane] += term(i + lane);
+      for (std::int64_t lane = 0; lane < kPanel; ++lane) sums[lane] += term(i + lane);
     }
-    sum = SumOfTree<kLanes>(sums);
-    if (i == count) return sum;
+    return SumOfTree<kPanel>(sums);
   }
+  float sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (std::int64_t rest = i; rest < count; ++rest) sum += term(rest);
+  for (std::int64_t i = 0; i < count; ++i) sum += term(i);
   return sum;
 }
 
@@ -237,7 +246,7 @@ inline void RoundRow(DType dtype, std::int64_t columns, float* row, float* /*pai
 template <typename Pair>
 void RoundRow(DType dtype, std::int64_t columns, const float* row, Pair* pairs) {
   auto* const elements = reinterpret_cast<std::uint16_t*>(pairs);
-  StoreFor<Pair>(dtype, row, columns, elements);
+  StoreFor<Pair>(dtype, row, LoopColumns<Pair>(columns), elements);
   std::fill(elements + columns, elements + 2 * LengthOf<Pair>(columns), std::uint16_t{0});
 }
 

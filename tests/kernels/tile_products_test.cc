@@ -257,7 +257,7 @@ TEST_F(TileProducts, AreTheRuleWhereTheyAreFaster) {
   EXPECT_NE(RuleOf({384, 1024, 1536, true, false}, DType::kF32), kOnTiles);
 }
 
-TEST_F(TileProducts, AreTheRuleOfAttentionFromABlockOn) {
+TEST_F(TileProducts, AreTheRuleOfAttentionThatFillsThem) {
   const auto rule_of = [](const Shape& shape) {
     KernelSpec spec;
     spec.name = "attention";
@@ -267,8 +267,11 @@ TEST_F(TileProducts, AreTheRuleOfAttentionFromABlockOn) {
     return cpu::CandidateChoices(spec).front();
   };
   EXPECT_EQ(rule_of({4, 6, 256, 64}), kOnTiles);
-  EXPECT_EQ(rule_of({1, 2, 32, 8}), kOnTiles);
-  EXPECT_NE(rule_of({8, 4, 31, 64}), kOnTiles) << "less than a block of rows";
+  EXPECT_EQ(rule_of({1, 2, 32, 16}), kOnTiles);
+  EXPECT_EQ(rule_of({1, 2, 16, 32}), kOnTiles);
+  EXPECT_NE(rule_of({8, 4, 16, 16}), kOnTiles) << "few scores";
+  EXPECT_NE(rule_of({8, 4, 256, 8}), kOnTiles) << "heads that fill half a tile";
+  EXPECT_NE(rule_of({8, 4, 8, 128}), kOnTiles) << "rows that fill half a tile";
 }
 
 /// The gradient of attention of one head.
