@@ -92,7 +92,7 @@ inline std::vector<LayoutBlock> BlocksOf(const dnnl::memory::desc& layout) {
   }
   return blocks;
 }
-/// None yet: version 3 has it from avx512_core_fp16 on, and no processor of that level has run the tests.
+/// None: version 3 has it from avx512_core_fp16 on, but widening f16 is faster for convolutions (docs/cpu.md).
 inline std::optional<dnnl::cpu_isa> LevelOfF16() { return std::nullopt; }
 inline void AppendFunction(dnnl::post_ops& post_ops, dnnl::algorithm function) {
   post_ops.append_eltwise(function, 0.0f, 0.0f);

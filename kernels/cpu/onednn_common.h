@@ -25,7 +25,7 @@ const dnnl::engine& OnednnEngine();
 bool UsesInstructionsOf(dnnl::cpu_isa level);
 
 /// Whether oneDNN multiplies `dtype` with the processor's own instructions, not by emulation: f32; bf16 with
-/// AVX512_BF16 or AMX; f16 with AVX512_FP16, from oneDNN 3 on.
+/// AVX512_BF16 or AMX; f16 from `LevelOfF16` on.
 bool IsNative(DType dtype);
 
 /// Strict f32 arithmetic whatever the environment says, and scratch memory given by the caller.

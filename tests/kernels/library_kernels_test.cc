@@ -312,6 +312,18 @@ TEST_F(LibraryKernels, DilateRowsOfAnyWidthAndNumberOfChannels) {
   }
 }
 
+// y has one column, and all but one column of the window meet padding alone.
+TEST_F(LibraryKernels, ReadNoColumnsBesideTheImage) {
+  for (const std::int64_t channels : {4, 16, 33}) {
+    for (const std::int64_t columns : {1, 2}) {
+      Convolution shape = Pointwise(2, channels, 70, {11, columns}, {1, 3});
+      shape.kernel_height = shape.kernel_width = 5;
+      shape.attributes.Set("pad_mode", std::string("same"));
+      ExpectEveryChoiceMatches(CaseOf("conv2d_grad_weight", shape, false, "none"), DType::kBF16);
+    }
+  }
+}
+
 TEST_F(LibraryKernels, TakeOddNumbersOfChannelsOfAnyNumberOfPixels) {
   for (const std::int64_t pixels : {29, 30, 31, 60}) {
     for (const Ints& strides : {Ints{1, 1}, Ints{1, 2}}) {
