@@ -102,11 +102,6 @@ void PackTransposedPanels(Source x, std::int64_t base, std::int64_t stride, std:
 void PairRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns, Bf16Pair* pairs,
               std::int64_t pair_stride);
 
-/// Stores the transpose of [count, columns], whose rows are `stride` apart, as a left operand on tiles: `columns` rows
-/// of LengthOf<TilePair>(count) pairs. Where MultipliesTiles().
-void TransposeRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
-                   TilePair* pairs);
-
 /// A left operand: number or pair (i, k) is data[i * row_stride + k * depth_stride].
 template <typename Number>
 struct LeftMatrix {

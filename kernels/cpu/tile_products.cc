@@ -83,6 +83,7 @@ void AddBlock(const TileBlock& block, std::int64_t tiles, const OffsetOf& offset
 }
 
 #define MPC_AVX512 [[gnu::target("avx512f,avx512bw")]]
+#define MPC_AVX512_BF16 [[gnu::target("avx512bf16,avx512bw")]]
 
 /// The first 32 numbers of a row, of which there are `count`, or zeros. Behind them nothing is read.
 MPC_AVX512 inline __m512i LoadColumns(const std::uint16_t* row, std::int64_t count) {
@@ -90,12 +91,20 @@ MPC_AVX512 inline __m512i LoadColumns(const std::uint16_t* row, std::int64_t cou
   return _mm512_maskz_loadu_epi16((__mmask32{1} << std::max<std::int64_t>(count, 0)) - 1, row);
 }
 
+/// Sixteen numbers of a row, each in the low half of a lane.
+MPC_AVX512 inline __m512i LoadLanes(const std::uint16_t* row) {
+  return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)));
+}
+
+/// The same from column `column` on. Null is a row of zeros.
+MPC_AVX512 inline __m512i LoadLanesOrZeros(const std::uint16_t* row, std::int64_t column) {
+  return row == nullptr ? _mm512_setzero_si512() : LoadLanes(row + column);
+}
+
 /// The first `columns` numbers of a row, each in the low half of a lane. The other lanes are zeros.
-MPC_AVX512 __m512i LoadRow(const std::uint16_t* row, std::int64_t columns) {
-  if (columns >= kPanel) return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row)));
-  alignas(32) std::uint16_t values[kPanel] = {};
-  std::copy_n(row, columns, values);
-  return _mm512_cvtepu16_epi32(_mm256_load_si256(reinterpret_cast<const __m256i*>(values)));
+MPC_AVX512 inline __m512i LoadRow(const std::uint16_t* row, std::int64_t columns) {
+  if (columns >= kPanel) return LoadLanes(row);
+  return _mm512_cvtepu16_epi32(_mm512_castsi512_si256(LoadColumns(row, columns)));
 }
 
 /// Stores the transpose of pairs of the first 32 of `count` rows. Where there are fewer, the pairs behind them are
@@ -125,12 +134,6 @@ MPC_AVX512 void PackTile(const std::uint16_t* x, std::int64_t stride, std::int64
   for (std::int64_t k = 0; k < 16; ++k) _mm512_storeu_si512(tile + k * kPanel, pairs[k]);
 }
 
-/// Sixteen numbers of a row, each in the low half of a lane. Null is a row of zeros.
-MPC_AVX512 inline __m512i LoadLanes(const std::uint16_t* row, std::int64_t column) {
-  if (row == nullptr) return _mm512_setzero_si512();
-  return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(row + column)));
-}
-
 MPC_AVX512 inline __m512i GatherLanes(__m512i index, const std::uint16_t* numbers) {
   return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xFFFF, index, numbers, 2);
 }
@@ -149,6 +152,90 @@ MPC_AVX512 __m512i PairOrder() {
     order[2 * j + 1] = static_cast<std::uint16_t>(2 * kPanel + j);
   }
   return _mm512_load_si512(order);
+}
+
+/// c += a b, or c = a b.
+void Multiply(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t depth, const TilePair* panels,
+              std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride, bool adds) {
+  const std::int64_t panel_size = kPanel * LengthOf<TilePair>(panel_depth);
+  const std::int64_t tiles = LengthOf<TilePair>(depth) / kTilePairs;
+  for (std::int64_t row = 0; row < rows; row += 2 * kTileRows) {
+    for (std::int64_t column = 0; column < columns; column += 2 * kPanel) {
+      AddTileBlock({.a = a.data + row * a.row_stride,
+                    .a_stride = a.row_stride,
+                    .a_below = kTileRows * a.row_stride,
+                    .a_behind = kTilePairs,
+                    .panels = panels + column / kPanel * panel_size,
+                    .panel_size = panel_size,
+                    .c = c + row * c_stride + column,
+                    .c_stride = c_stride,
+                    .two_rows = rows - row > kTileRows,
+                    .two_columns = columns - column > kPanel,
+                    .adds = adds},
+                   nullptr, tiles);
+    }
+  }
+}
+
+/// The same as vcvtne2ps2bf16 on processors without it. Subnormal numbers stay what they are.
+MPC_AVX512 inline __m256i RoundLanes(__m512 numbers) {
+  const __m512i bits = _mm512_castps_si512(numbers), high = _mm512_srli_epi32(bits, 16);
+  const __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
+  const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), odd);
+  const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF));
+  const __mmask16 is_nan = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(0x7F800000));
+  const __m512i quiet = _mm512_or_si512(high, _mm512_set1_epi32(0x40));
+  const __m512i rounded = _mm512_mask_mov_epi32(_mm512_srli_epi32(sum, 16), is_nan, quiet);
+  return _mm512_maskz_cvtepi32_epi16(0xFFFF, rounded);
+}
+
+/// 32 numbers as bf16, rounded to nearest even. NaN stays NaN.
+struct RoundByInstruction {
+  MPC_AVX512_BF16 __m512i operator()(__m512 first, __m512 second) const {
+    return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
+  }
+};
+struct RoundByBits {
+  MPC_AVX512 __m512i operator()(__m512 first, __m512 second) const {
+    return _mm512_inserti64x4(_mm512_castsi256_si512(RoundLanes(first)), RoundLanes(second), 1);
+  }
+};
+
+/// Numbers of a row that `mask` takes, with those of `addends` unless it is null.
+MPC_AVX512 inline __m512 LoadSums(__mmask16 mask, const float* row, const float* addends) {
+  const __m512 numbers = _mm512_maskz_loadu_ps(mask, row);
+  return addends == nullptr ? numbers : _mm512_add_ps(numbers, _mm512_maskz_loadu_ps(mask, addends));
+}
+
+/// It becomes a part of its caller, and so does `round`. Its instructions are those that the caller is compiled for.
+template <typename Round>
+MPC_AVX512 [[gnu::always_inline]] inline void RoundRows(const Round& round, const FloatRows& rows, const float* addend,
+                                                        std::uint16_t* to, std::int64_t to_stride) {
+  for (std::int64_t column = 0; column < rows.columns; column += 2 * kPanel) {
+    const std::int64_t size = std::min(2 * kPanel, rows.columns - column);
+    const auto stored = static_cast<__mmask32>((std::uint64_t{1} << size) - 1);
+    const auto first = static_cast<__mmask16>(stored), second = static_cast<__mmask16>(stored >> kPanel);
+    const float* const addends = addend == nullptr ? nullptr : addend + column;
+    const float* const addends_behind = addend == nullptr ? nullptr : addends + kPanel;
+    for (std::int64_t r = 0; r < rows.count; ++r) {
+      const float* const row = rows.data + r * rows.stride + column;
+      const __m512i rounded = round(LoadSums(first, row, addends), LoadSums(second, row + kPanel, addends_behind));
+      _mm512_mask_storeu_epi16(to + r * to_stride + column, stored, rounded);
+    }
+  }
+}
+
+MPC_AVX512_BF16 void RoundRowsByInstruction(const FloatRows& rows, const float* addend, std::uint16_t* to,
+                                            std::int64_t to_stride) {
+  RoundRows(RoundByInstruction(), rows, addend, to, to_stride);
+}
+MPC_AVX512 void RoundRowsByBits(const FloatRows& rows, const float* addend, std::uint16_t* to, std::int64_t to_stride) {
+  RoundRows(RoundByBits(), rows, addend, to, to_stride);
+}
+
+void RoundToBf16(const FloatRows& rows, const float* addend, std::uint16_t* to, std::int64_t to_stride) {
+  static const bool has_instruction = __builtin_cpu_supports("avx512bf16") != 0;
+  has_instruction ? RoundRowsByInstruction(rows, addend, to, to_stride) : RoundRowsByBits(rows, addend, to, to_stride);
 }
 
 }  // namespace
@@ -216,39 +303,11 @@ void TransposeRowsTo(const std::uint16_t* rows, std::int64_t count, std::int64_t
   }
 }
 
-void TransposeRows(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
-                   TilePair* pairs) {
-  TransposeRowsTo(rows, count, stride, columns, pairs, LengthOf<TilePair>(count));
-}
-
 void AddTileBlock(const TileBlock& block, const std::int64_t* offsets, std::int64_t tiles) {
   if (offsets == nullptr) {
     AddBlock(block, tiles, [behind = block.a_behind](std::int64_t tile) { return tile * behind; });
   } else {
     AddBlock(block, tiles, [offsets](std::int64_t tile) { return offsets[tile]; });
-  }
-}
-
-/// c += a b, or c = a b.
-static void Multiply(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t depth, const TilePair* panels,
-                     std::int64_t panel_depth, std::int64_t columns, float* c, std::int64_t c_stride, bool adds) {
-  const std::int64_t panel_size = kPanel * LengthOf<TilePair>(panel_depth);
-  const std::int64_t tiles = LengthOf<TilePair>(depth) / kTilePairs;
-  for (std::int64_t row = 0; row < rows; row += 2 * kTileRows) {
-    for (std::int64_t column = 0; column < columns; column += 2 * kPanel) {
-      AddTileBlock({.a = a.data + row * a.row_stride,
-                    .a_stride = a.row_stride,
-                    .a_below = kTileRows * a.row_stride,
-                    .a_behind = kTilePairs,
-                    .panels = panels + column / kPanel * panel_size,
-                    .panel_size = panel_size,
-                    .c = c + row * c_stride + column,
-                    .c_stride = c_stride,
-                    .two_rows = rows - row > kTileRows,
-                    .two_columns = columns - column > kPanel,
-                    .adds = adds},
-                   nullptr, tiles);
-    }
   }
 }
 
@@ -265,55 +324,9 @@ void SetProduct(const LeftMatrix<TilePair>& a, std::int64_t rows, std::int64_t d
 MPC_AVX512 void PackPairsOfRows(const std::uint16_t* const* rows, std::int64_t pairs, std::int64_t column,
                                 TilePair* panel) {
   for (std::int64_t k = 0; k < pairs; ++k) {
-    const __m512i first = LoadLanes(rows[2 * k], column), second = LoadLanes(rows[2 * k + 1], column);
+    const __m512i first = LoadLanesOrZeros(rows[2 * k], column), second = LoadLanesOrZeros(rows[2 * k + 1], column);
     _mm512_storeu_si512(panel + k * kPanel, _mm512_or_si512(first, _mm512_slli_epi32(second, 16)));
   }
-}
-
-/// The same as vcvtne2ps2bf16 on processors without it. Subnormal numbers stay what they are.
-MPC_AVX512 inline __m256i RoundLanes(__m512 numbers) {
-  const __m512i bits = _mm512_castps_si512(numbers), high = _mm512_srli_epi32(bits, 16);
-  const __m512i odd = _mm512_and_si512(high, _mm512_set1_epi32(1));
-  const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7FFF)), odd);
-  const __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(0x7FFFFFFF));
-  const __mmask16 is_nan = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32(0x7F800000));
-  const __m512i quiet = _mm512_or_si512(high, _mm512_set1_epi32(0x40));
-  const __m512i rounded = _mm512_mask_mov_epi32(_mm512_srli_epi32(sum, 16), is_nan, quiet);
-  return _mm512_maskz_cvtepi32_epi16(0xFFFF, rounded);
-}
-
-/// 32 numbers as bf16, rounded to nearest even. NaN stays NaN.
-template <bool kHasInstruction>
-[[gnu::target("avx512bf16,avx512bw")]] inline __m512i RoundVectors(__m512 first, __m512 second) {
-  if constexpr (kHasInstruction) return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second, first));
-  return _mm512_inserti64x4(_mm512_castsi256_si512(RoundLanes(first)), RoundLanes(second), 1);
-}
-
-template <bool kHasInstruction>
-[[gnu::target("avx512bf16,avx512bw")]] void RoundRows(const FloatRows& rows, const float* addend, std::uint16_t* to,
-                                                      std::int64_t to_stride) {
-  for (std::int64_t column = 0; column < rows.columns; column += 2 * kPanel) {
-    const std::int64_t size = std::min(2 * kPanel, rows.columns - column);
-    const auto stored = static_cast<__mmask32>((std::uint64_t{1} << size) - 1);
-    const auto first = static_cast<__mmask16>(stored), second = static_cast<__mmask16>(stored >> kPanel);
-    const auto add = [&](const float* row, __mmask16 mask, const float* addends)
-        __attribute__((target("avx512bf16,avx512bw"))) {
-      const __m512 numbers = _mm512_maskz_loadu_ps(mask, row);
-      return addends == nullptr ? numbers : _mm512_add_ps(numbers, _mm512_maskz_loadu_ps(mask, addends));
-    };
-    for (std::int64_t r = 0; r < rows.count; ++r) {
-      const float* const row = rows.data + r * rows.stride + column;
-      const float* const addends = addend == nullptr ? nullptr : addend + column;
-      const __m512i rounded = RoundVectors<kHasInstruction>(
-          add(row, first, addends), add(row + kPanel, second, addends == nullptr ? nullptr : addends + kPanel));
-      _mm512_mask_storeu_epi16(to + r * to_stride + column, stored, rounded);
-    }
-  }
-}
-
-void RoundToBf16(const FloatRows& rows, const float* addend, std::uint16_t* to, std::int64_t to_stride) {
-  static const bool has_instruction = __builtin_cpu_supports("avx512bf16") != 0;
-  has_instruction ? RoundRows<true>(rows, addend, to, to_stride) : RoundRows<false>(rows, addend, to, to_stride);
 }
 
 MPC_AVX512 void TransposeFloats(const float* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
@@ -369,14 +382,13 @@ void PackTransposedPanels(Source, std::int64_t, std::int64_t, std::int64_t, std:
 void PackTilesOfRows(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
 void PackTilesOfTransposedRows(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
 void TransposeRowsTo(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*, std::int64_t) {}
-void TransposeRows(const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t, TilePair*) {}
 void AddProduct(const LeftMatrix<TilePair>&, std::int64_t, std::int64_t, const TilePair*, std::int64_t, std::int64_t,
                 float*, std::int64_t) {}
 void SetProduct(const LeftMatrix<TilePair>&, std::int64_t, std::int64_t, const TilePair*, std::int64_t, std::int64_t,
                 float*, std::int64_t) {}
 void AddTileBlock(const TileBlock&, const std::int64_t*, std::int64_t) {}
 void PackPairsOfRows(const std::uint16_t* const*, std::int64_t, std::int64_t, TilePair*) {}
-void RoundToBf16(const FloatRows& rows, const float* addend, std::uint16_t* to, std::int64_t to_stride) {
+static void RoundToBf16(const FloatRows& rows, const float* addend, std::uint16_t* to, std::int64_t to_stride) {
   StoreRowByRow(DType::kBF16, rows, addend, to, to_stride);
 }
 void TransposeFloats(const float*, std::int64_t, std::int64_t, std::int64_t, float*) {}

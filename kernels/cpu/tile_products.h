@@ -39,7 +39,8 @@ void PackTilesOfRows(const std::uint16_t* rows, std::int64_t count, std::int64_t
 void PackTilesOfTransposedRows(const std::uint16_t* rows, std::int64_t depth, std::int64_t stride, std::int64_t count,
                                TilePair* tiles);
 
-/// As TransposeRows (row_products.h), into rows that are `to_stride` pairs apart.
+/// Stores the transpose of [count, columns], whose rows are `stride` apart, as a left operand: `columns` rows of
+/// LengthOf<TilePair>(count) pairs, which are `to_stride` pairs apart.
 void TransposeRowsTo(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
                      TilePair* to, std::int64_t to_stride);
 

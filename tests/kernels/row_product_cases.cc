@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/cpu/tile_products.h"
 #include "kernels/float16.h"
 
 namespace mpc::test {
@@ -44,7 +45,7 @@ cpu::LeftMatrix<Pair> LeftOperand(const ProductOperands& operands, bool transpos
   other.first = other.second = 0x7fc0;
   std::fill_n(pairs.begin(), rows * length, other);
   if constexpr (std::is_same_v<Pair, TilePair>) {
-    cpu::TransposeRows(transposed.data(), depth, rows, rows, pairs.data());
+    cpu::TransposeRowsTo(transposed.data(), depth, rows, rows, pairs.data(), length);
     return {pairs.data(), length, 1};
   } else {
     cpu::PairRows(transposed.data(), depth, rows, rows, pairs.data(), rows);
