@@ -233,12 +233,13 @@ class TileMatmul final : public Kernel {
 
   /// Adds a row, or null, to all rows and applies the activation to them.
   void Activate(const Range& block, float* sums, std::int64_t stride, const float* addend) const {
+    const std::int64_t columns = PaddedToPanel(block.columns);
     for (std::int64_t r = 0; r < block.rows; ++r) {
       float* const row = sums + r * stride;
       for (std::int64_t j = 0; addend != nullptr && j < block.columns; ++j) row[j] += addend[j];
-      if (stride != kBlockSide) ActivateAndRound(activation_, {DType::kF32, row}, {DType::kF32, row}, block.columns);
+      if (columns < stride) ActivateAndRound(activation_, {DType::kF32, row}, {DType::kF32, row}, columns);
     }
-    if (stride != kBlockSide) return;
+    if (columns < stride) return;
     ActivateAndRound(activation_, {DType::kF32, sums}, {DType::kF32, sums}, block.rows * stride);
   }
 
