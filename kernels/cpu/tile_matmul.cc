@@ -1,6 +1,6 @@
 // One operand is packed once, by all threads. The longer one is cut into *strips*. A task packs a strip, which stays in
-// a core's cache, and multiplies it with blocks of the other operand. Long sums are computed in *chunks* of terms,
-// which are added in f32 in their order. So bits follow from the shape alone.
+// a core's cache, and multiplies it with blocks of the other operand. Sums of very many terms are computed in *chunks*
+// of terms, which are added in f32 in their order. So bits follow from the shape alone.
 #include "kernels/cpu/tile_matmul.h"
 
 #include <algorithm>
@@ -27,10 +27,30 @@ namespace {
 
 /// Rows or columns of a block, of which a product keeps the sums in registers.
 constexpr std::int64_t kBlockSide = 2 * kTileRows;
-/// A strip of so many rows or columns and terms takes half a megabyte, a part of a core's second cache. Blocks of the
-/// other operand come from the last cache or memory, at 4 bytes a cycle for 512 multiply-adds a cycle.
-constexpr std::int64_t kMostOfStrip = 256, kTermsOfChunk = 1024;
+/// A strip takes half a megabyte at most, a part of a core's second cache. So it has fewer rows or columns where sums
+/// are long. Blocks of the other operand come from the last cache or memory. For 512 multiply-adds a cycle these are 4
+/// bytes a cycle with 256 rows, and 32 with 32.
+constexpr std::int64_t kMostOfStrip = 256, kPairsOfStrip = 1 << 17;
+/// With so many terms a strip is one block.
+constexpr std::int64_t kTermsOfChunk = 8192;
+static_assert(kBlockSide * LengthOf<TilePair>(kTermsOfChunk) == kPairsOfStrip);
 constexpr std::int64_t kMostStrips = StagedOperation::kMostParts;
+
+std::size_t FloatBytes(std::int64_t numbers) { return static_cast<std::size_t>(numbers) * sizeof(float); }
+
+/// Terms of the longest chunk.
+std::int64_t MostTerms(const MatmulShape& shape) { return std::min(shape.k, kTermsOfChunk); }
+
+/// The most rows or columns of a strip.
+std::int64_t MostOfStrip(const MatmulShape& shape) {
+  const std::int64_t fitting = kPairsOfStrip / LengthOf<TilePair>(MostTerms(shape));
+  return std::min(fitting / kBlockSide * kBlockSide, kMostOfStrip);
+}
+
+/// Sums that the workspace holds from chunk to chunk.
+std::size_t SumsBytes(const MatmulShape& shape) {
+  return shape.k > kTermsOfChunk ? FloatBytes(PaddedToTile(shape.m) * PaddedToPanel(shape.n)) : 0;
+}
 
 #if defined(__x86_64__)
 
@@ -63,16 +83,15 @@ class TileMatmul final : public Kernel {
         y_type_(spec.outputs[0].dtype),
         addend_type_(spec.inputs.size() == 3 ? spec.inputs[2].dtype : DType::kF32),
         activation_(spec.attributes.Get(attribute::kActivation)),
-        cuts_rows_(shape.m > shape.n),
-        is_streamed_(spec.outputs[0].bytes() >= streamed_bytes) {
+        cuts_rows_(shape.m > shape.n) {
     const std::int64_t blocks = PartsOf(PartsOf(CutExtent(), kMostStrips), kBlockSide);
-    strip_ = std::min(blocks * kBlockSide, kMostOfStrip);
-    const std::int64_t length = LengthOf<TilePair>(std::min(shape.k, kTermsOfChunk));
-    const auto bytes = [](std::int64_t numbers) { return static_cast<std::size_t>(numbers) * sizeof(float); };
-    shared_offset_ = workspace_.Reserve(bytes(PaddedToTile(SharedExtent()) * length));
-    if (IsInChunks()) sums_offset_ = workspace_.Reserve(bytes(PaddedToTile(shape.m) * sums_stride()));
-    strip_bytes_ = CacheLines(bytes(strip_ * length));
-    slot_bytes_ = strip_bytes_ + (is_streamed_ ? CacheLines(bytes(strip_ * kBlockSide)) : 0);
+    strip_ = std::min(blocks * kBlockSide, MostOfStrip(shape));
+    is_streamed_ = spec.outputs[0].bytes() >= streamed_bytes;
+    const std::int64_t length = LengthOf<TilePair>(MostTerms(shape));
+    shared_offset_ = workspace_.Reserve(FloatBytes(PaddedToTile(SharedExtent()) * length));
+    if (IsInChunks()) sums_offset_ = workspace_.Reserve(SumsBytes(shape));
+    strip_bytes_ = CacheLines(FloatBytes(strip_ * length));
+    slot_bytes_ = strip_bytes_ + (is_streamed_ ? CacheLines(FloatBytes(strip_ * kBlockSide)) : 0);
     slots_ = std::min(kMostStrips, strips());
     slots_offset_ = workspace_.Reserve(slot_bytes_ * static_cast<std::size_t>(slots_));
   }
@@ -160,7 +179,7 @@ class TileMatmul final : public Kernel {
     }
   }
 
-  /// The other operand's blocks follow each other. Each stays in a core's first cache for the whole strip.
+  /// The other operand's blocks follow each other. Each stays in a core's caches for the whole strip.
   void RunStrip(const KernelOperands& operands, const Chunk& chunk, std::int64_t first, std::int64_t slot) const {
     std::byte* const place =
         static_cast<std::byte*>(operands.workspace) + slots_offset_ + static_cast<std::size_t>(slot) * slot_bytes_;
@@ -254,8 +273,8 @@ class TileMatmul final : public Kernel {
   MatmulShape shape_;
   DType y_type_, addend_type_;
   Activation activation_;
-  bool cuts_rows_;    ///< strips are rows of a; else columns of b
-  bool is_streamed_;  ///< the result passes the caches
+  bool cuts_rows_;            ///< strips are rows of a; else columns of b
+  bool is_streamed_ = false;  ///< the result passes the caches
   std::int64_t strip_ = 0, slots_ = 0;
   WorkspaceLayout workspace_;
   std::size_t shared_offset_ = 0, sums_offset_ = 0, slots_offset_ = 0, strip_bytes_ = 0, slot_bytes_ = 0;
@@ -271,11 +290,11 @@ bool MayMultiplyOnTiles(const KernelSpec& spec) {
 
 bool IsFasterOnTiles(const MatmulShape& shape) {
   // Rows of a^T are gathered by the library. Few rows or columns do not pay for their packing, and long sums of few
-  // results are few tasks.
+  // results are few tasks. Sums that chunks share pass through memory.
   constexpr std::int64_t kFew = 64, kMostTermsOfResult = 8, kVocabulary = 16384;
   const std::int64_t shorter = std::min(shape.m, shape.n), longer = std::max(shape.m, shape.n);
-  const bool has_tasks = shape.k <= kMostTermsOfResult * longer;
-  return has_tasks && ((shape.transpose_a && shorter >= kFew) || shape.n >= kVocabulary);
+  const bool has_tasks = shape.k <= kMostTermsOfResult * longer, keeps_few_sums = SumsBytes(shape) <= kStreamedBytes;
+  return has_tasks && keeps_few_sums && shorter >= kFew && (shape.transpose_a || shape.n >= kVocabulary);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakeTileMatmul(const KernelSpec& spec, std::size_t streamed_bytes) {

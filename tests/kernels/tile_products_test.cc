@@ -176,15 +176,16 @@ struct Product {
   bool transpose_a, transpose_b;
   int addend_rank = 0;  ///< 0: nothing is added
   bool is_f32 = false;  ///< the result
+  std::string activation = "none";
 };
 
 OpCase CaseOf(const Product& product) {
-  const auto& [m, k, n, transpose_a, transpose_b, addend_rank, is_f32] = product;
+  const auto& [m, k, n, transpose_a, transpose_b, addend_rank, is_f32, activation] = product;
   const auto f32 = [](Shape shape) { return TensorSpec{DType::kF32, std::move(shape)}; };
   OpCase op_case;
   op_case.name = "matmul/tiles";
   op_case.op = "matmul";
-  op_case.attributes = {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}};
+  op_case.attributes = {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}, {"activation", activation}};
   op_case.operands = {{f32(transpose_a ? Shape{k, m} : Shape{m, k}), op_cases::Uniform(-1, 1)},
                       {f32(transpose_b ? Shape{n, k} : Shape{k, n}), op_cases::Uniform(-1, 1)}};
   if (addend_rank > 0) {
@@ -205,12 +206,12 @@ void ExpectTilesMatchTheReference(const Product& product) {
   cpu::SetNumThreads(threads);
 }
 
-// One chunk of terms and several, strips of rows and of columns, and what is left of each.
+// Strips of rows and of columns, and what is left of them.
 TEST_F(TileProducts, OfMatricesMatchTheReference) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
-      ExpectTilesMatchTheReference({70, 1101, 41, transpose_a, transpose_b});
-      ExpectTilesMatchTheReference({41, 2050, 70, transpose_a, transpose_b, 2, true});
+      ExpectTilesMatchTheReference({70, 205, 41, transpose_a, transpose_b});
+      ExpectTilesMatchTheReference({41, 301, 70, transpose_a, transpose_b, 2, true});
       ExpectTilesMatchTheReference({601, 39, 30, transpose_a, transpose_b, 1, true});
       ExpectTilesMatchTheReference({30, 40, 601, transpose_a, transpose_b, 2});
     }
@@ -218,23 +219,40 @@ TEST_F(TileProducts, OfMatricesMatchTheReference) {
   ExpectTilesMatchTheReference({4500, 3, 18, true, false, 1});
 }
 
-// Rows of the result begin anywhere in a cache line.
+// More terms than a chunk has, and so many that a strip of half a megabyte is one block.
+TEST_F(TileProducts, OfLongSumsMatchTheReference) {
+  ExpectTilesMatchTheReference({17, 8200, 33, false, false, 2});
+  ExpectTilesMatchTheReference({33, 8200, 3, true, true, 1, true, "gelu"});
+  ExpectTilesMatchTheReference({3, 4100, 520, true, false});
+}
+
+// What is left of columns fills a panel of a block, or both in part.
+TEST_F(TileProducts, OfMatricesAreActivated) {
+  for (const std::int64_t n : {3, 16, 17, 35}) {
+    ExpectTilesMatchTheReference({40, 33, n, false, false, 0, false, "gelu"});
+    ExpectTilesMatchTheReference({n, 33, 40, false, true, 1, true, "relu"});
+  }
+}
+
+// Rows of the result begin anywhere in a cache line, or all with a whole one.
 TEST_F(TileProducts, OfMatricesHaveTheSameBitsPastTheCaches) {
   for (const bool is_f32 : {false, true}) {
-    const OpCase op_case = CaseOf({33, 5, 601, false, true, 1, is_f32});
-    const std::vector<reference::Tensor> inputs = op_cases::MakeInputs(op_case, DType::kBF16);
-    const auto run = [&](std::size_t streamed_bytes) {
-      const auto make = [=](const KernelSpec& spec) { return cpu::MakeTileMatmul(spec, streamed_bytes); };
-      return RunKernel(*CpuKernelsMadeBy(make), op_case, DType::kBF16, inputs);
-    };
-    const auto cached = run(cpu::kStreamedBytes), streamed = run(0);
-    ASSERT_TRUE(cached.ok() && streamed.ok()) << cached.status() << streamed.status();
-    EXPECT_EQ(*cached, *streamed);
+    for (const auto& [m, n] : {std::pair{33, 601}, {601, 96}, {601, 48}, {601, 33}}) {
+      const OpCase op_case = CaseOf({m, 5, n, false, true, 1, is_f32});
+      const std::vector<reference::Tensor> inputs = op_cases::MakeInputs(op_case, DType::kBF16);
+      const auto run = [&](std::size_t streamed_bytes) {
+        const auto make = [=](const KernelSpec& spec) { return cpu::MakeTileMatmul(spec, streamed_bytes); };
+        return RunKernel(*CpuKernelsMadeBy(make), op_case, DType::kBF16, inputs);
+      };
+      const auto cached = run(cpu::kStreamedBytes), streamed = run(0);
+      ASSERT_TRUE(cached.ok() && streamed.ok()) << cached.status() << streamed.status();
+      EXPECT_EQ(*cached, *streamed) << m << "x" << n;
+    }
   }
 }
 
 TEST_F(TileProducts, AddToAMatrixWhereItLies) {
-  const OpCase op_case = CaseOf({70, 1101, 41, false, false, 2});
+  const OpCase op_case = CaseOf({17, 8200, 33, false, false, 2});
   const auto device = CpuKernelsChosen(kOnTiles);
   ASSERT_TRUE(device->MayAlias("matmul", 0, 2));
   ExpectMatchesReference(*device, op_case, DType::kBF16, {.aliases = {2}, .output_used = {}});
@@ -252,8 +270,13 @@ TEST_F(TileProducts, AreTheRuleWhereTheyAreFaster) {
   EXPECT_EQ(RuleOf({50257, 1024, 384, true, false}), kOnTiles);
   EXPECT_EQ(RuleOf({1024, 384, 50257, false, true}), kOnTiles) << "a vocabulary";
   EXPECT_NE(RuleOf({1024, 384, 1536, false, false}), kOnTiles) << "the library is as fast";
+  EXPECT_EQ(RuleOf({64, 384, 50257, false, false}), kOnTiles);
   EXPECT_NE(RuleOf({2048, 512, 32, true, false}), kOnTiles) << "few columns";
+  EXPECT_NE(RuleOf({1, 384, 50257, false, true}), kOnTiles) << "few rows";
   EXPECT_NE(RuleOf({128, 4096, 128, true, false}), kOnTiles) << "long sums of few results";
+  EXPECT_EQ(RuleOf({2048, 8200, 4096, true, false}), kOnTiles) << "sums of 32 MiB";
+  EXPECT_NE(RuleOf({2048, 8200, 4112, true, false}), kOnTiles) << "sums of more, from chunk to chunk";
+  EXPECT_EQ(RuleOf({2048, 8192, 4112, true, false}), kOnTiles) << "one chunk";
   EXPECT_NE(RuleOf({384, 1024, 1536, true, false}, DType::kF32), kOnTiles);
 }
 
