@@ -86,7 +86,7 @@ class TileMatmul final : public Kernel {
         cuts_rows_(shape.m > shape.n) {
     const std::int64_t blocks = PartsOf(PartsOf(CutExtent(), kMostStrips), kBlockSide);
     strip_ = std::min(blocks * kBlockSide, MostOfStrip(shape));
-    is_streamed_ = spec.outputs[0].bytes() >= streamed_bytes;
+    is_streamed_ = spec.outputs[0].bytes() >= streamed_bytes && MayStream();
     const std::int64_t length = LengthOf<TilePair>(MostTerms(shape));
     shared_offset_ = workspace_.Reserve(FloatBytes(PaddedToTile(SharedExtent()) * length));
     if (IsInChunks()) sums_offset_ = workspace_.Reserve(SumsBytes(shape));
@@ -134,6 +134,12 @@ class TileMatmul final : public Kernel {
   std::int64_t SharedExtent() const { return cuts_rows_ ? shape_.n : shape_.m; }
   std::int64_t strips() const { return PartsOf(CutExtent(), strip_); }
   bool IsInChunks() const { return shape_.k > kTermsOfChunk; }
+  /// Whether rows that are streamed have whole cache lines. Those of a block do where rows of the result begin with
+  /// one.
+  bool MayStream() const {
+    const std::int64_t columns = cuts_rows_ ? kBlockSide : strip_;
+    return columns > kBlockSide || ElementBytes(shape_.n) % 64 == 0;
+  }
   std::int64_t sums_stride() const { return PaddedToPanel(shape_.n); }
   bool IsLast(const Chunk& chunk) const { return chunk.term + chunk.terms == shape_.k; }
   TilePair* Shared(const KernelOperands& operands) const {
