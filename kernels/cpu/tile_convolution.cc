@@ -423,8 +423,9 @@ bool MayGradInputOnTiles(const KernelSpec& spec, const ConvolutionShape& shape) 
 bool MayGradWeightOnTiles(const KernelSpec& spec, const ConvolutionShape& shape) { return AreOnTiles(spec, shape); }
 
 bool AreImagesFasterOnTiles(const ConvolutionShape& shape) {
-  constexpr std::int64_t kManyWeights = 1 << 20, kFewPixels = 512;
-  return shape.weight_elements() >= kManyWeights && shape.y_pixels() <= kFewPixels;
+  constexpr std::int64_t kManyWeights = 1 << 20, kLeastPixels = 256, kMostPixels = 512;
+  const std::int64_t pixels = shape.y_pixels();
+  return shape.weight_elements() >= kManyWeights && pixels >= kLeastPixels && pixels <= kMostPixels;
 }
 
 bool IsWeightFasterOnTiles(const ConvolutionShape& shape) {

@@ -16,7 +16,8 @@ bool MayGradInputOnTiles(const KernelSpec& spec, const ConvolutionShape& shape);
 /// The same of the gradient by the weight, where all channels fill panels.
 bool MayGradWeightOnTiles(const KernelSpec& spec, const ConvolutionShape& shape);
 
-/// Whether y or the gradient by the input is faster on tiles than by the library: few pixels and a large weight.
+/// Whether y or the gradient by the input is faster on tiles than by the library: few pixels and a large weight. Far
+/// fewer pixels than were measured are left to the library.
 /// docs/cpu.md has what was measured.
 bool AreImagesFasterOnTiles(const ConvolutionShape& shape);
 /// The same of the gradient by the weight: many channels, and pixels of which copies are small.

@@ -142,7 +142,8 @@ TEST_F(TileConvolutions, AreTheRuleWhereTheyAreFaster) {
     const bool by_weight = op == "conv2d_grad_weight";
     EXPECT_FALSE(is_rule(op, Images(1, 4, 32, 32))) << op;
     EXPECT_EQ(is_rule(op, Images(2, 8, 128, 128)), by_weight) << op;
-    EXPECT_TRUE(is_rule(op, Images(2, 4, 512, 512))) << op << ": few pixels, many weights";
+    EXPECT_TRUE(is_rule(op, Images(16, 4, 512, 512))) << op << ": few pixels, many weights";
+    EXPECT_EQ(is_rule(op, Images(15, 4, 512, 512)), by_weight) << op << ": fewer still";
     EXPECT_EQ(is_rule(op, Images(4, 16, 512, 512)), by_weight) << op << ": many pixels";
   }
 }
