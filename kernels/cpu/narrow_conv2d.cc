@@ -1,13 +1,12 @@
 #include "kernels/cpu/narrow_conv2d.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
 
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/lane_vectors.h"
 #include "kernels/cpu/padded_image.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/repeated_pixels.h"
@@ -30,59 +29,26 @@ struct Operands {
   const float* bias;          ///< a vector
   float* y;
   std::int64_t y_pitch;
-  __mmask16 lanes;
+  std::int64_t lanes;  ///< results, at most those of a vector
 };
-
-/// Computes y for kBlock rows and one vector of columns. Each vector of x is read once for all the results that it is
-/// part of.
-template <PixelSource kSource, int kWindowRows, int kBlock>
-[[gnu::target("avx512f")]] void SlideWindow(const Operands& at) {
-  const __m512i place = _mm512_loadu_si512(at.place);
-  __m512 sums[kBlock];
-#pragma GCC unroll 16
-  for (int i = 0; i < kBlock; ++i) sums[i] = _mm512_loadu_ps(at.bias);
-  const float* packed = at.weights;
-  for (std::int64_t channel = 0; channel < at.channels; ++channel) {
-    const float* x = at.x + channel * at.channel_step;
-    for (std::int64_t column = 0; column < at.columns; ++column, x += at.pixel_step) {
-      __m512 weights[kWindowRows];
-#pragma GCC unroll 8
-      for (int u = 0; u < kWindowRows; ++u, packed += kLanes) weights[u] = _mm512_loadu_ps(packed);
-      const float* from = x;
-#pragma GCC unroll 24
-      for (int row = 0; row < kBlock + kWindowRows - 1; ++row, from += at.x_pitch) {
-        const __m512 values = RepeatedPixels::Take<kSource>(from, place);
-#pragma GCC unroll 8
-        for (int u = 0; u < kWindowRows; ++u) {
-          const int i = row - u;
-          if (i >= 0 && i < kBlock) sums[i] = _mm512_fmadd_ps(values, weights[u], sums[i]);
-        }
-      }
-    }
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < kBlock; ++i) _mm512_mask_storeu_ps(at.y + i * at.y_pitch, at.lanes, sums[i]);
-}
 
 using SlideWindowFunction = void (*)(const Operands&);
 /// Functions in the order of kRowBlocks.
 using ByBlock = std::array<SlideWindowFunction, kRowBlocks.size()>;
 
-template <PixelSource kSource, int kRows>
-constexpr ByBlock kByBlock{SlideWindow<kSource, kRows, kRowBlocks[0]>, SlideWindow<kSource, kRows, kRowBlocks[1]>,
-                           SlideWindow<kSource, kRows, kRowBlocks[2]>, SlideWindow<kSource, kRows, kRowBlocks[3]>,
-                           SlideWindow<kSource, kRows, kRowBlocks[4]>};
+namespace avx512 {
+using Vector = Avx512Vector;
+#define MPC_LOOP MPC_FOR_AVX512
+#include "kernels/cpu/narrow_conv2d_loops.inc"
+#undef MPC_LOOP
+}  // namespace avx512
 
-/// Functions, indexed by the window's rows - 1.
-template <PixelSource kSource>
-constexpr std::array<ByBlock, kMaxWindowRows> kByRows{kByBlock<kSource, 1>, kByBlock<kSource, 2>, kByBlock<kSource, 3>,
-                                                      kByBlock<kSource, 4>, kByBlock<kSource, 5>};
-
-SlideWindowFunction SlideWindowFor(PixelSource source, std::int64_t window_rows, std::size_t block) {
-  const auto rows = static_cast<std::size_t>(window_rows - 1);
-  return source == PixelSource::kOne ? kByRows<PixelSource::kOne>[rows][block]
-                                     : kByRows<PixelSource::kVector>[rows][block];
-}
+namespace avx2 {
+using Vector = Avx2Vector;
+#define MPC_LOOP MPC_FOR_AVX2
+#include "kernels/cpu/narrow_conv2d_loops.inc"
+#undef MPC_LOOP
+}  // namespace avx2
 
 /// The index in kRowBlocks of the block that computes `rows` rows with the least work. Blocks overlap where they do not
 /// divide the rows.
@@ -98,12 +64,13 @@ std::size_t RowBlockFor(std::int64_t rows) {
   return best;
 }
 
-/// The convolution of images, resolved.
+/// The convolution of images, resolved, by the loops of a level.
+template <typename Loops>
 class SlidingProduct {
  public:
   explicit SlidingProduct(const NarrowConvolution& c)
       : convolution_(c),
-        image_(ImageOfPixels(c)),
+        image_(ImageOfPixels<kLanes>(c)),
         pixels_(c.out_channels, image_.pixel_step()),
         block_(RowBlockFor(c.window.output[0])),
         row_length_(c.window.output[1] * c.out_channels) {
@@ -152,6 +119,8 @@ class SlidingProduct {
   }
 
  private:
+  static constexpr std::int64_t kLanes = Loops::kLanes;
+
   std::int64_t block_rows() const { return kRowBlocks[block_]; }
   std::int64_t taps() const {
     return convolution_.window.kernel[0] * convolution_.window.kernel[1] * convolution_.in_channels;
@@ -161,7 +130,7 @@ class SlidingProduct {
 
   void Block(const float* x, const float* packed, float* y) const {
     const Window& w = convolution_.window;
-    const SlideWindowFunction slide = SlideWindowFor(pixels_.source(), w.kernel[0], block_);
+    const SlideWindowFunction slide = Loops::SlideWindowFor(pixels_.source(), w.kernel[0], block_);
     const float* weights = packed + pixels_.patterns() * kLanes;
     for (std::int64_t at = 0, vector = 0; at < row_length_; at += kLanes, ++vector) {
       const std::int64_t pattern = vector % pixels_.patterns();
@@ -172,13 +141,13 @@ class SlidingProduct {
       }
       slide({x + pixels_.BeginOf(vector), image_.pitch(), image_.pixel_step(), image_.channels, image_.channel_step(),
              pixels_.PlaceOf(vector), weights + pattern * taps() * kLanes, w.kernel[1], packed + pattern * kLanes,
-             y + at, row_length_, static_cast<__mmask16>((1u << left) - 1u)});
+             y + at, row_length_, left});
     }
   }
 
   NarrowConvolution convolution_;
   PaddedImage image_;
-  RepeatedPixels pixels_;
+  RepeatedPixels<kLanes> pixels_;
   std::size_t block_;  ///< index in kRowBlocks
   std::int64_t row_length_;
   std::vector<std::int32_t> packed_weights_;  ///< for each packed weight, its index among the weights
@@ -188,7 +157,7 @@ class SlidingProduct {
 
 std::optional<NarrowConvolution> NarrowConvolution::Create(const Attributes& attributes, const Shape& x,
                                                            const Shape& weight) {
-  if (!HasAvx512() || attributes.Get(attribute::kDataFormat) != DataFormat::kNHWC ||
+  if (!HasLanes() || attributes.Get(attribute::kDataFormat) != DataFormat::kNHWC ||
       attributes.Get(attribute::kGroups) != 1) {
     return std::nullopt;
   }
@@ -202,14 +171,19 @@ std::optional<NarrowConvolution> NarrowConvolution::Create(const Attributes& att
 
 bool NarrowConvolution::TakesForward(bool bf16_products) const {
   // Results of 16 channels fill a vector anyway. The library is slow then only with few channels of x, and not in bf16.
-  const bool one_vector =
-      out_channels == kLanes && in_channels < kLanes && window.kernel[0] * window.kernel[1] > 1 && !bf16_products;
-  const bool narrow = out_channels <= kLanes / 2 || one_vector;
-  return narrow && in_channels <= kLanes && window.kernel[0] <= kMaxWindowRows && SlidingProduct(*this).fits();
+  const bool one_vector = out_channels == kMaxRepeated && in_channels < kMaxRepeated &&
+                          window.kernel[0] * window.kernel[1] > 1 && !bf16_products;
+  const bool narrow = out_channels <= kMaxNarrow || one_vector;
+  return narrow && in_channels <= kMaxRepeated && window.kernel[0] <= kMaxWindowRows &&
+         OnLevel<avx512::Loops, avx2::Loops>(
+             [this](auto loops) { return SlidingProduct<decltype(loops)>(*this).fits(); });
 }
 
-std::unique_ptr<Kernel> MakeNarrowConv2d(const KernelSpec& spec, const NarrowConvolution& c) {
-  SlidingProduct product(c);
+namespace {
+
+template <typename Loops>
+std::unique_ptr<Kernel> MakeWith(const KernelSpec& spec, const NarrowConvolution& c) {
+  SlidingProduct<Loops> product(c);
   const std::size_t scratch = static_cast<std::size_t>(product.packed_size()) * sizeof(float);
   return *MakeKernel(
       [c, product = std::move(product), activation = spec.attributes.Get(attribute::kActivation),
@@ -220,12 +194,18 @@ std::unique_ptr<Kernel> MakeNarrowConv2d(const KernelSpec& spec, const NarrowCon
         product.Pack({weight, operands.inputs[1]},
                      bias ? std::optional<Source>({*bias, operands.inputs[2]}) : std::nullopt, packed);
         const std::int64_t work = c.batch * c.window.output[0] * c.window.output[1] * c.window.kernel[0] *
-                                  c.window.kernel[1] * c.in_channels * c.out_channels / kLanes;
+                                  c.window.kernel[1] * c.in_channels * c.out_channels / kMaxRepeated;
         ParallelFor(c.batch, work, [&](std::int64_t image) {
           product.Run({x, operands.inputs[0]}, packed, activation, image, {y, operands.outputs[0]});
         });
       },
       scratch);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeNarrowConv2d(const KernelSpec& spec, const NarrowConvolution& c) {
+  return OnLevel<avx512::Loops, avx2::Loops>([&](auto loops) { return MakeWith<decltype(loops)>(spec, c); });
 }
 
 }  // namespace mpc::cpu

@@ -19,7 +19,7 @@ struct NarrowConvolution {
   Window window;
 
   /// The convolution of x [N, H, W, C], weight [O, C, kh, kw] and y, if it is channels-last without groups, strides and
-  /// dilation. None on processors without AVX-512 and for a window that does not fit. The number of channels is not
+  /// dilation. None on processors without AVX2 and for a window that does not fit. The number of channels is not
   /// looked at here.
   static std::optional<NarrowConvolution> Create(const Attributes& attributes, const Shape& x, const Shape& weight);
 

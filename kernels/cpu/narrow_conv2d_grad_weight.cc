@@ -1,12 +1,11 @@
 // The gradient of narrow weights. Elements of dy fill vectors as the results do in the forward product. Lane by lane
 // they are multiplied by the pixels of x that they met there. The lanes of a channel are added up at the end.
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 #include <vector>
 
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/lane_vectors.h"
 #include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/padded_image.h"
 #include "kernels/cpu/parallel.h"
@@ -25,66 +24,39 @@ struct Column {
   const std::int32_t* place;  ///< permutation of RepeatedPixels
   const float* dy;
   std::int64_t dy_pitch, rows;
-  __mmask16 lanes;
+  std::int64_t lanes;  ///< elements of dy in a vector
 };
 
-/// sums [column of the window][row of the window][lane] += x * dy over the rows, for kColumns neighbouring columns of
-/// the window. A vector of x is taken once for all the rows of dy that meet it.
-template <int kRows, int kColumns>
-[[gnu::target("avx512f")]] void AddColumn(const Column& column, float* sums) {
-  constexpr PixelSource kSource = PixelSource::kVector;
-  const __m512i place = _mm512_loadu_si512(column.place);
-  const std::int64_t step = column.pixel_step;
-  __m512 totals[kColumns][kRows], pixels[kColumns][kRows];
-  const float* x = column.x;
-#pragma GCC unroll 8
-  for (int u = 0; u < kRows; ++u) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kColumns; ++v) totals[v][u] = _mm512_loadu_ps(sums + (v * kRows + u) * kLanes);
-  }
-#pragma GCC unroll 8
-  for (int u = 0; u + 1 < kRows; ++u, x += column.x_pitch) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kColumns; ++v) pixels[v][u] = RepeatedPixels::Take<kSource>(x + v * step, place);
-  }
-  const float* dy = column.dy;
-  for (std::int64_t row = 0; row < column.rows; ++row, x += column.x_pitch, dy += column.dy_pitch) {
-    const __m512 cotangents = _mm512_maskz_loadu_ps(column.lanes, dy);
-#pragma GCC unroll 4
-    for (int v = 0; v < kColumns; ++v) {
-      pixels[v][kRows - 1] = RepeatedPixels::Take<kSource>(x + v * step, place);
-#pragma GCC unroll 8
-      for (int u = 0; u < kRows; ++u) {
-        // Lanes behind the last result hold pixels that it never meets.
-        totals[v][u] = _mm512_mask3_fmadd_ps(pixels[v][u], cotangents, totals[v][u], column.lanes);
-      }
-#pragma GCC unroll 8
-      for (int u = 0; u + 1 < kRows; ++u) pixels[v][u] = pixels[v][u + 1];
-    }
-  }
-#pragma GCC unroll 8
-  for (int u = 0; u < kRows; ++u) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kColumns; ++v) _mm512_storeu_ps(sums + (v * kRows + u) * kLanes, totals[v][u]);
-  }
-}
-
 using AddColumnFunction = void (*)(const Column&, float*);
-/// Functions, indexed by columns - 1.
-using ByColumns = std::array<AddColumnFunction, 3>;
+/// Functions for some columns of the window.
+struct ByColumns {
+  std::array<AddColumnFunction, 3> add;  ///< indexed by columns - 1
+  std::int64_t most;                     ///< columns
 
-template <int kRows>
-constexpr ByColumns kByColumns{AddColumn<kRows, 1>, AddColumn<kRows, 2>, AddColumn<kRows, 3>};
+  /// How many of `rest` columns to take next.
+  std::int64_t CountOf(std::int64_t rest) const { return rest == most + 1 ? (rest + 1) / 2 : std::min(most, rest); }
+};
 
-/// Functions, indexed by the window's rows - 1.
-constexpr std::array<ByColumns, kMaxWindowRows> kByRows{kByColumns<1>, kByColumns<2>, kByColumns<3>, kByColumns<4>,
-                                                        kByColumns<5>};
+namespace avx512 {
+using Vector = Avx512Vector;
+#define MPC_LOOP MPC_FOR_AVX512
+#include "kernels/cpu/narrow_conv2d_grad_weight_loops.inc"
+#undef MPC_LOOP
+}  // namespace avx512
 
-/// The gradient's sums, resolved.
+namespace avx2 {
+using Vector = Avx2Vector;
+#define MPC_LOOP MPC_FOR_AVX2
+#include "kernels/cpu/narrow_conv2d_grad_weight_loops.inc"
+#undef MPC_LOOP
+}  // namespace avx2
+
+/// The gradient's sums, resolved, by the loops of a level.
+template <typename Loops>
 class WeightGradient {
  public:
   explicit WeightGradient(const NarrowConvolution& c)
-      : convolution_(c), image_(ImageOfPixels(c)), pixels_(c.out_channels, image_.pixel_step()) {
+      : convolution_(c), image_(ImageOfPixels<kLanes>(c)), pixels_(c.out_channels, image_.pixel_step()) {
     for (std::int64_t i = 0; i < group_size(); ++i) {
       const std::int64_t u = i / kLanes % rows(), v = i / kLanes / rows() % columns();
       const std::int64_t channel = i / channel_size() % c.in_channels, pattern = i / channel_size() / c.in_channels;
@@ -111,7 +83,7 @@ class WeightGradient {
     // Columns of many rows are read, one line of memory a row: those of the group's next image are fetched meanwhile.
     const float* next = values == buffer ? values : values + kGroups * cotangents();
     const std::int64_t row_length = c.window.output[1] * c.out_channels;
-    const ByColumns& add = kByRows[static_cast<std::size_t>(rows() - 1)];
+    const ByColumns& by_columns = Loops::AddColumnFor(rows());
     for (std::int64_t at = 0, vector = 0; at < row_length; at += kLanes, ++vector) {
       const std::int64_t left = std::min(row_length - at, kLanes);
       Column column{pixels + pixels_.BeginOf(vector),
@@ -121,7 +93,7 @@ class WeightGradient {
                     values + at,
                     row_length,
                     c.window.output[0],
-                    static_cast<__mmask16>((1u << left) - 1u)};
+                    left};
       for (std::int64_t row = 0; row < c.window.output[0]; ++row) {
         __builtin_prefetch(next + at * c.window.output[0] + row * kLanes);
       }
@@ -129,8 +101,8 @@ class WeightGradient {
       for (std::int64_t channel = 0; channel < c.in_channels; ++channel) {
         const float* first = column.x;
         for (std::int64_t rest = columns(); rest > 0;) {
-          const std::int64_t count = rest == 4 ? 2 : std::min<std::int64_t>(3, rest);
-          add[static_cast<std::size_t>(count - 1)](column, to);
+          const std::int64_t count = by_columns.CountOf(rest);
+          by_columns.add[static_cast<std::size_t>(count - 1)](column, to);
           column.x += count * image_.pixel_step();
           to += count * rows() * kLanes;
           rest -= count;
@@ -150,28 +122,21 @@ class WeightGradient {
   }
 
  private:
+  static constexpr std::int64_t kLanes = Loops::kLanes;
+
   std::int64_t rows() const { return convolution_.window.kernel[0]; }
   std::int64_t columns() const { return convolution_.window.kernel[1]; }
   std::int64_t channel_size() const { return rows() * columns() * kLanes; }
 
   NarrowConvolution convolution_;
   PaddedImage image_;
-  RepeatedPixels pixels_;
+  RepeatedPixels<kLanes> pixels_;
   std::vector<std::int32_t> weight_;  ///< the weight that each sum of a group belongs to
 };
 
-}  // namespace
-
-bool NarrowConvolution::TakesGradWeight(bool bf16_products) const {
-  // Cotangents of 16 channels fill a vector anyway. The library is a tenth faster then, but it waits for threads of its
-  // own, which a busy machine has no processors for. The library is faster still with one channel of x, and in bf16.
-  const bool one_vector = out_channels == kLanes && in_channels > 1 && in_channels <= kLanes / 2 && !bf16_products;
-  const bool narrow = (out_channels <= kLanes / 2 && in_channels <= kLanes) || one_vector;
-  return narrow && window.kernel[0] <= kMaxWindowRows && WeightGradient(*this).fits();
-}
-
-std::unique_ptr<Kernel> MakeNarrowConv2dGradWeight(const KernelSpec& spec, const NarrowConvolution& c) {
-  const WeightGradient gradient(c);
+template <typename Loops>
+std::unique_ptr<Kernel> MakeWith(const KernelSpec& spec, const NarrowConvolution& c) {
+  const WeightGradient<Loops> gradient(c);
   const std::int64_t groups = std::min(kGroups, c.batch);
   const std::size_t scratch =
       static_cast<std::size_t>(groups * gradient.group_size() + gradient.weights()) * sizeof(float);
@@ -191,6 +156,29 @@ std::unique_ptr<Kernel> MakeNarrowConv2dGradWeight(const KernelSpec& spec, const
         StoreFloats(dweight, totals, operands.outputs[0], 0, gradient.weights());
       },
       scratch);
+}
+
+}  // namespace
+
+bool NarrowConvolution::TakesGradWeight(bool bf16_products) const {
+  bool narrow;
+  if (HasAvx512()) {
+    // Cotangents of 16 channels fill a vector anyway. The library is a tenth faster then, but it waits for threads of
+    // its own, which a busy machine has no processors for. The library is faster still with one channel of x, and in
+    // bf16.
+    const bool one_vector = out_channels == kMaxRepeated && in_channels > 1 && in_channels <= kMaxNarrow;
+    narrow = (out_channels <= kMaxNarrow && in_channels <= kMaxRepeated) || (one_vector && !bf16_products);
+  } else {
+    // A vector of the library has 8 lanes, which 6 channels leave less empty. So it is faster with more work.
+    narrow = out_channels < kMaxNarrow && in_channels < kMaxNarrow / 2;
+  }
+  return narrow && window.kernel[0] <= kMaxWindowRows && OnLevel<avx512::Loops, avx2::Loops>([this](auto loops) {
+           return WeightGradient<decltype(loops)>(*this).fits();
+         });
+}
+
+std::unique_ptr<Kernel> MakeNarrowConv2dGradWeight(const KernelSpec& spec, const NarrowConvolution& c) {
+  return OnLevel<avx512::Loops, avx2::Loops>([&](auto loops) { return MakeWith<decltype(loops)>(spec, c); });
 }
 
 }  // namespace mpc::cpu

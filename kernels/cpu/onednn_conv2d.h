@@ -39,7 +39,8 @@ inline constexpr char kProduct[] = "product";
 
 /// Channels-last first, whatever the storage: on plain nchw oneDNN has only its im2col path, several times slower. Deep
 /// forward convolutions in f32 are blocked, which oneDNN 2.6 computes 1.3 times as fast as channels-last, reorders
-/// included. Winograd's algorithm, where it suits, is twice as fast as either; it is for what is stored in f32.
+/// included. Version 3 does not, with AVX2 alone. Winograd's algorithm, where it suits, is twice as fast as either; it
+/// is for what is stored in f32.
 std::vector<Candidate> ConvolutionCandidates(const ConvolutionShape& shape, DType first, DType second, bool forward,
                                              bool allow_winograd);
 

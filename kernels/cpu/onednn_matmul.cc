@@ -7,9 +7,10 @@
 #include "kernels/cpu/matmul_shape.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_common.h"
+#include "kernels/cpu/panel_matmul.h"
 #include "kernels/cpu/product_parts.h"
 #include "kernels/cpu/registry.h"
-#include "kernels/cpu/tile_matmul.h"
+#include "kernels/cpu/row_products.h"
 #include "kernels/cpu/tiles.h"
 #include "kernels/known_attributes.h"
 
@@ -188,7 +189,6 @@ class MatmulParts {
 
 /// A product, resolved. `attempt` refers to the spec that it was resolved from.
 struct Problem {
-  bool is_faster_on_tiles;  ///< where the processor has them
   std::vector<Candidate> candidates;
   MakeAttempt attempt;
 };
@@ -200,7 +200,7 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
 
   // `ab` takes the operands as they lie. `any` lets oneDNN choose: it packs b into the workspace. The packed b is as
   // large as b, and is worth it for long sums alone.
-  Problem problem{IsFasterOnTiles(*resolved), {}, {}};
+  Problem problem;
   for (memory::data_type type : OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype})) {
     problem.candidates.push_back({type, memory::format_tag::ab, kPlain});
     problem.candidates.push_back({type, memory::format_tag::any, "blocked"});
@@ -217,11 +217,30 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
   return problem;
 }
 
+/// A product by our own loops.
+struct OwnWay {
+  const char* choice;
+  bool is_faster;  ///< than the library
+  absl::StatusOr<std::unique_ptr<Kernel>> (*make)(const KernelSpec&);
+};
+
+std::vector<OwnWay> OwnWays(const KernelSpec& spec) {
+  std::vector<OwnWay> ways;
+  const absl::StatusOr<MatmulShape> shape = MatmulShape::Create(spec);
+  if (!shape.ok()) return ways;
+  if (MayMultiplyOnTiles(spec)) {
+    ways.push_back({kOnTiles, IsFasterOnTiles(*shape), [](const KernelSpec& of) { return MakeTileMatmul(of); }});
+  }
+  if (MayMultiplyInPanels(spec)) ways.push_back({kInPanels, IsFasterInPanels(*shape), MakePanelMatmul});
+  return ways;
+}
+
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, const KernelOptions& options) {
+  for (const OwnWay& way : OwnWays(spec)) {
+    if (options.choice.empty() ? way.is_faster : options.choice == way.choice) return way.make(spec);
+  }
   const absl::StatusOr<Problem> problem = ProblemOf(spec);
   if (!problem.ok()) return problem.status();
-  const bool is_ruled = options.choice.empty() && problem->is_faster_on_tiles;
-  if ((options.choice == kOnTiles || is_ruled) && MayMultiplyOnTiles(spec)) return MakeTileMatmul(spec);
   return KernelOf(FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice));
 }
 
@@ -229,8 +248,8 @@ std::vector<std::string> MatmulChoices(const KernelSpec& spec, const KernelOptio
   const absl::StatusOr<Problem> problem = ProblemOf(spec);
   if (!problem.ok()) return {};
   std::vector<std::string> choices = FastCandidates(problem->candidates, problem->attempt);
-  if (MayMultiplyOnTiles(spec)) {
-    choices.insert(problem->is_faster_on_tiles ? choices.begin() : choices.end(), std::string(kOnTiles));
+  for (const OwnWay& way : OwnWays(spec)) {
+    choices.insert(way.is_faster ? choices.begin() : choices.end(), way.choice);
   }
   return choices;
 }

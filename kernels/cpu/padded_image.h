@@ -6,12 +6,15 @@
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/narrow_conv2d.h"
-#include "kernels/cpu/row_permutation.h"
 
 namespace mpc::cpu {
 
+/// Channels that are few for a library.
+inline constexpr std::int64_t kMaxNarrow = 8;
 /// Rows of a narrow convolution's window at most.
 inline constexpr int kMaxWindowRows = 5;
+/// Floats that loops may read and write behind an image, with what they hold: three vectors of the widest level.
+inline constexpr std::int64_t kFloatsBehindImage = 48;
 /// Floats of one image, or of a block of its results, on the stack.
 inline constexpr std::int64_t kImageFloats = 24 * 1024;
 
@@ -36,8 +39,8 @@ struct PaddedImage {
   std::int64_t pixel_step() const { return planes ? 1 : channels; }
   std::int64_t channel_step() const { return planes ? rows * columns : 1; }
   std::int64_t pitch() const { return columns * pixel_step(); }
-  /// Floats of the image. Some vectors may be read behind the last pixel, so there is room for them.
-  std::int64_t size() const { return rows * columns * channels + 3 * kLanes; }
+  /// Floats of the image, with room for vectors that end behind the last pixel.
+  std::int64_t size() const { return rows * columns * channels + kFloatsBehindImage; }
   std::int64_t OffsetOf(std::int64_t row) const { return (row + top) * pitch() + left * pixel_step(); }
 
   /// Whether the image can be filled.

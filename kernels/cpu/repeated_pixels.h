@@ -1,9 +1,6 @@
 // Pixels of few channels are multiplied to results of few channels. Channels-last results fill vectors without empty
-// lanes. Each of their lanes takes its pixel from a vector of x by one permutation. For processors with AVX-512;
-// callers ask `HasAvx512()`.
+// lanes. Each of their lanes takes its pixel from a vector of x by one permutation.
 #pragma once
-
-#include <immintrin.h>
 
 #include <algorithm>
 #include <array>
@@ -11,11 +8,10 @@
 #include <numeric>
 
 #include "kernels/cpu/padded_image.h"
-#include "kernels/cpu/row_permutation.h"
 
 namespace mpc::cpu {
 
-/// Results of 16 channels have one pixel a vector.
+/// The most channels of results.
 inline constexpr std::int64_t kMaxRepeated = 16;
 
 /// How a vector of x becomes the vector that a vector of results is multiplied by.
@@ -25,7 +21,8 @@ enum class PixelSource {
 };
 
 /// The pixels of x for results with `channels` channels a pixel. Result i takes pixel i / channels of a row of x.
-/// Pixels lie `step` floats apart.
+/// Pixels lie `step` floats apart, and a vector has kLanes floats.
+template <std::int64_t kLanes>
 class RepeatedPixels {
  public:
   RepeatedPixels(std::int64_t channels, std::int64_t step)
@@ -55,17 +52,6 @@ class RepeatedPixels {
     return pattern_[static_cast<std::size_t>(vector % patterns_)].place.data();
   }
 
-  /// The pixels from `x` on; `place` holds PlaceOf. Reads one vector at most.
-  template <PixelSource kSource>
-  [[gnu::target("avx512f"), gnu::always_inline]] static inline __m512 Take(const float* x, __m512i place) {
-    if constexpr (kSource == PixelSource::kOne) {
-      return _mm512_set1_ps(*x);
-    } else {
-      // With a mask of all lanes, which costs nothing: GCC 12 warns of the plain form's own undefined operand.
-      return _mm512_maskz_permutexvar_ps(__mmask16{0xffff}, place, _mm512_loadu_ps(x));
-    }
-  }
-
  private:
   struct Pattern {
     alignas(64) std::array<std::int32_t, kLanes> place;  ///< offset of each lane's value from `begin`
@@ -80,9 +66,10 @@ class RepeatedPixels {
 
 /// The image of x whose pixels RepeatedPixels takes. It is in planes where channels between the pixels would set them
 /// too far apart.
-inline PaddedImage ImageOfPixels(const NarrowConvolution& c) {
+template <std::int64_t kLanes>
+PaddedImage ImageOfPixels(const NarrowConvolution& c) {
   PaddedImage image = PaddedImage::InputOf(c);
-  image.planes = !RepeatedPixels(c.out_channels, c.in_channels).fits();
+  image.planes = !RepeatedPixels<kLanes>(c.out_channels, c.in_channels).fits();
   return image;
 }
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace mpc::cpu {
+#include "kernels/cpu/lane_vectors.h"
 
-inline bool HasAvx512() { return __builtin_cpu_supports("avx512f") != 0; }
+namespace mpc::cpu {
 
 /// Floats of a vector.
 inline constexpr std::int64_t kLanes = 16;

@@ -37,6 +37,13 @@ constexpr std::int64_t PaddedToTile(std::int64_t extent) {
   return PaddedToPanel(extent);
 }
 
+/// The name in choice tables of kernels that multiply panels in f32.
+inline constexpr char kInPanels[] = "f32 panels";
+
+/// Whether such kernels may be faster than oneDNN's. It has better ones for AVX-512, where it may use that
+/// (ONEDNN_MAX_CPU_ISA).
+bool MultipliesFloats();
+
 /// Whether this processor has products of pairs, and oneDNN may use them, too (ONEDNN_MAX_CPU_ISA).
 bool MultipliesPairs();
 

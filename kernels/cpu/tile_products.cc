@@ -10,22 +10,6 @@
 #include "kernels/cpu/lane_transpose.h"
 
 namespace mpc::cpu {
-namespace {
-
-/// StoreRoundedRows for any type.
-void StoreRowByRow(DType dtype, const FloatRows& rows, const float* addend, void* to, std::int64_t to_stride) {
-  float sums[kBlock];
-  for (std::int64_t r = 0; r < rows.count; ++r) {
-    for (std::int64_t column = 0; column < rows.columns; column += kBlock) {
-      const std::int64_t size = std::min(kBlock, rows.columns - column);
-      const float* const row = rows.data + r * rows.stride + column;
-      for (std::int64_t j = 0; j < size; ++j) sums[j] = addend == nullptr ? row[j] : row[j] + addend[column + j];
-      StoreFloats(dtype, sums, to, r * to_stride + column, size);
-    }
-  }
-}
-
-}  // namespace
 
 #if defined(__x86_64__)
 
@@ -389,7 +373,7 @@ void SetProduct(const LeftMatrix<TilePair>&, std::int64_t, std::int64_t, const T
 void AddTileBlock(const TileBlock&, const std::int64_t*, std::int64_t) {}
 void PackPairsOfRows(const std::uint16_t* const*, std::int64_t, std::int64_t, TilePair*) {}
 static void RoundToBf16(const FloatRows& rows, const float* addend, std::uint16_t* to, std::int64_t to_stride) {
-  StoreRowByRow(DType::kBF16, rows, addend, to, to_stride);
+  StoreRows(DType::kBF16, rows, addend, to, to_stride);
 }
 void TransposeFloats(const float*, std::int64_t, std::int64_t, std::int64_t, float*) {}
 void PackPanelOfTaps(const TapMatrix&, const std::uint16_t*, std::int64_t, TilePair*) {}
@@ -397,7 +381,7 @@ void PackPanelOfTaps(const TapMatrix&, const std::uint16_t*, std::int64_t, TileP
 #endif
 
 void StoreRoundedRows(DType dtype, const FloatRows& rows, const float* addend, void* to, std::int64_t to_stride) {
-  if (dtype != DType::kBF16) return StoreRowByRow(dtype, rows, addend, to, to_stride);
+  if (dtype != DType::kBF16) return StoreRows(dtype, rows, addend, to, to_stride);
   RoundToBf16(rows, addend, static_cast<std::uint16_t*>(to), to_stride);
 }
 

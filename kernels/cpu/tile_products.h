@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/float_rows.h"
 #include "kernels/cpu/row_products.h"
 
 namespace mpc::cpu {
@@ -44,14 +45,7 @@ void PackTilesOfTransposedRows(const std::uint16_t* rows, std::int64_t depth, st
 void TransposeRowsTo(const std::uint16_t* rows, std::int64_t count, std::int64_t stride, std::int64_t columns,
                      TilePair* to, std::int64_t to_stride);
 
-/// `count` rows of `columns` numbers.
-struct FloatRows {
-  const float* data;
-  std::int64_t stride, count, columns;
-};
-
-/// Adds the row `addend` to each row unless it is null. Rounds the sums to the floating type `dtype`, as StoreFloats
-/// (convert.h) does, and stores them. Numbers that are subnormal in f32 may become 0 in bf16.
+/// As StoreRows (float_rows.h). Numbers that are subnormal in f32 may become 0 in bf16.
 void StoreRoundedRows(DType dtype, const FloatRows& rows, const float* addend, void* to, std::int64_t to_stride);
 
 /// The same for `count` numbers to which nothing is added.

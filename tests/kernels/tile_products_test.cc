@@ -16,7 +16,7 @@
 
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/kernel.h"
-#include "kernels/cpu/tile_matmul.h"
+#include "kernels/cpu/panel_matmul.h"
 #include "kernels/cpu/tiles.h"
 #include "tests/kernels/cpu_kernel_device.h"
 #include "tests/kernels/kernel_checks.h"

@@ -1,4 +1,4 @@
-// matmul of bf16 by our own loops on tiles (AMX).
+// matmul by our own loops: of bf16 on tiles (AMX), and in f32.
 #pragma once
 
 #include <cstddef>
@@ -23,5 +23,14 @@ inline constexpr std::size_t kStreamedBytes = 32 << 20;
 /// same bits. Errors: those of MatmulShape::Create.
 absl::StatusOr<std::unique_ptr<Kernel>> MakeTileMatmul(const KernelSpec& spec,
                                                        std::size_t streamed_bytes = kStreamedBytes);
+
+/// Whether the operands are multiplied in f32, neither is packed, and MultipliesFloats() (row_products.h).
+bool MayMultiplyInPanels(const KernelSpec& spec);
+
+/// Whether a matmul that MayMultiplyInPanels() is faster so than by the library (docs/cpu.md has what was measured).
+bool IsFasterInPanels(const MatmulShape& shape);
+
+/// The kernel of a matmul that MayMultiplyInPanels(). Errors: those of MatmulShape::Create.
+absl::StatusOr<std::unique_ptr<Kernel>> MakePanelMatmul(const KernelSpec& spec);
 
 }  // namespace mpc::cpu
