@@ -114,6 +114,14 @@ void PairColumns(const std::uint16_t* row, const std::uint16_t* next, std::int64
 
 }  // namespace
 
+bool MultipliesFloats() {
+#ifdef __FMA__
+  return !UsesInstructionsOf(dnnl::cpu_isa::avx512_core);
+#else
+  return false;
+#endif
+}
+
 bool MultipliesPairs() { return IsNative(DType::kBF16); }
 
 void AddProduct(const LeftMatrix<float>& a, std::int64_t rows, std::int64_t depth, const float* panels,

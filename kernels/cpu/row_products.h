@@ -16,6 +16,9 @@ namespace mpc::cpu {
 
 inline constexpr std::int64_t kPanel = 16;
 
+/// The choice of kernels that multiply f32 in panels. Others are computed with other instructions or by the library.
+inline constexpr char kInPanels[] = "f32 panels";
+
 /// Columns of the panels that hold `columns`.
 constexpr std::int64_t PaddedToPanel(std::int64_t columns) { return (columns + kPanel - 1) / kPanel * kPanel; }
 
@@ -36,6 +39,10 @@ constexpr std::int64_t PaddedToTile(std::int64_t extent) {
   static_assert(kTileRows == kPanel);
   return PaddedToPanel(extent);
 }
+
+/// Whether products of f32 in panels may be faster than the library's: there are fused multiply-adds, and oneDNN has no
+/// vectors of 16 lanes (ONEDNN_MAX_CPU_ISA).
+bool MultipliesFloats();
 
 /// Whether this processor has products of pairs, and oneDNN may use them, too (ONEDNN_MAX_CPU_ISA).
 bool MultipliesPairs();

@@ -1,0 +1,270 @@
+// dweight [tap][channel of x][channel of y] is the sum over pixels of y of x's pixel under the tap times dy's pixel.
+//
+// Images are cut into chunks of rows of y. Threads first pack a chunk: x into blocks of 6 channels, dy into panels of
+// 16. They then add its products to the sums of all taps. A tap meets a row of pixels at a distance in x, so that x is
+// packed once for all taps. Pixels that meet padding are left out of the runs: no zero is multiplied by an infinity.
+// Tasks have sums of their own, and chunks follow from shapes. So do bits.
+#include "kernels/cpu/panel_convolution.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "kernels/cpu/flat_windows.h"
+#include "kernels/cpu/onednn_calls.h"
+#include "kernels/cpu/parallel.h"
+#include "kernels/cpu/product_parts.h"
+#include "kernels/cpu/run_products.h"
+
+namespace mpc::cpu {
+namespace {
+
+/// Pixels of a chunk, by the floats that are packed of it.
+constexpr std::int64_t kFloatsOfChunk = std::int64_t{1} << 20, kLeastPixelsOfChunk = 256, kMostPixelsOfChunk = 4096;
+/// Pixels whose products are added in registers. A panel of them fills half of the first cache.
+constexpr std::int64_t kMostPixelsOfStrip = 256;
+/// Blocks of x of which a task reads a strip for each tap: from the second cache.
+constexpr std::int64_t kMostBlocksOfTask = 32, kLeastBlocksOfTask = 4;
+constexpr std::int64_t kPixelsOfPacking = 64;
+constexpr std::int64_t kMostTasks = StagedOperation::kMostParts;
+/// Loops over tasks are always worth several threads.
+constexpr std::int64_t kWork = std::numeric_limits<std::int64_t>::max();
+
+/// Floats of a block or panel of so many pixels. Neighbours begin in different sets of the first cache.
+constexpr std::int64_t Apart(std::int64_t floats) { return (floats + 1023) / 1024 * 1024 + kPanel; }
+
+std::size_t FloatBytes(std::int64_t floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
+
+float* FloatsIn(const KernelOperands& operands, std::size_t offset) {
+  return reinterpret_cast<float*>(static_cast<std::byte*>(operands.workspace) + offset);
+}
+
+/// Part `part` of `extent` in parts of `size`.
+PixelRange PartOfExtent(std::int64_t extent, std::int64_t size, std::int64_t part) {
+  return {part * size, std::min(extent, (part + 1) * size)};
+}
+
+class WeightInPanels final : public Kernel {
+ public:
+  WeightInPanels(const KernelSpec& spec, const ConvolutionShape& shape)
+      : rows_(AxisOf(shape, 0)),
+        columns_(AxisOf(shape, 1)),
+        images_(shape.x[0]),
+        channels_(shape.in_channels()),
+        out_channels_(shape.out_channels()),
+        blocks_(PartsOf(channels_, kBlockRows)),
+        panels_(PartsOf(out_channels_, kPanel)),
+        x_type_(spec.inputs[0].dtype),
+        dy_type_(spec.inputs[1].dtype),
+        type_(spec.outputs[0].dtype) {
+    const std::int64_t pixels =
+        std::clamp(kFloatsOfChunk / (channels_ + out_channels_), kLeastPixelsOfChunk, kMostPixelsOfChunk);
+    rows_of_chunk_ = std::clamp<std::int64_t>(pixels / columns_.results, 1, images_ * rows_.results);
+    std::int64_t sources = 0;
+    for (std::int64_t chunk = 0; chunk < chunks(); ++chunk) {
+      const PixelRange range = SourceRows(ChunkOf(chunk));
+      sources = std::max(sources, range.end - range.begin);
+    }
+    block_size_ = Apart(sources * columns_.sources * kBlockRows);
+    panel_size_ = Apart(rows_of_chunk_ * columns_.results * kPanel);
+    CutTasks();
+    x_offset_ = workspace_.Reserve(FloatBytes(blocks_ * block_size_));
+    dy_offset_ = workspace_.Reserve(FloatBytes(panels_ * panel_size_));
+    sums_offset_ = workspace_.Reserve(FloatBytes(panels_ * taps() * blocks_ * kBlockSums));
+  }
+
+  std::size_t workspace_bytes() const override { return workspace_.size(); }
+
+  void Run(const KernelOperands& operands) override {
+    for (std::int64_t chunk = 0; chunk < chunks(); ++chunk) {
+      Pack(operands, ChunkOf(chunk));
+      const std::int64_t block_tasks = PartsOf(blocks_, blocks_of_task_), tap_tasks = PartsOf(taps(), taps_of_task_);
+      ParallelFor(panels_ * tap_tasks * block_tasks, kWork, [&](std::int64_t task) {
+        AddChunk(operands, ChunkOf(chunk), task / block_tasks / tap_tasks,
+                 PartOfExtent(taps(), taps_of_task_, task / block_tasks % tap_tasks),
+                 PartOfExtent(blocks_, blocks_of_task_, task % block_tasks));
+      });
+    }
+    const std::int64_t store_tasks = PartsOf(channels_, kChannelsOfStore);
+    ParallelFor(panels_ * store_tasks, channels_ * out_channels_ * taps(), [&](std::int64_t task) {
+      Store(operands, task / store_tasks, PartOfExtent(channels_, kChannelsOfStore, task % store_tasks));
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kChannelsOfStore = 48;
+
+  std::int64_t taps() const { return rows_.taps * columns_.taps; }
+  std::int64_t chunks() const { return PartsOf(images_ * rows_.results, rows_of_chunk_); }
+  /// Rows of y, counted through all images.
+  PixelRange ChunkOf(std::int64_t chunk) const { return PartOfExtent(images_ * rows_.results, rows_of_chunk_, chunk); }
+  /// The rows of x that windows of rows of y may reach.
+  PixelRange SourceRows(const PixelRange& results) const {
+    const auto source = [&](std::int64_t row, std::int64_t distance) {
+      const std::int64_t in_image = row % rows_.results * rows_.stride - rows_.padding + distance;
+      return row / rows_.results * rows_.sources + std::clamp<std::int64_t>(in_image, 0, rows_.sources);
+    };
+    return {source(results.begin, 0), source(results.end - 1, (rows_.taps - 1) * rows_.dilation + 1)};
+  }
+  float* SumsOf(const KernelOperands& operands, std::int64_t panel, std::int64_t tap) const {
+    return FloatsIn(operands, sums_offset_) + (panel * taps() + tap) * blocks_ * kBlockSums;
+  }
+
+  /// As many tasks as there may be threads.
+  void CutTasks() {
+    blocks_of_task_ = std::clamp(PartsOf(blocks_, PartsOf(kMostTasks, panels_)), kLeastBlocksOfTask, kMostBlocksOfTask);
+    taps_of_task_ = PartsOf(taps(), PartsOf(kMostTasks, panels_ * PartsOf(blocks_, blocks_of_task_)));
+  }
+
+  void Pack(const KernelOperands& operands, const PixelRange& results) const {
+    const PixelRange sources = SourceRows(results);
+    const std::int64_t x_pixels = (sources.end - sources.begin) * columns_.sources;
+    const std::int64_t dy_pixels = (results.end - results.begin) * columns_.results;
+    const std::int64_t x_tasks = PartsOf(x_pixels, kPixelsOfPacking), dy_tasks = PartsOf(dy_pixels, kPixelsOfPacking);
+    const Source x{x_type_, operands.inputs[0]}, dy{dy_type_, operands.inputs[1]};
+    ParallelFor(x_tasks + dy_tasks, x_pixels * channels_ + dy_pixels * out_channels_, [&](std::int64_t task) {
+      if (task < x_tasks) {
+        PackPixels<kBlockRows>(x, sources.begin * columns_.sources, channels_,
+                               PartOfExtent(x_pixels, kPixelsOfPacking, task), FloatsIn(operands, x_offset_),
+                               block_size_);
+      } else {
+        PackPixels<kPanel>(dy, results.begin * columns_.results, out_channels_,
+                           PartOfExtent(dy_pixels, kPixelsOfPacking, task - x_tasks), FloatsIn(operands, dy_offset_),
+                           panel_size_);
+      }
+    });
+  }
+
+  /// Copies `pixels` of those from `first` on into groups of kWidth channels. Zeros follow the last channel.
+  template <std::int64_t kWidth>
+  static void PackPixels(Source images, std::int64_t first, std::int64_t channels, const PixelRange& pixels,
+                         float* groups, std::int64_t group_size) {
+    constexpr std::int64_t kChannels = kBlock / kWidth * kWidth;
+    BlockBuffer buffer;
+    for (std::int64_t channel = 0; channel < channels; channel += kChannels) {
+      const std::int64_t count = std::min(kChannels, channels - channel);
+      for (std::int64_t pixel = pixels.begin; pixel < pixels.end; ++pixel) {
+        const float* values = images.Load((first + pixel) * channels + channel, count, buffer.values);
+        float* to = groups + channel / kWidth * group_size + pixel * kWidth;
+        std::int64_t left = count;
+        for (; left >= kWidth; left -= kWidth, values += kWidth, to += group_size) std::copy_n(values, kWidth, to);
+        if (left == 0) continue;
+        std::fill_n(to, kWidth, 0.0f);
+        std::copy_n(values, left, to);
+      }
+    }
+  }
+
+  void AddChunk(const KernelOperands& operands, const PixelRange& results, std::int64_t panel, const PixelRange& taps,
+                const PixelRange& blocks) const {
+    const std::int64_t pixels = (results.end - results.begin) * columns_.results;
+    const std::int64_t pixels_of_strip = PartsOf(pixels, PartsOf(pixels, kMostPixelsOfStrip));
+    std::array<TermRun, kMostPixelsOfStrip> runs;
+    for (std::int64_t first = 0; first < pixels; first += pixels_of_strip) {
+      const PixelRange strip{first, std::min(pixels, first + pixels_of_strip)};
+      const bool adds = results.begin > 0 || first > 0;
+      for (std::int64_t tap = taps.begin; tap < taps.end; ++tap) {
+        const std::size_t count = RunsOf(results.begin, tap, strip, runs);
+        if (count == 0 && adds) continue;
+        for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
+          const RunProduct product{FloatsIn(operands, x_offset_) + block * block_size_,
+                                   std::min(kBlockRows, channels_ - block * kBlockRows),
+                                   columns_.stride * kBlockRows,
+                                   FloatsIn(operands, dy_offset_) + panel * panel_size_,
+                                   {runs.data(), count}};
+          SumRuns(product, adds, SumsOf(operands, panel, tap) + block * kBlockSums);
+        }
+      }
+    }
+  }
+
+  /// The runs of a tap over a strip of the chunk whose first row of y is `row`. Returns how many there are.
+  std::size_t RunsOf(std::int64_t row, std::int64_t tap, const PixelRange& strip,
+                     std::array<TermRun, kMostPixelsOfStrip>& runs) const {
+    const std::int64_t tap_row = tap / columns_.taps, tap_column = tap % columns_.taps;
+    const std::int64_t distance = tap_column * columns_.dilation - columns_.padding;
+    const std::int64_t first_source = SourceRows({row, row + 1}).begin;
+    const PixelRange valid = columns_.ResultsOf(tap_column);
+    std::size_t count = 0;
+    for (std::int64_t r = strip.begin / columns_.results; r * columns_.results < strip.end; ++r) {
+      const std::int64_t image = (row + r) / rows_.results;
+      const std::int64_t source = rows_.SourceUnder(tap_row, (row + r) % rows_.results);
+      if (!rows_.HasSource(source)) continue;
+      const std::int64_t begin = std::max(valid.begin, strip.begin - r * columns_.results);
+      const std::int64_t end = std::min(valid.end, strip.end - r * columns_.results);
+      if (begin >= end) continue;
+      const std::int64_t line = (image * rows_.sources + source - first_source) * columns_.sources;
+      const TermRun run{(line + begin * columns_.stride + distance) * kBlockRows,
+                        (r * columns_.results + begin) * kPanel, end - begin};
+      if (count > 0 && Continues(runs[count - 1], run)) {
+        runs[count - 1].count += run.count;
+      } else {
+        runs[count++] = run;
+      }
+    }
+    return count;
+  }
+
+  bool Continues(const TermRun& run, const TermRun& next) const {
+    return next.right == run.right + run.count * kPanel &&
+           next.left == run.left + run.count * columns_.stride * kBlockRows;
+  }
+
+  /// Rounds the sums of a panel and of some channels of x, and stores them as [channel of y][channel of x][tap].
+  void Store(const KernelOperands& operands, std::int64_t panel, const PixelRange& channels) const {
+    constexpr std::int64_t kLength = 128;  // numbers that follow each other in a row of the result
+    alignas(64) float lines[kPanel * kLength];
+    const std::int64_t total = (channels.end - channels.begin) * taps();
+    const float* const sums = SumsOf(operands, panel, 0);
+    std::int64_t channel = channels.begin, tap = 0;
+    const auto next_row = [&] {
+      const float* const row = sums + (tap * blocks_ * kBlockRows + channel) * kPanel;
+      // Behind the last one, it is repeated.
+      if (tap + 1 < taps()) {
+        ++tap;
+      } else if (channel + 1 < channels.end) {
+        ++channel, tap = 0;
+      }
+      return row;
+    };
+    for (std::int64_t first = 0; first < total; first += kLength) {
+      const std::int64_t length = std::min(kLength, total - first);
+      for (std::int64_t i = 0; i < length; i += 8) {
+        const float* rows[8];
+        for (const float*& row : rows) row = next_row();
+        TransposeEightRows(rows, lines + i, kLength);
+      }
+      for (std::int64_t j = 0; j < std::min(kPanel, out_channels_ - panel * kPanel); ++j) {
+        const std::int64_t at = ((panel * kPanel + j) * channels_ + channels.begin) * taps() + first;
+        StoreFloats(type_, lines + j * kLength, operands.outputs[0], at, length);
+      }
+    }
+  }
+
+  FlatAxis rows_, columns_;
+  std::int64_t images_, channels_, out_channels_, blocks_, panels_;
+  DType x_type_, dy_type_, type_;
+  std::int64_t rows_of_chunk_ = 0, block_size_ = 0, panel_size_ = 0, blocks_of_task_ = 0, taps_of_task_ = 0;
+  WorkspaceLayout workspace_;
+  std::size_t x_offset_ = 0, dy_offset_ = 0, sums_offset_ = 0;
+};
+
+}  // namespace
+
+bool MayGradWeightInPanels(const KernelSpec& spec, const ConvolutionShape& shape) {
+  const bool is_f32 =
+      OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype}).front() == ConvolutionShape::DataType::f32;
+  const bool has_groups = shape.weight.size() != 4;
+  const bool is_channels_last = shape.stored_layout == ConvolutionShape::FormatTag::nhwc;
+  return MultipliesFloats() && is_f32 && is_channels_last && !has_groups && spec.weight_layout.empty();
+}
+
+bool IsWeightFasterInPanels(const ConvolutionShape& shape) { return shape.in_channels() >= 16; }
+
+std::unique_ptr<Kernel> MakePanelConv2dGradWeight(const KernelSpec& spec, const ConvolutionShape& shape) {
+  return std::make_unique<WeightInPanels>(spec, shape);
+}
+
+}  // namespace mpc::cpu
