@@ -16,6 +16,14 @@ std::int64_t FlatAxis::Pitch() const {
   return std::max(results, places - shared);
 }
 
+bool FlatAxis::IsRead(std::int64_t source) const {
+  if (stride == 1) return true;
+  for (std::int64_t tap = 0; tap < taps; ++tap) {
+    if (PhaseOf(tap) == (source + padding) % stride) return true;
+  }
+  return false;
+}
+
 PixelRange FlatAxis::ResultsOf(std::int64_t tap) const {
   // The first result r with r * stride >= least.
   const auto first_from = [&](std::int64_t least) {

@@ -37,6 +37,8 @@ struct FlatAxis {
     return result * stride + tap * dilation - padding;
   }
   bool HasSource(std::int64_t source) const { return source >= 0 && source < sources; }
+  /// Whether a tap of a window at any place may read it.
+  bool IsRead(std::int64_t source) const;
   /// The results whose windows have a pixel under a tap.
   PixelRange ResultsOf(std::int64_t tap) const;
 };

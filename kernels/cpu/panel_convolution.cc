@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -16,18 +17,17 @@
 #include "kernels/cpu/onednn_calls.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/product_parts.h"
-#include "kernels/cpu/run_products.h"
+#include "kernels/cpu/term_products.h"
 
 namespace mpc::cpu {
 namespace {
 
 /// Pixels of a chunk, by the floats that are packed of it.
-constexpr std::int64_t kFloatsOfChunk = std::int64_t{1} << 20, kLeastPixelsOfChunk = 256, kMostPixelsOfChunk = 4096;
+constexpr std::int64_t kFloatsOfChunk = std::int64_t{1} << 18, kLeastPixelsOfChunk = 256, kMostPixelsOfChunk = 4096;
 /// Pixels whose products are added in registers. A panel of them fills half of the first cache.
 constexpr std::int64_t kMostPixelsOfStrip = 256;
 /// Blocks of x of which a task reads a strip for each tap: from the second cache.
 constexpr std::int64_t kMostBlocksOfTask = 32, kLeastBlocksOfTask = 4;
-constexpr std::int64_t kPixelsOfPacking = 64;
 constexpr std::int64_t kMostTasks = StagedOperation::kMostParts;
 /// Loops over tasks are always worth several threads.
 constexpr std::int64_t kWork = std::numeric_limits<std::int64_t>::max();
@@ -43,7 +43,7 @@ float* FloatsIn(const KernelOperands& operands, std::size_t offset) {
 
 /// Part `part` of `extent` in parts of `size`.
 PixelRange PartOfExtent(std::int64_t extent, std::int64_t size, std::int64_t part) {
-  return {part * size, std::min(extent, (part + 1) * size)};
+  return {std::min(extent, part * size), std::min(extent, (part + 1) * size)};
 }
 
 class WeightInPanels final : public Kernel {
@@ -67,11 +67,19 @@ class WeightInPanels final : public Kernel {
       const PixelRange range = SourceRows(ChunkOf(chunk));
       sources = std::max(sources, range.end - range.begin);
     }
-    block_size_ = Apart(sources * columns_.sources * kBlockRows);
+    block_size_ = Apart(sources * pitch() * kBlockRows);
     panel_size_ = Apart(rows_of_chunk_ * columns_.results * kPanel);
+    strips_ = PartsOf(pixels_of_chunk(), kMostPixelsOfStrip);
+    pixels_of_strip_ = PartsOf(pixels_of_chunk(), strips_);
     CutTasks();
+    for (std::int64_t column = 0; column < columns_.sources; ++column) {
+      const std::int64_t place = column % columns_.stride * places_of_phase() + column / columns_.stride;
+      places_.push_back(columns_.IsRead(column) ? static_cast<std::int32_t>(place) : -1);
+    }
     x_offset_ = workspace_.Reserve(FloatBytes(blocks_ * block_size_));
     dy_offset_ = workspace_.Reserve(FloatBytes(panels_ * panel_size_));
+    terms_offset_ = workspace_.Reserve(static_cast<std::size_t>(taps() * pixels_of_chunk()) * sizeof(Term));
+    counts_offset_ = workspace_.Reserve(static_cast<std::size_t>(taps() * strips_) * sizeof(std::int64_t));
     sums_offset_ = workspace_.Reserve(FloatBytes(panels_ * taps() * blocks_ * kBlockSums));
   }
 
@@ -82,7 +90,7 @@ class WeightInPanels final : public Kernel {
       Pack(operands, ChunkOf(chunk));
       const std::int64_t block_tasks = PartsOf(blocks_, blocks_of_task_), tap_tasks = PartsOf(taps(), taps_of_task_);
       ParallelFor(panels_ * tap_tasks * block_tasks, kWork, [&](std::int64_t task) {
-        AddChunk(operands, ChunkOf(chunk), task / block_tasks / tap_tasks,
+        AddChunk(operands, chunk == 0, task / block_tasks / tap_tasks,
                  PartOfExtent(taps(), taps_of_task_, task / block_tasks % tap_tasks),
                  PartOfExtent(blocks_, blocks_of_task_, task % block_tasks));
       });
@@ -108,6 +116,9 @@ class WeightInPanels final : public Kernel {
     };
     return {source(results.begin, 0), source(results.end - 1, (rows_.taps - 1) * rows_.dilation + 1)};
   }
+  /// Places of a packed row of x. Columns whose sources are a stride apart follow each other.
+  std::int64_t places_of_phase() const { return PartsOf(columns_.sources, columns_.stride); }
+  std::int64_t pitch() const { return places_of_phase() * std::min(columns_.stride, columns_.sources); }
   float* SumsOf(const KernelOperands& operands, std::int64_t panel, std::int64_t tap) const {
     return FloatsIn(operands, sums_offset_) + (panel * taps() + tap) * blocks_ * kBlockSums;
   }
@@ -118,98 +129,118 @@ class WeightInPanels final : public Kernel {
     taps_of_task_ = PartsOf(taps(), PartsOf(kMostTasks, panels_ * PartsOf(blocks_, blocks_of_task_)));
   }
 
+  /// Rows of x and dy of a chunk, and its terms.
   void Pack(const KernelOperands& operands, const PixelRange& results) const {
     const PixelRange sources = SourceRows(results);
-    const std::int64_t x_pixels = (sources.end - sources.begin) * columns_.sources;
-    const std::int64_t dy_pixels = (results.end - results.begin) * columns_.results;
-    const std::int64_t x_tasks = PartsOf(x_pixels, kPixelsOfPacking), dy_tasks = PartsOf(dy_pixels, kPixelsOfPacking);
-    const Source x{x_type_, operands.inputs[0]}, dy{dy_type_, operands.inputs[1]};
-    ParallelFor(x_tasks + dy_tasks, x_pixels * channels_ + dy_pixels * out_channels_, [&](std::int64_t task) {
-      if (task < x_tasks) {
-        PackPixels<kBlockRows>(x, sources.begin * columns_.sources, channels_,
-                               PartOfExtent(x_pixels, kPixelsOfPacking, task), FloatsIn(operands, x_offset_),
-                               block_size_);
+    const std::int64_t x_rows = sources.end - sources.begin, dy_rows = results.end - results.begin;
+    const std::int64_t pixels = x_rows * columns_.sources + dy_rows * columns_.results;
+    ParallelFor(x_rows + dy_rows + taps(), pixels * std::max(channels_, out_channels_), [&](std::int64_t task) {
+      if (task < x_rows) {
+        PackSources(operands, sources.begin + task, task);
+      } else if (task < x_rows + dy_rows) {
+        PackResults(operands, results.begin + task - x_rows, task - x_rows);
       } else {
-        PackPixels<kPanel>(dy, results.begin * columns_.results, out_channels_,
-                           PartOfExtent(dy_pixels, kPixelsOfPacking, task - x_tasks), FloatsIn(operands, dy_offset_),
-                           panel_size_);
+        ListTerms(operands, results, task - x_rows - dy_rows);
       }
     });
   }
 
-  /// Copies `pixels` of those from `first` on into groups of kWidth channels. Zeros follow the last channel.
+  /// Row `row` of x, which is row `line` of the chunk's, without pixels that no tap reads.
+  void PackSources(const KernelOperands& operands, std::int64_t row, std::int64_t line) const {
+    if (!rows_.IsRead(row % rows_.sources)) return;
+    float* const blocks = FloatsIn(operands, x_offset_) + line * pitch() * kBlockRows;
+    for (std::int64_t column = 0; column < columns_.sources; ++column) {
+      const std::int32_t place = places_[static_cast<std::size_t>(column)];
+      if (place < 0) continue;
+      PackPixel<kBlockRows>({x_type_, operands.inputs[0]}, (row * columns_.sources + column) * channels_, channels_,
+                            blocks + place * kBlockRows, block_size_);
+    }
+  }
+
+  void PackResults(const KernelOperands& operands, std::int64_t row, std::int64_t line) const {
+    float* const panels = FloatsIn(operands, dy_offset_) + line * columns_.results * kPanel;
+    for (std::int64_t column = 0; column < columns_.results; ++column) {
+      PackPixel<kPanel>({dy_type_, operands.inputs[1]}, (row * columns_.results + column) * out_channels_,
+                        out_channels_, panels + column * kPanel, panel_size_);
+    }
+  }
+
+  /// Copies the channels of a pixel, those from element `first` on, into groups of kWidth. Zeros follow the last one.
   template <std::int64_t kWidth>
-  static void PackPixels(Source images, std::int64_t first, std::int64_t channels, const PixelRange& pixels,
-                         float* groups, std::int64_t group_size) {
+  static void PackPixel(Source image, std::int64_t first, std::int64_t channels, float* to, std::int64_t group_size) {
     constexpr std::int64_t kChannels = kBlock / kWidth * kWidth;
     BlockBuffer buffer;
     for (std::int64_t channel = 0; channel < channels; channel += kChannels) {
-      const std::int64_t count = std::min(kChannels, channels - channel);
-      for (std::int64_t pixel = pixels.begin; pixel < pixels.end; ++pixel) {
-        const float* values = images.Load((first + pixel) * channels + channel, count, buffer.values);
-        float* to = groups + channel / kWidth * group_size + pixel * kWidth;
-        std::int64_t left = count;
-        for (; left >= kWidth; left -= kWidth, values += kWidth, to += group_size) std::copy_n(values, kWidth, to);
-        if (left == 0) continue;
-        std::fill_n(to, kWidth, 0.0f);
-        std::copy_n(values, left, to);
+      std::int64_t count = std::min(kChannels, channels - channel);
+      const float* values = image.Load(first + channel, count, buffer.values);
+      for (; count >= kWidth; count -= kWidth, values += kWidth, to += group_size) {
+        std::memcpy(to, values, kWidth * sizeof(float));
       }
+      if (count == 0) continue;
+      std::fill_n(to, kWidth, 0.0f);
+      std::copy_n(values, count, to);
     }
   }
 
-  void AddChunk(const KernelOperands& operands, const PixelRange& results, std::int64_t panel, const PixelRange& taps,
-                const PixelRange& blocks) const {
+  /// Pixels of a strip, those of each chunk but the last one.
+  std::int64_t pixels_of_chunk() const { return rows_of_chunk_ * columns_.results; }
+  /// The terms of a tap over a strip: so many places, and how many of them are used.
+  Term* TermsOf(const KernelOperands& operands, std::int64_t tap, std::int64_t first) const {
+    return reinterpret_cast<Term*>(FloatsIn(operands, terms_offset_)) + tap * pixels_of_chunk() + first;
+  }
+  std::int64_t* CountOf(const KernelOperands& operands, std::int64_t tap, std::int64_t strip) const {
+    return reinterpret_cast<std::int64_t*>(FloatsIn(operands, counts_offset_)) + tap * strips_ + strip;
+  }
+
+  /// Lists the terms of a tap over the strips of a chunk.
+  void ListTerms(const KernelOperands& operands, const PixelRange& results, std::int64_t tap) const {
+    const std::int64_t tap_row = tap / columns_.taps, tap_column = tap % columns_.taps;
+    const std::int64_t distance = tap_column * columns_.dilation - columns_.padding;
+    const std::int64_t first_source = SourceRows(results).begin;
     const std::int64_t pixels = (results.end - results.begin) * columns_.results;
-    const std::int64_t pixels_of_strip = PartsOf(pixels, PartsOf(pixels, kMostPixelsOfStrip));
-    std::array<TermRun, kMostPixelsOfStrip> runs;
-    for (std::int64_t first = 0; first < pixels; first += pixels_of_strip) {
-      const PixelRange strip{first, std::min(pixels, first + pixels_of_strip)};
-      const bool adds = results.begin > 0 || first > 0;
+    const PixelRange valid = columns_.ResultsOf(tap_column);
+    for (std::int64_t strip = 0; strip < strips_; ++strip) {
+      const PixelRange part = PartOfExtent(pixels, pixels_of_strip_, strip);
+      Term* const terms = TermsOf(operands, tap, part.begin);
+      Term* next = terms;
+      for (std::int64_t r = part.begin / columns_.results; r * columns_.results < part.end; ++r) {
+        const std::int64_t row = results.begin + r, source = rows_.SourceUnder(tap_row, row % rows_.results);
+        if (!rows_.HasSource(source)) continue;
+        const std::int64_t begin = std::max(valid.begin, part.begin - r * columns_.results);
+        const std::int64_t end = std::min(valid.end, part.end - r * columns_.results);
+        if (begin >= end) continue;
+        const std::int64_t line = row / rows_.results * rows_.sources + source - first_source;
+        // Sources of a tap are of one phase, where neighbours follow each other.
+        const std::int64_t left =
+            line * pitch() + places_[static_cast<std::size_t>(begin * columns_.stride + distance)];
+        const std::int64_t right = r * columns_.results + begin;
+        for (std::int64_t i = 0; i < end - begin; ++i) {
+          *next++ = {static_cast<std::int32_t>((left + i) * kBlockRows),
+                     static_cast<std::int32_t>((right + i) * kPanel)};
+        }
+      }
+      *CountOf(operands, tap, strip) = next - terms;
+    }
+  }
+
+  /// Adds the products of a chunk to the sums of a panel, for some taps and blocks.
+  void AddChunk(const KernelOperands& operands, bool is_first, std::int64_t panel, const PixelRange& taps,
+                const PixelRange& blocks) const {
+    for (std::int64_t strip = 0; strip < strips_; ++strip) {
+      const bool adds = !is_first || strip > 0;
       for (std::int64_t tap = taps.begin; tap < taps.end; ++tap) {
-        const std::size_t count = RunsOf(results.begin, tap, strip, runs);
+        const std::int64_t count = *CountOf(operands, tap, strip);
         if (count == 0 && adds) continue;
         for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
-          const RunProduct product{FloatsIn(operands, x_offset_) + block * block_size_,
-                                   std::min(kBlockRows, channels_ - block * kBlockRows),
-                                   columns_.stride * kBlockRows,
-                                   FloatsIn(operands, dy_offset_) + panel * panel_size_,
-                                   {runs.data(), count}};
-          SumRuns(product, adds, SumsOf(operands, panel, tap) + block * kBlockSums);
+          const TermProduct product{
+              .block = FloatsIn(operands, x_offset_) + block * block_size_,
+              .rows = std::min(kBlockRows, channels_ - block * kBlockRows),
+              .panel = FloatsIn(operands, dy_offset_) + panel * panel_size_,
+              .terms = {TermsOf(operands, tap, strip * pixels_of_strip_), static_cast<std::size_t>(count)}};
+          SumTerms(product, adds, SumsOf(operands, panel, tap) + block * kBlockSums);
         }
       }
     }
-  }
-
-  /// The runs of a tap over a strip of the chunk whose first row of y is `row`. Returns how many there are.
-  std::size_t RunsOf(std::int64_t row, std::int64_t tap, const PixelRange& strip,
-                     std::array<TermRun, kMostPixelsOfStrip>& runs) const {
-    const std::int64_t tap_row = tap / columns_.taps, tap_column = tap % columns_.taps;
-    const std::int64_t distance = tap_column * columns_.dilation - columns_.padding;
-    const std::int64_t first_source = SourceRows({row, row + 1}).begin;
-    const PixelRange valid = columns_.ResultsOf(tap_column);
-    std::size_t count = 0;
-    for (std::int64_t r = strip.begin / columns_.results; r * columns_.results < strip.end; ++r) {
-      const std::int64_t image = (row + r) / rows_.results;
-      const std::int64_t source = rows_.SourceUnder(tap_row, (row + r) % rows_.results);
-      if (!rows_.HasSource(source)) continue;
-      const std::int64_t begin = std::max(valid.begin, strip.begin - r * columns_.results);
-      const std::int64_t end = std::min(valid.end, strip.end - r * columns_.results);
-      if (begin >= end) continue;
-      const std::int64_t line = (image * rows_.sources + source - first_source) * columns_.sources;
-      const TermRun run{(line + begin * columns_.stride + distance) * kBlockRows,
-                        (r * columns_.results + begin) * kPanel, end - begin};
-      if (count > 0 && Continues(runs[count - 1], run)) {
-        runs[count - 1].count += run.count;
-      } else {
-        runs[count++] = run;
-      }
-    }
-    return count;
-  }
-
-  bool Continues(const TermRun& run, const TermRun& next) const {
-    return next.right == run.right + run.count * kPanel &&
-           next.left == run.left + run.count * columns_.stride * kBlockRows;
   }
 
   /// Rounds the sums of a panel and of some channels of x, and stores them as [channel of y][channel of x][tap].
@@ -247,8 +278,10 @@ class WeightInPanels final : public Kernel {
   std::int64_t images_, channels_, out_channels_, blocks_, panels_;
   DType x_type_, dy_type_, type_;
   std::int64_t rows_of_chunk_ = 0, block_size_ = 0, panel_size_ = 0, blocks_of_task_ = 0, taps_of_task_ = 0;
+  std::int64_t strips_ = 0, pixels_of_strip_ = 0;
+  std::vector<std::int32_t> places_;  ///< by column of x: its place in a packed row, -1 where no tap reads it
   WorkspaceLayout workspace_;
-  std::size_t x_offset_ = 0, dy_offset_ = 0, sums_offset_ = 0;
+  std::size_t x_offset_ = 0, dy_offset_ = 0, terms_offset_ = 0, counts_offset_ = 0, sums_offset_ = 0;
 };
 
 }  // namespace

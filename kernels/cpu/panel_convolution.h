@@ -1,4 +1,4 @@
-// The gradient of a convolution by its weight in f32, by products of our own (run_products.h).
+// The gradient of a convolution by its weight in f32, by products of our own (term_products.h).
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-#include "kernels/cpu/run_products.h"
+#include "kernels/cpu/term_products.h"
 
 #include <cmath>
 
@@ -12,21 +12,19 @@ namespace {
 #ifdef __FMA__
 
 template <int kRows>
-void SumRowsOfRuns(const RunProduct& product, bool adds, float* sums) {
+void SumRowsOfTerms(const TermProduct& product, bool adds, float* sums) {
   __m256 low[kRows], high[kRows];
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r) low[r] = _mm256_setzero_ps(), high[r] = _mm256_setzero_ps();
-  for (const TermRun& run : product.runs) {
-    const float* column = product.block + run.left;
-    const float* row = product.panel + run.right;
-    for (const float* const end = row + run.count * kPanel; row != end; row += kPanel, column += product.step) {
-      const __m256 b_low = _mm256_loadu_ps(row), b_high = _mm256_loadu_ps(row + 8);
+  for (const Term& term : product.terms) {
+    const float* const column = product.block + term.left;
+    const float* const row = product.panel + term.right;
+    const __m256 b_low = _mm256_loadu_ps(row), b_high = _mm256_loadu_ps(row + 8);
 #pragma GCC unroll 6
-      for (int r = 0; r < kRows; ++r) {
-        const __m256 factor = _mm256_broadcast_ss(column + r);
-        low[r] = _mm256_fmadd_ps(factor, b_low, low[r]);
-        high[r] = _mm256_fmadd_ps(factor, b_high, high[r]);
-      }
+    for (int r = 0; r < kRows; ++r) {
+      const __m256 factor = _mm256_broadcast_ss(column + r);
+      low[r] = _mm256_fmadd_ps(factor, b_low, low[r]);
+      high[r] = _mm256_fmadd_ps(factor, b_high, high[r]);
     }
   }
 #pragma GCC unroll 6
@@ -63,16 +61,12 @@ void TransposeLanes(__m256 (&rows)[8]) {
 #else
 
 template <int kRows>
-void SumRowsOfRuns(const RunProduct& product, bool adds, float* sums) {
+void SumRowsOfTerms(const TermProduct& product, bool adds, float* sums) {
   for (int r = 0; r < kRows; ++r) {
     for (std::int64_t j = 0; j < kPanel; ++j) {
       float sum = 0;
-      for (const TermRun& run : product.runs) {
-        const float* const factors = product.block + run.left + r;
-        const float* const column = product.panel + run.right + j;
-        for (std::int64_t k = 0; k < run.count; ++k) {
-          sum = std::fma(factors[k * product.step], column[k * kPanel], sum);
-        }
+      for (const Term& term : product.terms) {
+        sum = std::fma(product.block[term.left + r], product.panel[term.right + j], sum);
       }
       float& result = sums[r * kPanel + j];
       result = adds ? result + sum : sum;
@@ -84,21 +78,21 @@ void SumRowsOfRuns(const RunProduct& product, bool adds, float* sums) {
 
 }  // namespace
 
-void SumRuns(const RunProduct& product, bool adds, float* sums) {
+void SumTerms(const TermProduct& product, bool adds, float* sums) {
   static_assert(kBlockRows == 6);
   switch (product.rows) {
     case 6:
-      return SumRowsOfRuns<6>(product, adds, sums);
+      return SumRowsOfTerms<6>(product, adds, sums);
     case 5:
-      return SumRowsOfRuns<5>(product, adds, sums);
+      return SumRowsOfTerms<5>(product, adds, sums);
     case 4:
-      return SumRowsOfRuns<4>(product, adds, sums);
+      return SumRowsOfTerms<4>(product, adds, sums);
     case 3:
-      return SumRowsOfRuns<3>(product, adds, sums);
+      return SumRowsOfTerms<3>(product, adds, sums);
     case 2:
-      return SumRowsOfRuns<2>(product, adds, sums);
+      return SumRowsOfTerms<2>(product, adds, sums);
     default:
-      return SumRowsOfRuns<1>(product, adds, sums);
+      return SumRowsOfTerms<1>(product, adds, sums);
   }
 }
 
