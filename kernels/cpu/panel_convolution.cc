@@ -2,12 +2,11 @@
 //
 // Images are cut into chunks of rows of y. Threads first pack a chunk: x into blocks of 6 channels, dy into panels of
 // 16. They then add its products to the sums of all taps. A tap meets a row of pixels at a distance in x, so that x is
-// packed once for all taps. Pixels that meet padding are left out of the runs: no zero is multiplied by an infinity.
-// Tasks have sums of their own, and chunks follow from shapes. So do bits.
+// packed once for all taps. A tap's terms are listed, without those that meet padding: no zero is multiplied by an
+// infinity. Tasks have sums of their own, and chunks follow from shapes. So do bits.
 #include "kernels/cpu/panel_convolution.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -22,12 +21,13 @@
 namespace mpc::cpu {
 namespace {
 
-/// Pixels of a chunk, by the floats that are packed of it.
-constexpr std::int64_t kFloatsOfChunk = std::int64_t{1} << 18, kLeastPixelsOfChunk = 256, kMostPixelsOfChunk = 4096;
-/// Pixels whose products are added in registers. A panel of them fills half of the first cache.
+/// Floats that are packed of a chunk, and its pixels of y at most.
+constexpr std::int64_t kFloatsOfChunk = std::int64_t{1} << 19, kMostPixelsOfChunk = 4096;
+/// Pixels of y whose products are added in registers. A panel of them fills half of the first cache.
 constexpr std::int64_t kMostPixelsOfStrip = 256;
-/// Blocks of x of which a task reads a strip for each tap: from the second cache.
-constexpr std::int64_t kMostBlocksOfTask = 32, kLeastBlocksOfTask = 4;
+/// Floats of x that a task reads of a strip again for each tap: from the second cache.
+constexpr std::int64_t kFloatsOfTask = 48 * 1024;
+constexpr std::int64_t kLeastBlocksOfTask = 4;
 constexpr std::int64_t kMostTasks = StagedOperation::kMostParts;
 /// Loops over tasks are always worth several threads.
 constexpr std::int64_t kWork = std::numeric_limits<std::int64_t>::max();
@@ -59,21 +59,22 @@ class WeightInPanels final : public Kernel {
         x_type_(spec.inputs[0].dtype),
         dy_type_(spec.inputs[1].dtype),
         type_(spec.outputs[0].dtype) {
-    const std::int64_t pixels =
-        std::clamp(kFloatsOfChunk / (channels_ + out_channels_), kLeastPixelsOfChunk, kMostPixelsOfChunk);
-    rows_of_chunk_ = std::clamp<std::int64_t>(pixels / columns_.results, 1, images_ * rows_.results);
-    std::int64_t sources = 0;
+    // Windows that are a stride apart have so many pixels of x for a row of y.
+    const std::int64_t sources_of_row = PartsOf(rows_.sources * columns_.sources, rows_.results);
+    const std::int64_t floats_of_row = columns_.results * out_channels_ + sources_of_row * channels_;
+    const std::int64_t most_rows = std::min(kMostPixelsOfChunk / columns_.results, images_ * rows_.results);
+    rows_of_chunk_ = std::clamp<std::int64_t>(kFloatsOfChunk / floats_of_row, 1, std::max<std::int64_t>(1, most_rows));
     for (std::int64_t chunk = 0; chunk < chunks(); ++chunk) {
-      const PixelRange range = SourceRows(ChunkOf(chunk));
-      sources = std::max(sources, range.end - range.begin);
+      const auto [begin, end] = SourceRows(ChunkOf(chunk));
+      lines_of_phase_ = std::max(lines_of_phase_, PartsOf(end, rows_.stride) - begin / rows_.stride);
     }
-    block_size_ = Apart(sources * pitch() * kBlockRows);
+    block_size_ = Apart(phases(columns_) * lines() * pitch() * kBlockRows);
     panel_size_ = Apart(rows_of_chunk_ * columns_.results * kPanel);
     strips_ = PartsOf(pixels_of_chunk(), kMostPixelsOfStrip);
     pixels_of_strip_ = PartsOf(pixels_of_chunk(), strips_);
     CutTasks();
     for (std::int64_t column = 0; column < columns_.sources; ++column) {
-      const std::int64_t place = column % columns_.stride * places_of_phase() + column / columns_.stride;
+      const std::int64_t place = column % columns_.stride * lines() * pitch() + column / columns_.stride;
       places_.push_back(columns_.IsRead(column) ? static_cast<std::int32_t>(place) : -1);
     }
     x_offset_ = workspace_.Reserve(FloatBytes(blocks_ * block_size_));
@@ -108,24 +109,36 @@ class WeightInPanels final : public Kernel {
   std::int64_t chunks() const { return PartsOf(images_ * rows_.results, rows_of_chunk_); }
   /// Rows of y, counted through all images.
   PixelRange ChunkOf(std::int64_t chunk) const { return PartOfExtent(images_ * rows_.results, rows_of_chunk_, chunk); }
-  /// The rows of x that windows of rows of y may reach.
+  /// Rows of an image of x, up to whole strides.
+  std::int64_t padded_rows() const { return PartsOf(rows_.sources, rows_.stride) * rows_.stride; }
+  /// The rows of x that windows of rows of y may reach, counted through all images of padded_rows().
   PixelRange SourceRows(const PixelRange& results) const {
     const auto source = [&](std::int64_t row, std::int64_t distance) {
       const std::int64_t in_image = row % rows_.results * rows_.stride - rows_.padding + distance;
-      return row / rows_.results * rows_.sources + std::clamp<std::int64_t>(in_image, 0, rows_.sources);
+      return row / rows_.results * padded_rows() + std::clamp<std::int64_t>(in_image, 0, rows_.sources);
     };
     return {source(results.begin, 0), source(results.end - 1, (rows_.taps - 1) * rows_.dilation + 1)};
   }
-  /// Places of a packed row of x. Columns whose sources are a stride apart follow each other.
-  std::int64_t places_of_phase() const { return PartsOf(columns_.sources, columns_.stride); }
-  std::int64_t pitch() const { return places_of_phase() * std::min(columns_.stride, columns_.sources); }
+
+  // Packed rows and columns of x that are a stride apart follow each other, as those that a tap reads are: they are of
+  // one phase.
+  static std::int64_t phases(const FlatAxis& axis) { return std::min(axis.stride, axis.sources); }
+  std::int64_t lines() const { return phases(rows_) * lines_of_phase_; }
+  std::int64_t pitch() const { return PartsOf(columns_.sources, columns_.stride); }
+  /// The packed row of row `row` of x, in a chunk whose first one is `first`.
+  std::int64_t LineOf(std::int64_t row, std::int64_t first) const {
+    return row % rows_.stride * lines_of_phase_ + row / rows_.stride - first / rows_.stride;
+  }
   float* SumsOf(const KernelOperands& operands, std::int64_t panel, std::int64_t tap) const {
     return FloatsIn(operands, sums_offset_) + (panel * taps() + tap) * blocks_ * kBlockSums;
   }
 
-  /// As many tasks as there may be threads.
+  /// As many tasks as there may be threads, of so much of x as stays in a core's cache.
   void CutTasks() {
-    blocks_of_task_ = std::clamp(PartsOf(blocks_, PartsOf(kMostTasks, panels_)), kLeastBlocksOfTask, kMostBlocksOfTask);
+    const std::int64_t most_blocks = std::max(kLeastBlocksOfTask, kFloatsOfTask / PartsOf(block_size_, strips_));
+    blocks_of_task_ = std::clamp(PartsOf(blocks_, PartsOf(kMostTasks, panels_)), kLeastBlocksOfTask, most_blocks);
+    // Tasks of about equally many blocks.
+    blocks_of_task_ = PartsOf(blocks_, PartsOf(blocks_, blocks_of_task_));
     taps_of_task_ = PartsOf(taps(), PartsOf(kMostTasks, panels_ * PartsOf(blocks_, blocks_of_task_)));
   }
 
@@ -136,7 +149,7 @@ class WeightInPanels final : public Kernel {
     const std::int64_t pixels = x_rows * columns_.sources + dy_rows * columns_.results;
     ParallelFor(x_rows + dy_rows + taps(), pixels * std::max(channels_, out_channels_), [&](std::int64_t task) {
       if (task < x_rows) {
-        PackSources(operands, sources.begin + task, task);
+        PackSources(operands, sources.begin + task, sources.begin);
       } else if (task < x_rows + dy_rows) {
         PackResults(operands, results.begin + task - x_rows, task - x_rows);
       } else {
@@ -145,14 +158,16 @@ class WeightInPanels final : public Kernel {
     });
   }
 
-  /// Row `row` of x, which is row `line` of the chunk's, without pixels that no tap reads.
-  void PackSources(const KernelOperands& operands, std::int64_t row, std::int64_t line) const {
-    if (!rows_.IsRead(row % rows_.sources)) return;
-    float* const blocks = FloatsIn(operands, x_offset_) + line * pitch() * kBlockRows;
+  /// Row `row` of x, in a chunk whose first one is `first`, without pixels that no tap reads.
+  void PackSources(const KernelOperands& operands, std::int64_t row, std::int64_t first) const {
+    const std::int64_t image = row / padded_rows(), source = row % padded_rows();
+    if (!rows_.HasSource(source) || !rows_.IsRead(source)) return;
+    const std::int64_t pixel = (image * rows_.sources + source) * columns_.sources;
+    float* const blocks = FloatsIn(operands, x_offset_) + LineOf(row, first) * pitch() * kBlockRows;
     for (std::int64_t column = 0; column < columns_.sources; ++column) {
       const std::int32_t place = places_[static_cast<std::size_t>(column)];
       if (place < 0) continue;
-      PackPixel<kBlockRows>({x_type_, operands.inputs[0]}, (row * columns_.sources + column) * channels_, channels_,
+      PackPixel<kBlockRows>({x_type_, operands.inputs[0]}, (pixel + column) * channels_, channels_,
                             blocks + place * kBlockRows, block_size_);
     }
   }
@@ -209,7 +224,7 @@ class WeightInPanels final : public Kernel {
         const std::int64_t begin = std::max(valid.begin, part.begin - r * columns_.results);
         const std::int64_t end = std::min(valid.end, part.end - r * columns_.results);
         if (begin >= end) continue;
-        const std::int64_t line = row / rows_.results * rows_.sources + source - first_source;
+        const std::int64_t line = LineOf(row / rows_.results * padded_rows() + source, first_source);
         // Sources of a tap are of one phase, where neighbours follow each other.
         const std::int64_t left =
             line * pitch() + places_[static_cast<std::size_t>(begin * columns_.stride + distance)];
@@ -277,7 +292,8 @@ class WeightInPanels final : public Kernel {
   FlatAxis rows_, columns_;
   std::int64_t images_, channels_, out_channels_, blocks_, panels_;
   DType x_type_, dy_type_, type_;
-  std::int64_t rows_of_chunk_ = 0, block_size_ = 0, panel_size_ = 0, blocks_of_task_ = 0, taps_of_task_ = 0;
+  std::int64_t rows_of_chunk_ = 0, block_size_ = 0, lines_of_phase_ = 0, panel_size_ = 0, blocks_of_task_ = 0,
+               taps_of_task_ = 0;
   std::int64_t strips_ = 0, pixels_of_strip_ = 0;
   std::vector<std::int32_t> places_;  ///< by column of x: its place in a packed row, -1 where no tap reads it
   WorkspaceLayout workspace_;
@@ -291,10 +307,19 @@ bool MayGradWeightInPanels(const KernelSpec& spec, const ConvolutionShape& shape
       OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype}).front() == ConvolutionShape::DataType::f32;
   const bool has_groups = shape.weight.size() != 4;
   const bool is_channels_last = shape.stored_layout == ConvolutionShape::FormatTag::nhwc;
-  return MultipliesFloats() && is_f32 && is_channels_last && !has_groups && spec.weight_layout.empty();
+  // Terms are counted by 32 bits.
+  constexpr std::int64_t kMostPixels = std::int64_t{1} << 26;
+  const bool are_counted = shape.x[2] * shape.x[3] <= kMostPixels;
+  return MultipliesFloats() && are_counted && is_f32 && is_channels_last && !has_groups && spec.weight_layout.empty();
 }
 
-bool IsWeightFasterInPanels(const ConvolutionShape& shape) { return shape.in_channels() >= 16; }
+bool IsWeightFasterInPanels(const ConvolutionShape& shape) {
+  constexpr std::int64_t kManyChannels = 32;
+  const std::int64_t columns = shape.out_channels();
+  const bool fill_panels = 4 * columns >= 3 * PaddedToPanel(columns);
+  const bool has_taps = shape.weight[2] * shape.weight[3] > 1;
+  return has_taps && fill_panels && std::min(shape.in_channels(), columns) >= kManyChannels;
+}
 
 std::unique_ptr<Kernel> MakePanelConv2dGradWeight(const KernelSpec& spec, const ConvolutionShape& shape) {
   return std::make_unique<WeightInPanels>(spec, shape);
