@@ -28,6 +28,7 @@ constexpr std::int64_t kMostPixelsOfStrip = 256;
 /// Floats of x that a task reads of a strip again for each tap: from the second cache.
 constexpr std::int64_t kFloatsOfTask = 48 * 1024;
 constexpr std::int64_t kLeastBlocksOfTask = 4;
+constexpr std::int64_t kFloatsOfTerm = sizeof(Term) / sizeof(float);
 constexpr std::int64_t kMostTasks = StagedOperation::kMostParts;
 /// Loops over tasks are always worth several threads.
 constexpr std::int64_t kWork = std::numeric_limits<std::int64_t>::max();
@@ -61,7 +62,8 @@ class WeightInPanels final : public Kernel {
         type_(spec.outputs[0].dtype) {
     // Windows that are a stride apart have so many pixels of x for a row of y.
     const std::int64_t sources_of_row = PartsOf(rows_.sources * columns_.sources, rows_.results);
-    const std::int64_t floats_of_row = columns_.results * out_channels_ + sources_of_row * channels_;
+    const std::int64_t floats_of_row =
+        columns_.results * (out_channels_ + taps() * kFloatsOfTerm) + sources_of_row * channels_;
     const std::int64_t most_rows = std::min(kMostPixelsOfChunk / columns_.results, images_ * rows_.results);
     rows_of_chunk_ = std::clamp<std::int64_t>(kFloatsOfChunk / floats_of_row, 1, std::max<std::int64_t>(1, most_rows));
     for (std::int64_t chunk = 0; chunk < chunks(); ++chunk) {
@@ -79,7 +81,7 @@ class WeightInPanels final : public Kernel {
     }
     x_offset_ = workspace_.Reserve(FloatBytes(blocks_ * block_size_));
     dy_offset_ = workspace_.Reserve(FloatBytes(panels_ * panel_size_));
-    terms_offset_ = workspace_.Reserve(static_cast<std::size_t>(taps() * pixels_of_chunk()) * sizeof(Term));
+    terms_offset_ = workspace_.Reserve(FloatBytes(taps() * pixels_of_chunk() * kFloatsOfTerm));
     counts_offset_ = workspace_.Reserve(static_cast<std::size_t>(taps() * strips_) * sizeof(std::int64_t));
     sums_offset_ = workspace_.Reserve(FloatBytes(panels_ * taps() * blocks_ * kBlockSums));
   }
@@ -120,8 +122,8 @@ class WeightInPanels final : public Kernel {
     return {source(results.begin, 0), source(results.end - 1, (rows_.taps - 1) * rows_.dilation + 1)};
   }
 
-  // Packed rows and columns of x that are a stride apart follow each other, as those that a tap reads are: they are of
-  // one phase.
+  // Packed rows and columns of x that are a stride apart follow each other. They are of one phase, as those that a tap
+  // reads are.
   static std::int64_t phases(const FlatAxis& axis) { return std::min(axis.stride, axis.sources); }
   std::int64_t lines() const { return phases(rows_) * lines_of_phase_; }
   std::int64_t pitch() const { return PartsOf(columns_.sources, columns_.stride); }
@@ -314,11 +316,12 @@ bool MayGradWeightInPanels(const KernelSpec& spec, const ConvolutionShape& shape
 }
 
 bool IsWeightFasterInPanels(const ConvolutionShape& shape) {
-  constexpr std::int64_t kManyChannels = 32;
-  const std::int64_t columns = shape.out_channels();
-  const bool fill_panels = 4 * columns >= 3 * PaddedToPanel(columns);
+  // Packing takes as long for one tap as for all of them. Sums are stored once for all pixels.
+  constexpr std::int64_t kManyChannels = 32, kManyPixels = 128;
+  const std::int64_t channels = shape.in_channels(), columns = shape.out_channels();
+  const bool fill_panels = 8 * columns >= 7 * PaddedToPanel(columns);
   const bool has_taps = shape.weight[2] * shape.weight[3] > 1;
-  return has_taps && fill_panels && std::min(shape.in_channels(), columns) >= kManyChannels;
+  return has_taps && fill_panels && std::min(channels, columns) >= kManyChannels && shape.y_pixels() >= kManyPixels;
 }
 
 std::unique_ptr<Kernel> MakePanelConv2dGradWeight(const KernelSpec& spec, const ConvolutionShape& shape) {

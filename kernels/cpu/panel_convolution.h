@@ -9,11 +9,12 @@
 namespace mpc::cpu {
 
 /// Whether the gradient by the weight may be computed in panels. The processor multiplies f32 in them
-/// (MultipliesFloats). Images are channels-last, there are no groups, and no operand is computed with as it is stored
-/// unless that is f32. Any window, stride, dilation and padding will do.
+/// (MultipliesFloats). Images are channels-last, without groups, and of types that the processor multiplies in f32. Any
+/// window, stride, dilation and padding will do.
 bool MayGradWeightInPanels(const KernelSpec& spec, const ConvolutionShape& shape);
 
-/// Whether it is faster than by the library. docs/cpu.md has what was measured.
+/// Whether it is faster than by the library: several taps, many channels and pixels, and panels that are nearly full.
+/// docs/cpu.md has what was measured.
 bool IsWeightFasterInPanels(const ConvolutionShape& shape);
 
 /// The kernel where it may be computed so.
