@@ -7,9 +7,17 @@
 // Windows of stride s read s x s lines: pixels of every s-th row and column, from another one on. Those are *phases*.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/convolution_shape.h"
+
 namespace mpc::cpu {
+
+/// [begin, end) of rows, of columns or of what they are cut into.
+struct PixelRange {
+  std::int64_t begin, end;
+};
 
 /// Windows along one axis of an image. Pixel r of the result reads pixel r * stride + tap * dilation - padding.
 struct FlatAxis {
@@ -24,8 +32,19 @@ struct FlatAxis {
   std::int64_t Pitch() const;
   /// Whether place `place` of a phase is a pixel, and which.
   std::int64_t SourceOf(std::int64_t place, std::int64_t phase) const { return place * stride + phase - padding; }
+  /// The same of what a tap of a result's window reads.
+  std::int64_t SourceUnder(std::int64_t tap, std::int64_t result) const {
+    return result * stride + tap * dilation - padding;
+  }
   bool HasSource(std::int64_t source) const { return source >= 0 && source < sources; }
+  /// Whether a tap of a window at any place may read it.
+  bool IsRead(std::int64_t source) const;
+  /// The results whose windows have a pixel under a tap.
+  PixelRange ResultsOf(std::int64_t tap) const;
 };
+
+/// Rows (0) or columns (1) of a convolution's images.
+FlatAxis AxisOf(const ConvolutionShape& shape, std::size_t axis);
 
 /// Windows over images.
 class FlatWindows {

@@ -14,6 +14,7 @@
 #include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/row_parts.h"
+#include "kernels/cpu/row_products.h"
 #include "kernels/cpu/tile_convolution.h"
 #include "kernels/cpu/tiles.h"
 #include "kernels/known_attributes.h"
@@ -239,6 +240,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec
   }
   const bool takes_tiles = options.choice.empty() ? problem->is_faster_on_tiles : options.choice == kOnTiles;
   if (problem->on_tiles != nullptr && takes_tiles) return WithChoice(problem->on_tiles(), kOnTiles);
+  const bool takes_panels = options.choice.empty() ? problem->is_faster_in_panels : options.choice == kInPanels;
+  if (problem->in_panels != nullptr && takes_panels) return WithChoice(problem->in_panels(), kInPanels);
   const BatchCut cut = CutBatch(spec, kBatch, problem->shape);
   if (cut.parts == 1) {
     return KernelOf(FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice));
@@ -275,6 +278,9 @@ std::vector<std::string> ConvolutionChoices(const KernelSpec& spec, const Kernel
   if (part.ok()) choices = FastCandidates(part->candidates, part->attempt);
   if (problem->on_tiles != nullptr) {
     choices.insert(problem->is_faster_on_tiles ? choices.begin() : choices.end(), kOnTiles);
+  }
+  if (problem->in_panels != nullptr) {
+    choices.insert(problem->is_faster_in_panels ? choices.begin() : choices.end(), kInPanels);
   }
   if (problem->own != nullptr) choices.insert(choices.begin(), kOwn);
   return choices;

@@ -21,6 +21,8 @@ struct ConvolutionProblem {
   std::function<std::unique_ptr<Kernel>()> own = {};       ///< null where the library is better
   std::function<std::unique_ptr<Kernel>()> on_tiles = {};  ///< null where the processor or the operands do not allow it
   bool is_faster_on_tiles = false;                         ///< than by the library
+  std::function<std::unique_ptr<Kernel>()> in_panels = {};  ///< the same of our own products of f32
+  bool is_faster_in_panels = false;
 };
 
 /// How a problem may be solved.

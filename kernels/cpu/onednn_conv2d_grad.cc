@@ -9,6 +9,7 @@
 #include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_conv2d.h"
+#include "kernels/cpu/panel_convolution.h"
 #include "kernels/cpu/row_parts.h"
 #include "kernels/cpu/tile_convolution.h"
 
@@ -241,7 +242,11 @@ absl::StatusOr<ConvolutionProblem> GradInputProblem(const KernelSpec& spec, cons
 }
 
 absl::StatusOr<ConvolutionProblem> GradWeightProblem(const KernelSpec& spec, const Allowed& allowed) {
-  return DerivativeProblem(spec, allowed, kByWeight);
+  absl::StatusOr<ConvolutionProblem> problem = DerivativeProblem(spec, allowed, kByWeight);
+  if (!problem.ok() || !MayGradWeightInPanels(spec, problem->shape)) return problem;
+  problem->in_panels = [&spec, shape = problem->shape] { return MakePanelConv2dGradWeight(spec, shape); };
+  problem->is_faster_in_panels = IsWeightFasterInPanels(problem->shape);
+  return problem;
 }
 
 }  // namespace mpc::cpu

@@ -39,15 +39,6 @@ Number* PlaceIn(const KernelOperands& operands, std::size_t offset) {
   return reinterpret_cast<Number*>(static_cast<std::byte*>(operands.workspace) + offset);
 }
 
-FlatAxis AxisOf(const ConvolutionShape& shape, std::size_t axis) {
-  return {.results = shape.y[2 + axis],
-          .taps = shape.weight[2 + axis],
-          .sources = shape.x[2 + axis],
-          .stride = shape.strides[axis],
-          .dilation = shape.dilations[axis] + 1,
-          .padding = shape.pad_begin[axis]};
-}
-
 /// Of stride 1: pixels of x, and the pixels of y that they reach. Taps are in reverse.
 FlatAxis ReverseAxisOf(const ConvolutionShape& shape, std::size_t axis) {
   const FlatAxis forward = AxisOf(shape, axis);
