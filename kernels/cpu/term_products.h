@@ -17,8 +17,7 @@ inline constexpr std::int64_t kBlockRows = 6;
 /// Sums of a block and a panel, row by row.
 inline constexpr std::int64_t kBlockSums = kBlockRows * kPanel;
 
-/// Where a term's rows begin in a block and its columns in a panel, in floats. A list of terms has no inner loops,
-/// whose ends a processor would guess wrongly.
+/// Where a term's rows begin in a block and its columns in a panel, in floats.
 struct Term {
   std::int32_t left, right;
 };
