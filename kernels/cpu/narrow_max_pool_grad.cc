@@ -31,7 +31,19 @@ const std::int32_t* Widened(const T* values, std::int64_t count, WidenedRow& row
   }
 }
 
-/// The gradient of one row of results.
+/// Clears the rows of dx [image] that no window meets.
+template <typename Word>
+void ClearOthers(const PoolGeometry& geometry, Word* dx) {
+  const Window& w = geometry.window;
+  const std::int64_t length = w.input[1] * geometry.inner;
+  for (std::int64_t row = 0; row < w.input[0]; ++row) {
+    const std::int64_t padded = row + w.pad_begin[0];
+    if (padded % w.stride[0] < w.kernel[0] && padded / w.stride[0] < w.output[0]) continue;
+    std::fill_n(dx + row * length, length, Word{0});
+  }
+}
+
+/// The gradient of one row of results, with AVX-512: rows are rearranged, so that no lane is empty.
 class ScatteredRow {
  public:
   explicit ScatteredRow(const PoolGeometry& geometry)
@@ -76,17 +88,6 @@ class ScatteredRow {
     }
   }
 
-  /// Clears the rows of dx [image] that no window meets.
-  template <typename Word>
-  void ClearOthers(Word* dx) const {
-    const Window& w = geometry_.window;
-    for (std::int64_t row = 0; row < w.input[0]; ++row) {
-      const std::int64_t padded = row + w.pad_begin[0];
-      if (padded % w.stride[0] < w.kernel[0] && padded / w.stride[0] < w.output[0]) continue;
-      std::fill_n(dx + row * row_length(), row_length(), Word{0});
-    }
-  }
-
  private:
   std::int64_t row_length() const { return geometry_.window.input[1] * geometry_.inner; }
 
@@ -106,8 +107,62 @@ class ScatteredRow {
   std::vector<std::int32_t> place_;  ///< for each value of a row of dx, its column in the window; whole vectors
 };
 
-template <typename Word, typename Index>
-std::unique_ptr<Kernel> MakeKernelFor(const PoolGeometry& geometry, const ScatteredRow& scattered) {
+/// The gradient of one row of results, with AVX2: a vector holds channels of one pixel.
+class ScatteredPixels {
+ public:
+  explicit ScatteredPixels(const PoolGeometry& geometry) : geometry_(geometry) {}
+
+  bool fits() const { return geometry_.inner > 1 && row_length() + kLanesOfPixel <= kMaxRow; }
+
+  /// As ScatteredRow::Run.
+  template <typename Word, typename Index>
+  MPC_FOR_AVX2 void Run(const Word* dy, const Index* indices, std::int64_t row, Word* dx) const {
+    const Window& w = geometry_.window;
+    const std::int64_t results = w.output[1] * geometry_.inner;
+    WidenedRow cotangent_row, index_row;
+    const std::int32_t* const cotangents = Widened(dy + row * results, results, cotangent_row);
+    const std::int32_t* const winners = Widened(indices + row * results, results, index_row);
+    const std::int64_t top = row * w.stride[0] - w.pad_begin[0];
+    const std::int64_t begin = std::max<std::int64_t>(0, -top), end = std::min(w.kernel[0], w.input[0] - top);
+    for (std::int64_t u = begin; u < end; ++u) {
+      WidenedRow line;
+      std::fill_n(line.data(), row_length() + kLanesOfPixel, 0);
+      for (std::int64_t column = 0; column < w.output[1]; ++column) Scatter(cotangents, winners, column, u, line);
+      std::copy_n(line.data(), row_length(), dx + (top + u) * row_length());
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kLanesOfPixel = Avx2Vector::kLanes;
+
+  std::int64_t row_length() const { return geometry_.window.input[1] * geometry_.inner; }
+
+  /// Row `u` of the window of one result. Lanes behind a pixel's channels are zeros, which the next pixel overwrites.
+  MPC_FOR_AVX2 void Scatter(const std::int32_t* cotangents, const std::int32_t* winners, std::int64_t result,
+                            std::int64_t u, WidenedRow& line) const {
+    const Window& w = geometry_.window;
+    const std::int64_t inner = geometry_.inner;
+    for (std::int64_t v = 0; v < w.kernel[1]; ++v) {
+      const std::int64_t column = result * w.stride[1] - w.pad_begin[1] + v;
+      if (column < 0 || column >= w.input[1]) continue;
+      const __m256i here = _mm256_set1_epi32(static_cast<int>(u * w.kernel[1] + v));
+      for (std::int64_t channel = 0; channel < inner; channel += kLanesOfPixel) {
+        const __m256i lanes = Avx2Vector::FirstLanes(inner - channel);
+        const std::int64_t from = result * inner + channel;
+        const __m256i values = _mm256_maskload_epi32(cotangents + from, lanes);
+        const __m256i won = _mm256_cmpeq_epi32(_mm256_maskload_epi32(winners + from, lanes), here);
+        // Values of the lanes behind are zeros.
+        auto* const to = reinterpret_cast<__m256i*>(line.data() + column * inner + channel);
+        _mm256_storeu_si256(to, _mm256_and_si256(values, won));
+      }
+    }
+  }
+
+  PoolGeometry geometry_;
+};
+
+template <typename Word, typename Index, typename Scattered>
+std::unique_ptr<Kernel> MakeKernelFor(const PoolGeometry& geometry, const Scattered& scattered) {
   return *MakeKernel([geometry, scattered](const KernelOperands& operands) {
     const auto* dy = static_cast<const Word*>(operands.inputs[0]);
     const auto* indices = static_cast<const Index*>(operands.inputs[1]);
@@ -118,19 +173,14 @@ std::unique_ptr<Kernel> MakeKernelFor(const PoolGeometry& geometry, const Scatte
       for (std::int64_t row = 0; row < geometry.window.output[0]; ++row) {
         scattered.Run(dy + results, indices + results, row, target);
       }
-      scattered.ClearOthers(target);
+      ClearOthers(geometry, target);
     });
   });
 }
 
-}  // namespace
-
-std::unique_ptr<Kernel> MakeNarrowMaxPoolGrad(const KernelSpec& spec, const PoolGeometry& geometry) {
-  const Window& w = geometry.window;
-  const bool is_narrow = HasAvx512() && geometry.disjoint() && w.dilation == std::array<std::int64_t, 2>{1, 1} &&
-                         std::max(w.input[1], w.output[1]) * geometry.inner <= kMaxRow;
-  if (!is_narrow || spec.inputs[0].dtype != spec.outputs[0].dtype) return nullptr;
-  const ScatteredRow scattered(geometry);
+template <typename Scattered>
+std::unique_ptr<Kernel> MakeWith(const KernelSpec& spec, const PoolGeometry& geometry) {
+  const Scattered scattered(geometry);
   if (!scattered.fits()) return nullptr;
   const bool is_f32 = spec.outputs[0].dtype == DType::kF32, has_wide_indices = spec.inputs[1].dtype == DType::kI32;
   if (is_f32) {
@@ -139,6 +189,16 @@ std::unique_ptr<Kernel> MakeNarrowMaxPoolGrad(const KernelSpec& spec, const Pool
   }
   return has_wide_indices ? MakeKernelFor<std::uint16_t, std::int32_t>(geometry, scattered)
                           : MakeKernelFor<std::uint16_t, std::int8_t>(geometry, scattered);
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeNarrowMaxPoolGrad(const KernelSpec& spec, const PoolGeometry& geometry) {
+  const Window& w = geometry.window;
+  const bool is_narrow = HasLanes() && geometry.disjoint() && w.dilation == std::array<std::int64_t, 2>{1, 1} &&
+                         std::max(w.input[1], w.output[1]) * geometry.inner <= kMaxRow;
+  if (!is_narrow || spec.inputs[0].dtype != spec.outputs[0].dtype) return nullptr;
+  return HasAvx512() ? MakeWith<ScatteredRow>(spec, geometry) : MakeWith<ScatteredPixels>(spec, geometry);
 }
 
 }  // namespace mpc::cpu
