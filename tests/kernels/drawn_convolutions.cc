@@ -11,7 +11,7 @@ using op_cases::Variable;
 namespace {
 
 /// How windows are placed, in images `scale` times as large as most: strides, dilations and padding.
-void DrawWindows(Draws& draws, std::int64_t scale, Convolution& shape) {
+void DrawWindows(Draws& draws, std::int64_t scale, DrawnConvolution& shape) {
   const bool pointwise = draws.OneIn(2);
   shape.kernel_height = pointwise ? 1 : draws.Between(1, 5);
   shape.kernel_width = pointwise ? 1 : draws.Between(1, 5);
@@ -38,9 +38,9 @@ void DrawWindows(Draws& draws, std::int64_t scale, Convolution& shape) {
 
 }  // namespace
 
-Convolution DrawConvolution(Draws& draws, std::int64_t least, std::int64_t most, std::int64_t scale) {
+DrawnConvolution DrawConvolution(Draws& draws, std::int64_t least, std::int64_t most, std::int64_t scale) {
   for (;;) {
-    Convolution shape{};
+    DrawnConvolution shape{};
     shape.attributes.Set("data_format", std::string(draws.OneIn(3) ? "NCHW" : "NHWC"));
     // With parts to cut into, few images have parts of their rows.
     shape.batch = draws.Between(1, least > 0 && !draws.OneIn(4) ? 37 : 6);
@@ -62,7 +62,7 @@ Convolution DrawConvolution(Draws& draws, std::int64_t least, std::int64_t most,
   }
 }
 
-OpCase CaseOf(const std::string& op, const Convolution& shape, bool bias, const std::string& activation) {
+OpCase CaseOf(const std::string& op, const DrawnConvolution& shape, bool bias, const std::string& activation) {
   OpCase op_case{.name = op, .op = op, .attributes = shape.attributes, .operands = {}, .results = {}};
   if (op == "conv2d") {
     op_case.operands = {Variable(shape.X()), Variable(shape.Weight())};

@@ -40,7 +40,7 @@ class Draws {
   std::mt19937_64 engine_;
 };
 
-struct Convolution {
+struct DrawnConvolution {
   std::int64_t batch, channels, height, width, out_channels, kernel_height, kernel_width, out_height, out_width;
   Attributes attributes;
 
@@ -58,11 +58,11 @@ struct Convolution {
 };
 
 /// Of `least` to `most` multiply-adds, in images `scale` times as large as most.
-Convolution DrawConvolution(Draws& draws, std::int64_t least, std::int64_t most, std::int64_t scale = 1);
+DrawnConvolution DrawConvolution(Draws& draws, std::int64_t least, std::int64_t most, std::int64_t scale = 1);
 
 /// conv2d, conv2d_grad_input, conv2d_grad_weight or conv_transpose2d. The bias and the activation are those of
 /// operations that have them.
-op_cases::OpCase CaseOf(const std::string& op, const Convolution& shape, bool bias, const std::string& activation);
+op_cases::OpCase CaseOf(const std::string& op, const DrawnConvolution& shape, bool bias, const std::string& activation);
 
 /// An operation with its shapes and windows.
 std::string Describe(const op_cases::OpCase& op_case);

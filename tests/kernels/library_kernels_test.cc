@@ -58,9 +58,9 @@ std::uint64_t SeedOfLevel() {
 }
 
 /// One image or two, channels-last, of so many pixels that gradients have parts of their rows in f32 and bf16.
-Convolution DrawFewImages(Draws& draws) {
+DrawnConvolution DrawFewImages(Draws& draws) {
   for (;;) {
-    const Convolution shape = DrawConvolution(draws, kPartsFrom, kPartsTo, /*scale=*/5);
+    const DrawnConvolution shape = DrawConvolution(draws, kPartsFrom, kPartsTo, /*scale=*/5);
     const bool has_parts = shape.batch == 1 || (shape.batch == 2 && shape.multiply_adds() >= 2 * kPartsFrom);
     const bool has_pixels = shape.batch * shape.out_height * shape.out_width >= 1024;
     const bool is_channels_last = shape.attributes.Get(attribute::kDataFormat) == DataFormat::kNHWC;
@@ -106,14 +106,14 @@ OpCase MatmulCase(Draws& draws, const Extents& extents, bool batched) {
 OpCase DrawConvolutionCase(Draws& draws, std::int64_t least, std::int64_t most) {
   const auto op = draws.OneOf<std::string>({"conv2d", "conv2d_grad_input", "conv2d_grad_input", "conv2d_grad_weight",
                                             "conv2d_grad_weight", "conv_transpose2d"});
-  const Convolution shape = DrawConvolution(draws, least, most);
+  const DrawnConvolution shape = DrawConvolution(draws, least, most);
   return CaseOf(op, shape, draws.OneIn(2), draws.OneOf<std::string>({"none", "none", "relu", "gelu"}));
 }
 
 /// Pointwise windows over images of [height, width] pixels, channels last.
-Convolution Pointwise(std::int64_t batch, std::int64_t channels, std::int64_t out_channels, const Ints& image,
-                      const Ints& strides) {
-  Convolution shape{};
+DrawnConvolution Pointwise(std::int64_t batch, std::int64_t channels, std::int64_t out_channels, const Ints& image,
+                           const Ints& strides) {
+  DrawnConvolution shape{};
   shape.batch = batch;
   shape.channels = channels;
   shape.out_channels = out_channels;
@@ -127,10 +127,10 @@ Convolution Pointwise(std::int64_t batch, std::int64_t channels, std::int64_t ou
 }
 
 /// `kernel` windows whose rows are `dilation` apart, over one image of few rows of `width` pixels, channels last.
-Convolution DilatedRows(std::int64_t width, std::int64_t channels, std::int64_t groups, const Ints& kernel,
-                        std::int64_t dilation) {
+DrawnConvolution DilatedRows(std::int64_t width, std::int64_t channels, std::int64_t groups, const Ints& kernel,
+                             std::int64_t dilation) {
   constexpr std::int64_t kRows = 3;  // of y
-  Convolution shape = Pointwise(1, channels, 2 * groups, {kRows + dilation * (kernel[0] - 1), width}, {1, 1});
+  DrawnConvolution shape = Pointwise(1, channels, 2 * groups, {kRows + dilation * (kernel[0] - 1), width}, {1, 1});
   shape.kernel_height = kernel[0];
   shape.kernel_width = kernel[1];
   shape.out_height = kRows;
@@ -142,7 +142,7 @@ Convolution DilatedRows(std::int64_t width, std::int64_t channels, std::int64_t 
 }
 
 /// The library computes rows of more than 28 pixels in blocks.
-Convolution DrawDilatedRows(Draws& draws) {
+DrawnConvolution DrawDilatedRows(Draws& draws) {
   const std::int64_t groups = draws.OneIn(3) ? draws.Between(2, 6) : 1;
   const std::int64_t channels = groups > 1 ? groups * draws.Between(1, 12) : draws.Channels();
   return DilatedRows(draws.Between(20, 70), channels, groups, {draws.Between(1, 3), draws.Between(1, 3)},
@@ -244,12 +244,12 @@ TEST_F(LibraryKernels, MatchTheReferenceInParts) {
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     std::vector<OpCase> cases = {MatmulCase(draws, {256, 100, 90}, false), MatmulCase(draws, {40, 260, 230}, false),
                                  MatmulCase(draws, {30, 2600, 30}, false), MatmulCase(draws, {80, 60, 150}, true)};
-    const Convolution shape = DrawConvolution(draws, kPartsFrom, kPartsFrom * 3 / 2);
+    const DrawnConvolution shape = DrawConvolution(draws, kPartsFrom, kPartsFrom * 3 / 2);
     for (const char* op : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"}) {
       cases.push_back(CaseOf(op, shape, false, "none"));
     }
     for (int i = 0; i < few_images; ++i) {
-      const Convolution rows = DrawFewImages(draws);
+      const DrawnConvolution rows = DrawFewImages(draws);
       for (const char* op : {"conv2d_grad_input", "conv2d_grad_weight"}) {
         cases.push_back(CaseOf(op, rows, false, "none"));
       }
@@ -262,9 +262,9 @@ TEST_F(LibraryKernels, MatchTheReferenceInParts) {
 }
 
 /// 3x3 windows over one image, channels last, with as many channels of y as of x.
-Convolution SingleImage(std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t stride,
-                        const std::string& pad_mode) {
-  Convolution shape = Pointwise(1, channels, channels, {height, width}, {stride, stride});
+DrawnConvolution SingleImage(std::int64_t height, std::int64_t width, std::int64_t channels, std::int64_t stride,
+                             const std::string& pad_mode) {
+  DrawnConvolution shape = Pointwise(1, channels, channels, {height, width}, {stride, stride});
   shape.kernel_height = shape.kernel_width = 3;
   shape.attributes.Set("pad_mode", pad_mode);
   if (pad_mode == "valid") {
@@ -276,7 +276,7 @@ Convolution SingleImage(std::int64_t height, std::int64_t width, std::int64_t ch
 
 // In order: windows reach beyond the parts next to theirs; no window reaches the last rows, so that the image is whole.
 TEST_F(LibraryKernels, CutSingleImagesIntoManyRowsOrNone) {
-  for (const Convolution& shape : {SingleImage(16, 256, 32, 1, "same"), SingleImage(11, 300, 64, 3, "valid")}) {
+  for (const DrawnConvolution& shape : {SingleImage(16, 256, 32, 1, "same"), SingleImage(11, 300, 64, 3, "valid")}) {
     for (const char* op : {"conv2d_grad_input", "conv2d_grad_weight"}) {
       for (const DType dtype : {DType::kF32, DType::kBF16}) {
         ExpectEveryChoiceMatches(CaseOf(op, shape, false, "none"), dtype);
@@ -287,7 +287,7 @@ TEST_F(LibraryKernels, CutSingleImagesIntoManyRowsOrNone) {
 
 TEST_F(LibraryKernels, GatherStridedPixelsWithAnyNumberOfChannels) {
   for (const std::int64_t channels : {1, 4, 5, 8, 10, 11, 17, 24}) {
-    for (const Convolution& shape :
+    for (const DrawnConvolution& shape :
          {Pointwise(5, channels, 5, {12, 8}, {3, 1}), Pointwise(5, channels, 16, {12, 10}, {2, 2})}) {
       for (const char* op : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"}) {
         for (const DType dtype : {DType::kF32, DType::kBF16}) {
@@ -299,11 +299,11 @@ TEST_F(LibraryKernels, GatherStridedPixelsWithAnyNumberOfChannels) {
 }
 
 TEST_F(LibraryKernels, DilateRowsOfAnyWidthAndNumberOfChannels) {
-  std::vector<Convolution> shapes;
+  std::vector<DrawnConvolution> shapes;
   for (const std::int64_t channels : {16, 17, 24, 40}) shapes.push_back(DilatedRows(44, channels, 1, {2, 2}, 2));
   for (const std::int64_t width : {28, 29, 59}) shapes.push_back(DilatedRows(width, 24, 1, {1, 1}, 3));
   for (const std::int64_t groups : {4, 8}) shapes.push_back(DilatedRows(48, 8 * groups, groups, {2, 1}, 2));
-  for (const Convolution& shape : shapes) {
+  for (const DrawnConvolution& shape : shapes) {
     for (const char* op : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"}) {
       for (const DType dtype : {DType::kF32, DType::kBF16}) {
         ExpectEveryChoiceMatches(CaseOf(op, shape, false, "none"), dtype);
@@ -316,7 +316,7 @@ TEST_F(LibraryKernels, DilateRowsOfAnyWidthAndNumberOfChannels) {
 TEST_F(LibraryKernels, ReadNoColumnsBesideTheImage) {
   for (const std::int64_t channels : {4, 16, 33}) {
     for (const std::int64_t columns : {1, 2}) {
-      Convolution shape = Pointwise(2, channels, 70, {11, columns}, {1, 3});
+      DrawnConvolution shape = Pointwise(2, channels, 70, {11, columns}, {1, 3});
       shape.kernel_height = shape.kernel_width = 5;
       shape.attributes.Set("pad_mode", std::string("same"));
       ExpectEveryChoiceMatches(CaseOf("conv2d_grad_weight", shape, false, "none"), DType::kBF16);
@@ -327,7 +327,7 @@ TEST_F(LibraryKernels, ReadNoColumnsBesideTheImage) {
 TEST_F(LibraryKernels, TakeOddNumbersOfChannelsOfAnyNumberOfPixels) {
   for (const std::int64_t pixels : {29, 30, 31, 60}) {
     for (const Ints& strides : {Ints{1, 1}, Ints{1, 2}}) {
-      const Convolution shape = Pointwise(2, 48, 29, {1, pixels * strides[1]}, strides);
+      const DrawnConvolution shape = Pointwise(2, 48, 29, {1, pixels * strides[1]}, strides);
       for (const char* op : {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"}) {
         ExpectEveryChoiceMatches(CaseOf(op, shape, false, "none"), DType::kBF16);
       }

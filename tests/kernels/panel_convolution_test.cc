@@ -24,12 +24,12 @@ bool IsOffered(const OpCase& op_case, DType dtype) {
   return std::ranges::count(cpu::CandidateChoices(SpecOf(op_case, dtype)), cpu::kInPanels) == 1;
 }
 
-OpCase GradWeight(const Convolution& shape) { return CaseOf("conv2d_grad_weight", shape, false, "none"); }
+OpCase GradWeight(const DrawnConvolution& shape) { return CaseOf("conv2d_grad_weight", shape, false, "none"); }
 
 /// Channels-last images of `extent` x `extent` pixels, with windows of `kernel` x `kernel` that keep their extent.
-Convolution Images(std::int64_t batch, std::int64_t extent, std::int64_t channels, std::int64_t out_channels,
-                   std::int64_t kernel = 3, std::int64_t stride = 1) {
-  Convolution shape{};
+DrawnConvolution Images(std::int64_t batch, std::int64_t extent, std::int64_t channels, std::int64_t out_channels,
+                        std::int64_t kernel = 3, std::int64_t stride = 1) {
+  DrawnConvolution shape{};
   shape.batch = batch;
   shape.channels = channels;
   shape.out_channels = out_channels;
@@ -52,7 +52,7 @@ class PanelConvolutions : public testing::Test {
   static OpCase Draw(Draws& draws) {
     constexpr std::int64_t kMostWork = 1'000'000;
     for (;;) {
-      Convolution shape = DrawConvolution(draws, 0, kMostWork);
+      DrawnConvolution shape = DrawConvolution(draws, 0, kMostWork);
       shape.attributes.Set("data_format", std::string("NHWC"));
       shape.attributes.Set("groups", std::int64_t{1});
       if (shape.multiply_adds() <= kMostWork) return GradWeight(shape);
@@ -93,7 +93,7 @@ TEST_F(PanelConvolutions, MatchTheReferenceOnDrawnShapes) {
 // In order: one pixel; one channel; several chunks of several images; a chunk of many images; rows in several strips;
 // more channels than are converted at a time; strides of several rows of chunks; windows that are longer than images.
 TEST_F(PanelConvolutions, OfManyTermsOrFewMatchTheReference) {
-  for (const Convolution& shape :
+  for (const DrawnConvolution& shape :
        {Images(1, 1, 7, 17), Images(3, 5, 1, 1), Images(5, 33, 40, 40), Images(70, 3, 33, 20), Images(1, 70, 6, 16),
         Images(2, 2, 1100, 18), Images(9, 25, 50, 33, 3, 2), Images(2, 3, 19, 35, 7)}) {
     ExpectPanelsMatch(GradWeight(shape), DType::kF32);
@@ -102,7 +102,7 @@ TEST_F(PanelConvolutions, OfManyTermsOrFewMatchTheReference) {
 }
 
 TEST_F(PanelConvolutions, SumManyPixelsInChunks) {
-  Convolution shape = Images(3, 150, 24, 16, 3, 2);
+  DrawnConvolution shape = Images(3, 150, 24, 16, 3, 2);
   ExpectPanelsMatch(GradWeight(shape), DType::kF32);
   shape = Images(1, 600, 3, 3);  // one row is longer than a strip
   ExpectPanelsMatch(GradWeight(shape), DType::kF32);
@@ -140,8 +140,8 @@ TEST_F(PanelConvolutions, NumbersThatAreNotFiniteReachTheWeightsThatMeetThemAndN
 }
 
 TEST_F(PanelConvolutions, AreOfferedForImagesChannelsLastWithoutGroups) {
-  const Convolution last = Images(1, 4, 32, 32);
-  Convolution first = last, grouped = last;
+  const DrawnConvolution last = Images(1, 4, 32, 32);
+  DrawnConvolution first = last, grouped = last;
   first.attributes.Set("data_format", std::string("NCHW"));
   grouped.attributes.Set("groups", std::int64_t{2});
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
@@ -154,7 +154,7 @@ TEST_F(PanelConvolutions, AreOfferedForImagesChannelsLastWithoutGroups) {
 
 // docs/cpu.md has the times that these rules come from.
 TEST_F(PanelConvolutions, AreTheRuleWhereTheyAreFaster) {
-  const auto is_rule = [](const Convolution& shape) {
+  const auto is_rule = [](const DrawnConvolution& shape) {
     const KernelSpec spec = SpecOf(GradWeight(shape), DType::kF32);
     const bool is_first = cpu::CandidateChoices(spec).front() == cpu::kInPanels;
     const auto kernel = cpu::CreateKernel(spec);
@@ -173,7 +173,7 @@ TEST_F(PanelConvolutions, AreTheRuleWhereTheyAreFaster) {
 }
 
 TEST_F(PanelConvolutions, NeedFewMegabytesBesideTheirSums) {
-  for (const Convolution& shape : {Images(32, 32, 64, 64), Images(256, 14, 64, 128, 3, 2)}) {
+  for (const DrawnConvolution& shape : {Images(32, 32, 64, 64), Images(256, 14, 64, 128, 3, 2)}) {
     const OpCase op_case = GradWeight(shape);
     const auto kernel = cpu::CreateKernel(SpecOf(op_case, DType::kF32), {.choice = cpu::kInPanels});
     ASSERT_TRUE(kernel.ok()) << kernel.status();

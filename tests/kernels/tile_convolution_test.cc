@@ -57,7 +57,7 @@ TEST_F(TileConvolutions, MatchTheReferenceOnDrawnShapes) {
   Draws draws(1);
   for (const std::string& op : kConvolutions) {
     for (int i = 0; i < kCases;) {
-      Convolution shape = DrawConvolution(draws, 0, kMostWork);
+      DrawnConvolution shape = DrawConvolution(draws, 0, kMostWork);
       shape.attributes.Set("data_format", std::string("NHWC"));
       shape.attributes.Set("groups", std::int64_t{1});
       shape.channels = 16 * draws.Between(1, 4);
@@ -73,9 +73,9 @@ TEST_F(TileConvolutions, MatchTheReferenceOnDrawnShapes) {
 }
 
 /// 3x3 windows with padding over images of `extent` x `extent`, channels-last.
-Convolution Images(std::int64_t batch, std::int64_t extent, std::int64_t channels, std::int64_t out_channels,
-                   std::int64_t stride = 1) {
-  Convolution shape{};
+DrawnConvolution Images(std::int64_t batch, std::int64_t extent, std::int64_t channels, std::int64_t out_channels,
+                        std::int64_t stride = 1) {
+  DrawnConvolution shape{};
   shape.batch = batch;
   shape.channels = channels;
   shape.out_channels = out_channels;
@@ -90,8 +90,8 @@ Convolution Images(std::int64_t batch, std::int64_t extent, std::int64_t channel
 // In order: small images; many pixels, in several chunks; one image of fewer pixels than a tile has rows; more rows of
 // the weight's gradient than a task has; strides.
 TEST_F(TileConvolutions, OfManyTermsMatchTheReference) {
-  for (const Convolution& shape : {Images(2, 3, 128, 32), Images(3, 20, 32, 32), Images(1, 2, 32, 96),
-                                   Images(1, 2, 352, 160), Images(2, 9, 32, 48, 2)}) {
+  for (const DrawnConvolution& shape : {Images(2, 3, 128, 32), Images(3, 20, 32, 32), Images(1, 2, 32, 96),
+                                        Images(1, 2, 352, 160), Images(2, 9, 32, 48, 2)}) {
     for (const std::string& op : kConvolutions) {
       const OpCase op_case = CaseOf(op, shape, true, "none");
       if (op != "conv2d_grad_input" || IsOffered(op_case, DType::kBF16)) ExpectTilesMatch(op_case);
@@ -101,7 +101,7 @@ TEST_F(TileConvolutions, OfManyTermsMatchTheReference) {
 
 // A row of the result is longer than a row of the image with the zeros that its windows share.
 TEST_F(TileConvolutions, PadByMoreThanAWindow) {
-  Convolution shape = Images(2, 3, 32, 32);
+  DrawnConvolution shape = Images(2, 3, 32, 32);
   shape.kernel_height = shape.kernel_width = 1;
   shape.out_height = shape.out_width = 5;
   shape.attributes.Set("pad_mode", std::string("pad"));
@@ -112,11 +112,11 @@ TEST_F(TileConvolutions, PadByMoreThanAWindow) {
 }
 
 TEST_F(TileConvolutions, AreOfferedForImagesOfBf16ChannelsLast) {
-  const auto offers = [](const std::string& op, const Convolution& shape, DType dtype = DType::kBF16) {
+  const auto offers = [](const std::string& op, const DrawnConvolution& shape, DType dtype = DType::kBF16) {
     return IsOffered(CaseOf(op, shape, false, "none"), dtype);
   };
-  const Convolution last = Images(1, 4, 32, 32), strided = Images(1, 4, 32, 32, 2);
-  Convolution first = last, grouped = Images(1, 4, 64, 64);
+  const DrawnConvolution last = Images(1, 4, 32, 32), strided = Images(1, 4, 32, 32, 2);
+  DrawnConvolution first = last, grouped = Images(1, 4, 64, 64);
   first.attributes.Set("data_format", std::string("NCHW"));
   grouped.attributes.Set("groups", std::int64_t{2});
   for (const std::string& op : kConvolutions) {
@@ -134,7 +134,7 @@ TEST_F(TileConvolutions, AreOfferedForImagesOfBf16ChannelsLast) {
 
 // docs/cpu.md has the times that these rules come from.
 TEST_F(TileConvolutions, AreTheRuleWhereTheyAreFaster) {
-  const auto is_rule = [](const std::string& op, const Convolution& shape) {
+  const auto is_rule = [](const std::string& op, const DrawnConvolution& shape) {
     const OpCase op_case = CaseOf(op, shape, false, "none");
     return cpu::CandidateChoices(SpecOf(op_case, DType::kBF16)).front() == cpu::kOnTiles;
   };
