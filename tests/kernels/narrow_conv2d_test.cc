@@ -60,13 +60,18 @@ class NarrowConvolution : public testing::Test {
 };
 
 TEST_F(NarrowConvolution, AnInfinityReachesTheWeightsThatMeetItAndNoOther) {
-  Floats x = Values(kX, 1);
-  x[kSize - 1] = std::numeric_limits<float>::infinity();  // the last pixel of a row: met by the last columns alone
-  const Floats dy = Values(kY, 2);
-  const Floats gradient = Convolve("conv2d_grad_weight", kX, kY, kWeight, {&x, &dy});
-  for (std::int64_t i = 0; i < NumElements(kWeight); ++i) {
-    const bool meets = i / kWindow % kWindow == 0 && i % kWindow == kWindow - 1;
-    EXPECT_EQ(std::isfinite(gradient[static_cast<std::size_t>(i)]), !meets) << i;
+  // Rows of results end inside a vector of AVX-512, and inside one of AVX2.
+  for (const std::int64_t width : {kSize, kSize - 1}) {
+    const Shape shape_x{kBatch, kSize, width, 1}, shape_y{kBatch, kResults, width - kWindow + 1, kOut};
+    Floats x = Values(shape_x, 1);
+    // The last pixel of a row: met by the last columns alone.
+    x[static_cast<std::size_t>(width - 1)] = std::numeric_limits<float>::infinity();
+    const Floats dy = Values(shape_y, 2);
+    const Floats gradient = Convolve("conv2d_grad_weight", shape_x, shape_y, kWeight, {&x, &dy});
+    for (std::int64_t i = 0; i < NumElements(kWeight); ++i) {
+      const bool meets = i / kWindow % kWindow == 0 && i % kWindow == kWindow - 1;
+      EXPECT_EQ(std::isfinite(gradient[static_cast<std::size_t>(i)]), !meets) << i << " of width " << width;
+    }
   }
 }
 
