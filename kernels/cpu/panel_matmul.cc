@@ -409,10 +409,11 @@ bool MayMultiplyInPanels(const KernelSpec& spec) {
 
 bool IsFasterInPanels(const MatmulShape& shape) {
   // The library does not pack. Rows of b, y or a^T that begin at multiples of so many bytes take each other's places
-  // in a core's first cache.
-  constexpr std::int64_t kCongruent = 2048 / sizeof(float), kLeastTerms = 64, kLeastResults = 1 << 14;
+  // in a core's first cache. Few products do not pay for packing, nor for its memory.
+  constexpr std::int64_t kCongruent = 2048 / sizeof(float), kLeastTerms = 64, kFew = 32, kManyProducts = 1 << 25;
   const bool is_congruent = shape.n % kCongruent == 0 || (shape.transpose_a && shape.m % kCongruent == 0);
-  return is_congruent && shape.k >= kLeastTerms && shape.m * shape.n >= kLeastResults;
+  const bool are_many = shape.k >= kLeastTerms && std::min(shape.m, shape.n) >= kFew;
+  return is_congruent && are_many && shape.m * shape.n * shape.k >= kManyProducts;
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> MakePanelMatmul(const KernelSpec& spec) {

@@ -70,13 +70,13 @@ std::vector<double> GoldenLosses(const std::string& name) {
 }
 
 template <typename Network>
-void ExpectFollowsPyTorch(const std::string& name) {
+void ExpectFollowsPyTorch(const std::string& name, double learning_rate) {
   const std::vector<double> golden = GoldenLosses(name);
   ASSERT_EQ(golden.size(), kSteps + 1);
   Network net;
   SetWeights(net);
   nn::SoftmaxCrossEntropyWithLogits loss({.sparse = true, .reduction = "mean"});
-  nn::SGD optimizer(net.TrainableParams(), {.learning_rate = 0.01, .momentum = 0.9});
+  nn::SGD optimizer(net.TrainableParams(), {.learning_rate = learning_rate, .momentum = 0.9});
   Model model(net, loss, optimizer, {.metrics = {"loss"}});
   std::vector<data::Row> batches;
   for (std::int64_t step = 0; step < kSteps; ++step) batches.push_back(Batch(step));
@@ -91,8 +91,9 @@ void ExpectFollowsPyTorch(const std::string& name) {
   EXPECT_NEAR(evaluated->at("loss"), golden.back(), 1e-4 * golden.back()) << "with the running statistics";
 }
 
-TEST(PyTorchParity, LeNet5) { ExpectFollowsPyTorch<models::LeNet5>("lenet5"); }
-TEST(PyTorchParity, BatchNormNet) { ExpectFollowsPyTorch<models::BnNet>("bnnet"); }
+TEST(PyTorchParity, LeNet5) { ExpectFollowsPyTorch<models::LeNet5>("lenet5", 0.01); }
+// With larger steps its pools' choices between nearly equal pixels grow: see tools/parity/make_torch_goldens.py.
+TEST(PyTorchParity, BatchNormNet) { ExpectFollowsPyTorch<models::BnNet>("bnnet", 0.002); }
 
 }  // namespace
 }  // namespace mpc::testing

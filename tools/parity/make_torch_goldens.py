@@ -5,8 +5,8 @@
 
 Weights, images and labels come from integer hashes and closed formulas that the test repeats, so that nothing but
 losses needs to be stored. Training: f32 on the CPU, batch 16, mean cross-entropy, SGD with momentum 0.9 and learning
-rate 0.01, 100 steps; then one evaluation of the first batch with the running statistics. The same run in f64 shows how
-far rounding alone moves the losses.
+rate 0.01 or 0.002, 100 steps; then one evaluation of the first batch with the running statistics. The same run in f64
+shows how far rounding alone moves the losses.
 """
 
 import math
@@ -19,7 +19,9 @@ from torch import nn
 
 BATCH = 16
 STEPS = 100
-LEARNING_RATE = 0.01
+# Pools of the BatchNorm net choose between nearly equal pixels. With 0.005 one such choice moves PyTorch's own losses in
+# f32 by 2.4e-3 from those in f64.
+LEARNING_RATES = {"lenet5": 0.01, "bnnet": 0.002}
 MOMENTUM = 0.9
 
 
@@ -96,10 +98,10 @@ class BnNet(nn.Module):
         return self.fc(torch.flatten(x, 1))
 
 
-def train(net: nn.Module, dtype: torch.dtype) -> list[float]:
+def train(net: nn.Module, rate: float, dtype: torch.dtype) -> list[float]:
     set_weights(net)
     net.to(dtype)
-    optimizer = torch.optim.SGD(net.parameters(), lr=LEARNING_RATE, momentum=MOMENTUM)
+    optimizer = torch.optim.SGD(net.parameters(), lr=rate, momentum=MOMENTUM)
     loss_function = nn.CrossEntropyLoss()
     losses = []
     net.train()
@@ -122,8 +124,8 @@ def main() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)
     for name, make in (("lenet5", LeNet5), ("bnnet", BnNet)):
-        losses = train(make(), torch.float32)
-        exact = train(make(), torch.float64)
+        losses = train(make(), LEARNING_RATES[name], torch.float32)
+        exact = train(make(), LEARNING_RATES[name], torch.float64)
         deviation = max(abs(a - b) / abs(b) for a, b in zip(losses, exact))
         print(f"{name}: loss {losses[0]:.4f} -> {losses[-2]:.4f}, f32 differs from f64 by at most {deviation:.1e}")
         lines = [
