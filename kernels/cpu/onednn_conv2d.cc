@@ -14,7 +14,6 @@
 #include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/row_parts.h"
-#include "kernels/cpu/row_products.h"
 #include "kernels/cpu/tile_convolution.h"
 #include "kernels/cpu/tiles.h"
 #include "kernels/known_attributes.h"
@@ -27,7 +26,6 @@ using DataType = memory::data_type;
 
 namespace {
 
-constexpr char kOwn[] = "own";
 constexpr char kNhwc[] = "nhwc";
 constexpr char kBlocked[] = "blocked";
 constexpr char kWinograd[] = "winograd";
@@ -219,11 +217,14 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, const 
   };
   const auto narrow = NarrowConvolution::Create(spec.attributes, spec.inputs[0].shape, spec.inputs[1].shape);
   const bool bf16 = OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype}).front() == DataType::bf16;
-  if (narrow && narrow->TakesForward(bf16)) {
-    problem.own = [&spec, narrow = *narrow] { return MakeNarrowConv2d(spec, narrow); };
+  if (narrow && narrow->TakesForward(bf16) && spec.weight_layout.empty()) {
+    problem.own_ways.push_back(
+        {kOwn, true, [&spec, narrow = *narrow] { return WithChoice(MakeNarrowConv2d(spec, narrow), kOwn); }});
   }
-  if (MayConvolveOnTiles(spec, shape)) problem.on_tiles = [&spec, shape] { return MakeTileConv2d(spec, shape); };
-  problem.is_faster_on_tiles = AreImagesFasterOnTiles(shape);
+  if (MayConvolveOnTiles(spec, shape)) {
+    problem.own_ways.push_back({kOnTiles, AreImagesFasterOnTiles(shape),
+                                [&spec, shape] { return WithChoice(MakeTileConv2d(spec, shape), kOnTiles); }});
+  }
   return problem;
 }
 
@@ -235,13 +236,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateConvolution(const KernelSpec& spec
   const bool allow_winograd = options.allow_winograd || !options.choice.empty();
   const absl::StatusOr<ConvolutionProblem> problem = kResolve(spec, {.winograd = allow_winograd});
   if (!problem.ok()) return problem.status();
-  if (problem->own != nullptr && spec.weight_layout.empty() && (options.choice.empty() || options.choice == kOwn)) {
-    return WithChoice(problem->own(), kOwn);
-  }
-  const bool takes_tiles = options.choice.empty() ? problem->is_faster_on_tiles : options.choice == kOnTiles;
-  if (problem->on_tiles != nullptr && takes_tiles) return WithChoice(problem->on_tiles(), kOnTiles);
-  const bool takes_panels = options.choice.empty() ? problem->is_faster_in_panels : options.choice == kInPanels;
-  if (problem->in_panels != nullptr && takes_panels) return WithChoice(problem->in_panels(), kInPanels);
+  if (const OwnWay* way = ChosenWay(problem->own_ways, options.choice)) return way->make();
   const BatchCut cut = CutBatch(spec, kBatch, problem->shape);
   if (cut.parts == 1) {
     return KernelOf(FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice));
@@ -276,14 +271,7 @@ std::vector<std::string> ConvolutionChoices(const KernelSpec& spec, const Kernel
   const absl::StatusOr<ConvolutionProblem> part = kResolve(part_spec, {options.allow_winograd, cut.parts == 1});
   std::vector<std::string> choices;
   if (part.ok()) choices = FastCandidates(part->candidates, part->attempt);
-  if (problem->on_tiles != nullptr) {
-    choices.insert(problem->is_faster_on_tiles ? choices.begin() : choices.end(), kOnTiles);
-  }
-  if (problem->in_panels != nullptr) {
-    choices.insert(problem->is_faster_in_panels ? choices.begin() : choices.end(), kInPanels);
-  }
-  if (problem->own != nullptr) choices.insert(choices.begin(), kOwn);
-  return choices;
+  return WithOwnWays(problem->own_ways, std::move(choices));
 }
 
 }  // namespace

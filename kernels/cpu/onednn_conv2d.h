@@ -1,7 +1,6 @@
 // What the convolutions on oneDNN have in common: an operation as a problem, and the primitives that may solve it.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/cpu/convolution_shape.h"
 #include "kernels/cpu/onednn_common.h"
+#include "kernels/cpu/own_way.h"
 #include "kernels/cpu/registry.h"
 
 namespace mpc::cpu {
@@ -18,11 +18,7 @@ struct ConvolutionProblem {
   ConvolutionShape shape;
   std::vector<Candidate> candidates;
   MakeAttempt attempt;
-  std::function<std::unique_ptr<Kernel>()> own = {};       ///< null where the library is better
-  std::function<std::unique_ptr<Kernel>()> on_tiles = {};  ///< null where the processor or the operands do not allow it
-  bool is_faster_on_tiles = false;                         ///< than by the library
-  std::function<std::unique_ptr<Kernel>()> in_panels = {};  ///< the same of our own products of f32
-  bool is_faster_in_panels = false;
+  std::vector<OwnWay> own_ways = {};
 };
 
 /// How a problem may be solved.
@@ -35,6 +31,9 @@ struct Allowed {
 /// not fit.
 absl::StatusOr<ConvolutionProblem> GradInputProblem(const KernelSpec& spec, const Allowed& allowed);
 absl::StatusOr<ConvolutionProblem> GradWeightProblem(const KernelSpec& spec, const Allowed& allowed);
+
+/// The choice of loops for few channels.
+inline constexpr char kOwn[] = "own";
 
 /// Candidate::way of a product of matrices.
 inline constexpr char kProduct[] = "product";

@@ -11,7 +11,9 @@
 #include "kernels/cpu/onednn_conv2d.h"
 #include "kernels/cpu/panel_convolution.h"
 #include "kernels/cpu/row_parts.h"
+#include "kernels/cpu/row_products.h"
 #include "kernels/cpu/tile_convolution.h"
+#include "kernels/cpu/tiles.h"
 
 namespace mpc::cpu {
 namespace {
@@ -203,13 +205,16 @@ absl::StatusOr<ConvolutionProblem> DerivativeProblem(const KernelSpec& spec, con
   };
   const auto narrow = NarrowConvolution::Create(spec.attributes, x, weight);
   const bool bf16 = OperandTypes({first, second}).front() == DataType::bf16;
-  if (narrow && ((*narrow).*derivative.takes_narrow)(bf16)) {
-    problem.own = [&spec, &derivative, narrow = *narrow] { return derivative.make_narrow(spec, narrow); };
+  if (narrow && ((*narrow).*derivative.takes_narrow)(bf16) && spec.weight_layout.empty()) {
+    problem.own_ways.push_back({kOwn, true, [&spec, &derivative, narrow = *narrow] {
+                                  return WithChoice(derivative.make_narrow(spec, narrow), kOwn);
+                                }});
   }
   if (derivative.takes_tiles(spec, *shape)) {
-    problem.on_tiles = [&spec, &derivative, shape = *shape] { return derivative.make_on_tiles(spec, shape); };
+    problem.own_ways.push_back({kOnTiles, derivative.is_faster_on_tiles(*shape), [&spec, &derivative, shape = *shape] {
+                                  return WithChoice(derivative.make_on_tiles(spec, shape), kOnTiles);
+                                }});
   }
-  problem.is_faster_on_tiles = derivative.is_faster_on_tiles(*shape);
   return problem;
 }
 
@@ -244,8 +249,9 @@ absl::StatusOr<ConvolutionProblem> GradInputProblem(const KernelSpec& spec, cons
 absl::StatusOr<ConvolutionProblem> GradWeightProblem(const KernelSpec& spec, const Allowed& allowed) {
   absl::StatusOr<ConvolutionProblem> problem = DerivativeProblem(spec, allowed, kByWeight);
   if (!problem.ok() || !MayGradWeightInPanels(spec, problem->shape)) return problem;
-  problem->in_panels = [&spec, shape = problem->shape] { return MakePanelConv2dGradWeight(spec, shape); };
-  problem->is_faster_in_panels = IsWeightFasterInPanels(problem->shape);
+  problem->own_ways.push_back({kInPanels, IsWeightFasterInPanels(problem->shape), [&spec, shape = problem->shape] {
+                                 return WithChoice(MakePanelConv2dGradWeight(spec, shape), kInPanels);
+                               }});
   return problem;
 }
 

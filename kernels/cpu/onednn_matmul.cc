@@ -7,6 +7,7 @@
 #include "kernels/cpu/matmul_shape.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_common.h"
+#include "kernels/cpu/own_way.h"
 #include "kernels/cpu/panel_matmul.h"
 #include "kernels/cpu/product_parts.h"
 #include "kernels/cpu/registry.h"
@@ -217,28 +218,22 @@ absl::StatusOr<Problem> ProblemOf(const KernelSpec& spec) {
   return problem;
 }
 
-/// A product by our own loops.
-struct OwnWay {
-  const char* choice;
-  bool is_faster;  ///< than the library
-  absl::StatusOr<std::unique_ptr<Kernel>> (*make)(const KernelSpec&);
-};
-
 std::vector<OwnWay> OwnWays(const KernelSpec& spec) {
   std::vector<OwnWay> ways;
   const absl::StatusOr<MatmulShape> shape = MatmulShape::Create(spec);
   if (!shape.ok()) return ways;
   if (MayMultiplyOnTiles(spec)) {
-    ways.push_back({kOnTiles, IsFasterOnTiles(*shape), [](const KernelSpec& of) { return MakeTileMatmul(of); }});
+    ways.push_back({kOnTiles, IsFasterOnTiles(*shape), [&spec] { return MakeTileMatmul(spec); }});
   }
-  if (MayMultiplyInPanels(spec)) ways.push_back({kInPanels, IsFasterInPanels(*shape), MakePanelMatmul});
+  if (MayMultiplyInPanels(spec)) {
+    ways.push_back({kInPanels, IsFasterInPanels(*shape), [&spec] { return MakePanelMatmul(spec); }});
+  }
   return ways;
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, const KernelOptions& options) {
-  for (const OwnWay& way : OwnWays(spec)) {
-    if (options.choice.empty() ? way.is_faster : options.choice == way.choice) return way.make(spec);
-  }
+  const std::vector<OwnWay> ways = OwnWays(spec);
+  if (const OwnWay* way = ChosenWay(ways, options.choice)) return way->make();
   const absl::StatusOr<Problem> problem = ProblemOf(spec);
   if (!problem.ok()) return problem.status();
   return KernelOf(FirstFastCandidate(spec, problem->candidates, problem->attempt, options.choice));
@@ -247,11 +242,7 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateMatmul(const KernelSpec& spec, con
 std::vector<std::string> MatmulChoices(const KernelSpec& spec, const KernelOptions&) {
   const absl::StatusOr<Problem> problem = ProblemOf(spec);
   if (!problem.ok()) return {};
-  std::vector<std::string> choices = FastCandidates(problem->candidates, problem->attempt);
-  for (const OwnWay& way : OwnWays(spec)) {
-    choices.insert(way.is_faster ? choices.begin() : choices.end(), way.choice);
-  }
-  return choices;
+  return WithOwnWays(OwnWays(spec), FastCandidates(problem->candidates, problem->attempt));
 }
 
 }  // namespace
