@@ -281,6 +281,8 @@ class Commands(unittest.TestCase):
         self.assertEqual(page_commands.shortened("mpc-bench --all-reduce --json=f"),
                          "mpc-bench --all-reduce --seconds=0.05")
         self.assertEqual(page_commands.shortened("mpc-bench a --profile"), "mpc-bench a --profile --steps=1 --warmup=1")
+        self.assertEqual(page_commands.shortened("mpc-bench lenet5:32,256 gpt2:4 --tokens=256 --layers=6 --busy=0,1"),
+                         "mpc-bench lenet5:2,3 gpt2:2 --tokens=16 --layers=1 --busy=0,1 --steps=1 --warmup=1 --runs=1")
         self.assertEqual(page_commands.shortened("python3 tools/accuracy/accuracy_table.py m > f"),
                          "python3 tools/accuracy/accuracy_table.py m --models=lenet5 --seeds=1 -- --epochs=1 > f")
         self.assertIsNone(page_commands.shortened("torch/bin/python x.py"))

@@ -45,10 +45,16 @@ def run(command, folder, programs, seconds):
                           capture_output=True, text=True, env=environment, timeout=seconds)
 
 
+def with_small_batches(network):
+    """NETWORK:32,256 as NETWORK:2,3, of a match of both parts."""
+    return f"{network[1]}:" + ",".join(str(2 + i) for i in range(network[2].count(",") + 1))
+
+
 def shortened(command, keep=()):
     """The command for a moment: mpc-bench takes a step without other frameworks beside it, accuracies are of an epoch.
 
-    Options of mpc-bench that `keep` names stay. None where a command is nothing without PyTorch.
+    The step is of two rows, or of three and more where a network has several batches, and of a short language model of
+    one layer. Options of mpc-bench that `keep` names stay. None where a command is nothing without PyTorch.
     """
     if "torch/bin/python " in command:
         return None
@@ -61,4 +67,6 @@ def shortened(command, keep=()):
     command = re.sub(r" --(%s)=\S+" % "|".join(sorted(dropped)), "", command)
     if "--op=" in command or "--all-reduce" in command:
         return command + " --seconds=0.05"
+    command = re.sub(r"(?<=\s)([a-z][a-z0-9-]*):(\d[\d,]*)", with_small_batches, command)
+    command = re.sub(r" --tokens=\d+", " --tokens=16", re.sub(r" --layers=\d+", " --layers=1", command))
     return command + " --steps=1 --warmup=1" + ("" if "--profile" in command else " --runs=1")
