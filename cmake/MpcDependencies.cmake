@@ -69,8 +69,12 @@ if(NOT MPC_CUDA STREQUAL "OFF")
 endif()
 message(STATUS "CUDA backend: ${MPC_HAVE_CUDA} (MPC_CUDA=${MPC_CUDA})${MPC_CUDA_MISSING}")
 if(MPC_HAVE_CUDA)
-  # sm_80 and sm_90 as machine code; PTX of the latter for what comes after.
-  set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPU architectures of the kernels")
+  # sm_80 and sm_90 as machine code; PTX of the latter for what comes after. CMake's CUDAARCHS names others.
+  set(mpc_gpu_architectures "80-real;90")
+  if(NOT "$ENV{CUDAARCHS}" STREQUAL "")
+    set(mpc_gpu_architectures "$ENV{CUDAARCHS}")
+  endif()
+  set(CMAKE_CUDA_ARCHITECTURES "${mpc_gpu_architectures}" CACHE STRING "GPU architectures of the kernels")
   set(CMAKE_CUDA_COMPILER "${CUDAToolkit_NVCC_EXECUTABLE}" CACHE FILEPATH "nvcc")
   enable_language(CUDA)
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it
