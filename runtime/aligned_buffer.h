@@ -2,23 +2,21 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <limits>
 #include <memory>
-#include <new>
-#include <utility>
 
 namespace mpc::runtime {
 
+/// Errors: std::bad_alloc where the system does not give the memory.
+///
+/// A large buffer has pages that the system zeroes as they are first touched. What is never used takes no memory
+/// and no time.
 class AlignedBuffer {
  public:
   static constexpr std::size_t kAlignment = 64;
 
   AlignedBuffer() = default;
-  explicit AlignedBuffer(std::size_t bytes)
-      : data_(static_cast<std::byte*>(::operator new (Padded(bytes), std::align_val_t{kAlignment}))), bytes_(bytes) {
-    std::memset(data_.get(), 0, Padded(bytes));
-  }
+  explicit AlignedBuffer(std::size_t bytes) : data_(Zeros(bytes)), bytes_(bytes) {}
 
   std::byte* data() { return data_.get(); }
   const std::byte* data() const { return data_.get(); }
@@ -33,10 +31,19 @@ class AlignedBuffer {
   }
 
  private:
+  /// Frees what Zeros() allocated. A default member initializer would not be known where AlignedBuffer() needs it.
   struct Free {
-    void operator()(std::byte* data) const { ::operator delete (data, std::align_val_t{kAlignment}); }
+    Free() : allocated(nullptr) {}
+    explicit Free(void* memory) : allocated(memory) {}
+    void operator()(std::byte* data) const;
+
+    void* allocated;  ///< block of std::calloc that data lies in, or null where data is of operator new
   };
-  std::unique_ptr<std::byte, Free> data_;
+  using Block = std::unique_ptr<std::byte, Free>;
+
+  static Block Zeros(std::size_t bytes);
+
+  Block data_;
   std::size_t bytes_ = 0;
 };
 
