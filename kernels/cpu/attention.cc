@@ -140,19 +140,19 @@ std::unique_ptr<Kernel> MakeAttention(const KernelSpec& spec, const AttentionFor
   return std::make_unique<FunctionKernel<Attention<Number>>>(run, bytes);
 }
 
-std::vector<std::string> WaysOf(const KernelSpec& spec, const AttentionForm& form) {
+std::vector<OwnWay> WaysOf(const KernelSpec& spec) {
+  const AttentionForm form = AttentionForm::Create(spec);
   const auto type = [&spec](const auto& operand) { return spec.inputs[operand.index].dtype; };
-  return WaysOfAttention(form.geometry, {type(form.query), type(form.key), type(form.value)});
+  const auto make = [&spec, form]<typename Number>() { return MakeAttention<Number>(spec, form); };
+  return WaysOfAttention(form.geometry, {type(form.query), type(form.key), type(form.value)}, make);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttention(const KernelSpec& spec, const KernelOptions& options) {
-  const AttentionForm form = AttentionForm::Create(spec);
-  const auto make = [&]<typename Number>() { return MakeAttention<Number>(spec, form); };
-  return MakeInWay(spec, WaysOf(spec, form), options.choice, make);
+  return MakeInWay(spec, WaysOf(spec), options.choice);
 }
 
 std::vector<std::string> AttentionChoices(const KernelSpec& spec, const KernelOptions&) {
-  return WaysOf(spec, AttentionForm::Create(spec));
+  return WithOwnWays(WaysOf(spec));
 }
 
 }  // namespace

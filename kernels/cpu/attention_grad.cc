@@ -231,20 +231,20 @@ std::unique_ptr<Kernel> MakeAttentionGrad(const KernelSpec& spec, const Attentio
   return std::make_unique<FunctionKernel<AttentionGrad<Number>>>(run, bytes);
 }
 
-std::vector<std::string> WaysOf(const KernelSpec& spec, const AttentionForm& form) {
+std::vector<OwnWay> WaysOf(const KernelSpec& spec) {
+  const AttentionForm form = AttentionForm::Create(spec);
   const auto type = [&spec](const auto& operand) { return spec.inputs[operand.index].dtype; };
+  const auto make = [&spec, form]<typename Number>() { return MakeAttentionGrad<Number>(spec, form); };
   return WaysOfAttention(form.geometry,
-                         {spec.inputs[form.dy].dtype, type(form.query), type(form.key), type(form.value)});
+                         {spec.inputs[form.dy].dtype, type(form.query), type(form.key), type(form.value)}, make);
 }
 
 absl::StatusOr<std::unique_ptr<Kernel>> CreateAttentionGrad(const KernelSpec& spec, const KernelOptions& options) {
-  const AttentionForm form = AttentionForm::Create(spec);
-  const auto make = [&]<typename Number>() { return MakeAttentionGrad<Number>(spec, form); };
-  return MakeInWay(spec, WaysOf(spec, form), options.choice, make);
+  return MakeInWay(spec, WaysOf(spec), options.choice);
 }
 
 std::vector<std::string> AttentionGradChoices(const KernelSpec& spec, const KernelOptions&) {
-  return WaysOf(spec, AttentionForm::Create(spec));
+  return WithOwnWays(WaysOf(spec));
 }
 
 }  // namespace

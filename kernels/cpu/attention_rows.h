@@ -19,6 +19,7 @@
 #include "kernels/attention_geometry.h"
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/kernel.h"
+#include "kernels/cpu/own_way.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/registry.h"
 #include "kernels/cpu/row_products.h"
@@ -97,36 +98,38 @@ inline bool ReadsWholeBlocks(const AttentionGeometry& geometry, std::int64_t blo
 /// The third way is kOnTiles.
 inline constexpr char kInF32[] = "f32 rows", kInPairs[] = "bf16 pairs";
 
-/// The ways that operands of these types can take. That of the rules is the first.
-inline std::vector<std::string> WaysOfAttention(const AttentionGeometry& geometry, std::initializer_list<DType> types) {
+/// The ways that operands of these types can take. make.operator()<Number>() makes their kernels.
+template <typename Make>
+std::vector<OwnWay> WaysOfAttention(const AttentionGeometry& geometry, std::initializer_list<DType> types,
+                                    const Make& make) {
   static_assert(kScoreRows<Bf16Pair> % 2 == 0);
   const bool are_bf16 = std::ranges::all_of(types, [](DType dtype) { return dtype == DType::kBF16; });
-  std::vector<std::string> ways;
-  if (are_bf16 && MultipliesPairs() && ReadsWholeBlocks(geometry, 2)) ways.emplace_back(kInPairs);
-  if (ways.empty()) ways.emplace_back(kInF32);
+  std::vector<OwnWay> ways;
+  const auto add = [&]<typename Number>(Number, const char* choice, bool is_faster) {
+    ways.push_back(
+        {choice, is_faster, [make, choice] { return WithChoice(make.template operator()<Number>(), choice); }});
+  };
   if (are_bf16 && MultipliesTiles() && ReadsWholeBlocks(geometry, kTileDepth)) {
     // Rows, columns and heads fill tiles, and scores pay for what tiles need. docs/cpu.md has what was measured.
     const std::int64_t scores = std::min(geometry.rows, geometry.columns);
     const std::int64_t width = std::min(geometry.width, geometry.value_width);
-    const bool is_faster = std::min(scores, width) >= kTileRows && scores * width >= kTileRows * kTileDepth;
-    ways.insert(is_faster ? ways.begin() : ways.end(), kOnTiles);
+    add(TilePair{}, kOnTiles, std::min(scores, width) >= kTileRows && scores * width >= kTileRows * kTileDepth);
+  }
+  if (are_bf16 && MultipliesPairs() && ReadsWholeBlocks(geometry, 2)) {
+    add(Bf16Pair{}, kInPairs, true);
+  } else {
+    add(float{}, kInF32, true);
   }
   return ways;
 }
 
-/// The kernel that make.operator()<Number>() makes, for `choice` among `ways`; empty: for the first.
-/// FAILED_PRECONDITION where there is none of that name.
-template <typename Make>
-absl::StatusOr<std::unique_ptr<Kernel>> MakeInWay(const KernelSpec& spec, const std::vector<std::string>& ways,
-                                                  const std::string& choice, const Make& make) {
-  const std::string& way = choice.empty() ? ways.front() : choice;
-  if (!std::ranges::count(ways, way)) {
-    return absl::FailedPreconditionError(absl::StrCat("mpc.", spec.name, " has no \"", choice,
-                                                      "\" for these operands on this processor; it has ",
-                                                      absl::StrJoin(ways, ", ")));
-  }
-  if (way == kInF32) return WithChoice(make.template operator()<float>(), way);
-  return WithChoice(way == kInPairs ? make.template operator()<Bf16Pair>() : make.template operator()<TilePair>(), way);
+/// The kernel of `choice` among `ways`; empty: of the rule's. FAILED_PRECONDITION where there is none of that name.
+inline absl::StatusOr<std::unique_ptr<Kernel>> MakeInWay(const KernelSpec& spec, const std::vector<OwnWay>& ways,
+                                                         const std::string& choice) {
+  if (const OwnWay* way = ChosenWay(ways, choice)) return way->make();
+  return absl::FailedPreconditionError(absl::StrCat("mpc.", spec.name, " has no \"", choice,
+                                                    "\" for these operands on this processor; it has ",
+                                                    absl::StrJoin(WithOwnWays(ways), ", ")));
 }
 
 #if defined(__x86_64__)

@@ -11,7 +11,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/batch_parts.h"
-#include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/row_parts.h"
 #include "kernels/cpu/tile_convolution.h"
@@ -29,6 +28,7 @@ namespace {
 constexpr char kNhwc[] = "nhwc";
 constexpr char kBlocked[] = "blocked";
 constexpr char kWinograd[] = "winograd";
+constexpr char kOwn[] = "own";  ///< the choice of loops for few channels
 
 /// Version 3 computes channels-last images in f32 faster than blocked ones where it has AVX2 alone.
 bool PrefersBlockedImages() { return DNNL_VERSION_MAJOR == 2 || UsesInstructionsOf(dnnl::cpu_isa::avx512_core); }
@@ -140,6 +140,23 @@ dnnl::matmul::primitive_desc ProductDescription(const memory::desc& a, const mem
                          : Describe<dnnl::matmul>(OnednnEngine(), attributes, a, b, *bias, y);
 }
 
+std::vector<OwnWay> OwnWaysOf(const KernelSpec& spec, const Shape& x, const Shape& weight,
+                              const ConvolutionShape& shape, const OwnLoops& loops) {
+  std::vector<OwnWay> ways;
+  const auto narrow = NarrowConvolution::Create(spec.attributes, x, weight);
+  const bool bf16 = OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype}).front() == DataType::bf16;
+  if (narrow && ((*narrow).*loops.takes_narrow)(bf16) && spec.weight_layout.empty()) {
+    ways.push_back({kOwn, true, [&spec, make = loops.make_narrow, narrow = *narrow] {
+                      return WithChoice(make(spec, narrow), kOwn);
+                    }});
+  }
+  if (loops.takes_tiles(spec, shape)) {
+    ways.push_back({kOnTiles, loops.is_faster_on_tiles(shape),
+                    [&spec, make = loops.make_on_tiles, shape] { return WithChoice(make(spec, shape), kOnTiles); }});
+  }
+  return ways;
+}
+
 namespace {
 
 Attempt ForwardConvolution(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate,
@@ -215,16 +232,12 @@ absl::StatusOr<ConvolutionProblem> ForwardProblem(const KernelSpec& spec, const 
       return is_cut ? InRows(spec, kForward, CutRows(shape, kForward.rows, rows), make) : make(shape);
     });
   };
-  const auto narrow = NarrowConvolution::Create(spec.attributes, spec.inputs[0].shape, spec.inputs[1].shape);
-  const bool bf16 = OperandTypes({spec.inputs[0].dtype, spec.inputs[1].dtype}).front() == DataType::bf16;
-  if (narrow && narrow->TakesForward(bf16) && spec.weight_layout.empty()) {
-    problem.own_ways.push_back(
-        {kOwn, true, [&spec, narrow = *narrow] { return WithChoice(MakeNarrowConv2d(spec, narrow), kOwn); }});
-  }
-  if (MayConvolveOnTiles(spec, shape)) {
-    problem.own_ways.push_back({kOnTiles, AreImagesFasterOnTiles(shape),
-                                [&spec, shape] { return WithChoice(MakeTileConv2d(spec, shape), kOnTiles); }});
-  }
+  constexpr OwnLoops kLoops{.takes_narrow = &NarrowConvolution::TakesForward,
+                            .make_narrow = MakeNarrowConv2d,
+                            .takes_tiles = MayConvolveOnTiles,
+                            .is_faster_on_tiles = AreImagesFasterOnTiles,
+                            .make_on_tiles = MakeTileConv2d};
+  problem.own_ways = OwnWaysOf(spec, spec.inputs[0].shape, spec.inputs[1].shape, shape, kLoops);
   return problem;
 }
 

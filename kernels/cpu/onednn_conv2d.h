@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/cpu/convolution_shape.h"
+#include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/onednn_common.h"
 #include "kernels/cpu/own_way.h"
 #include "kernels/cpu/registry.h"
@@ -32,8 +33,18 @@ struct Allowed {
 absl::StatusOr<ConvolutionProblem> GradInputProblem(const KernelSpec& spec, const Allowed& allowed);
 absl::StatusOr<ConvolutionProblem> GradWeightProblem(const KernelSpec& spec, const Allowed& allowed);
 
-/// The choice of loops for few channels.
-inline constexpr char kOwn[] = "own";
+/// Our loops for conv2d or one of its derivatives, narrow ones and those on tiles.
+struct OwnLoops {
+  bool (NarrowConvolution::*takes_narrow)(bool bf16_products) const;
+  std::unique_ptr<Kernel> (*make_narrow)(const KernelSpec& spec, const NarrowConvolution& narrow);
+  bool (*takes_tiles)(const KernelSpec& spec, const ConvolutionShape& shape);
+  bool (*is_faster_on_tiles)(const ConvolutionShape& shape);
+  std::unique_ptr<Kernel> (*make_on_tiles)(const KernelSpec& spec, const ConvolutionShape& shape);
+};
+
+/// The ways of `loops` for `spec`, a convolution of `x` and `weight` resolved as `shape`. They refer to `spec`.
+std::vector<OwnWay> OwnWaysOf(const KernelSpec& spec, const Shape& x, const Shape& weight,
+                              const ConvolutionShape& shape, const OwnLoops& loops);
 
 /// Candidate::way of a product of matrices.
 inline constexpr char kProduct[] = "product";

@@ -6,7 +6,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/batch_parts.h"
-#include "kernels/cpu/narrow_conv2d.h"
 #include "kernels/cpu/onednn_api.h"
 #include "kernels/cpu/onednn_conv2d.h"
 #include "kernels/cpu/panel_convolution.h"
@@ -180,11 +179,7 @@ struct Derivative {
   const char* takes;  ///< for the error
   std::size_t x, weight, y;
   Attempt (*attempt)(const KernelSpec& spec, const ConvolutionShape& shape, const Candidate& candidate, bool in_parts);
-  bool (NarrowConvolution::*takes_narrow)(bool bf16_products) const;
-  std::unique_ptr<Kernel> (*make_narrow)(const KernelSpec& spec, const NarrowConvolution& narrow);
-  bool (*takes_tiles)(const KernelSpec& spec, const ConvolutionShape& shape);
-  bool (*is_faster_on_tiles)(const ConvolutionShape& shape);
-  std::unique_ptr<Kernel> (*make_on_tiles)(const KernelSpec& spec, const ConvolutionShape& shape);
+  OwnLoops loops;
 };
 
 absl::StatusOr<ConvolutionProblem> DerivativeProblem(const KernelSpec& spec, const Allowed& allowed,
@@ -203,18 +198,7 @@ absl::StatusOr<ConvolutionProblem> DerivativeProblem(const KernelSpec& spec, con
   problem.attempt = [&spec, &derivative, shape = *shape, parts = allowed.parts](const Candidate& candidate) {
     return derivative.attempt(spec, shape, candidate, parts);
   };
-  const auto narrow = NarrowConvolution::Create(spec.attributes, x, weight);
-  const bool bf16 = OperandTypes({first, second}).front() == DataType::bf16;
-  if (narrow && ((*narrow).*derivative.takes_narrow)(bf16) && spec.weight_layout.empty()) {
-    problem.own_ways.push_back({kOwn, true, [&spec, &derivative, narrow = *narrow] {
-                                  return WithChoice(derivative.make_narrow(spec, narrow), kOwn);
-                                }});
-  }
-  if (derivative.takes_tiles(spec, *shape)) {
-    problem.own_ways.push_back({kOnTiles, derivative.is_faster_on_tiles(*shape), [&spec, &derivative, shape = *shape] {
-                                  return WithChoice(derivative.make_on_tiles(spec, shape), kOnTiles);
-                                }});
-  }
+  problem.own_ways = OwnWaysOf(spec, x, weight, *shape, derivative.loops);
   return problem;
 }
 
@@ -223,22 +207,22 @@ constexpr Derivative kByInput{.takes = "dy and weight to dx",
                               .weight = 1,
                               .y = 0,
                               .attempt = GradInputAttempt,
-                              .takes_narrow = &NarrowConvolution::TakesGradInput,
-                              .make_narrow = MakeNarrowConv2dGradInput,
-                              .takes_tiles = MayGradInputOnTiles,
-                              .is_faster_on_tiles = AreImagesFasterOnTiles,
-                              .make_on_tiles = MakeTileConv2dGradInput};
+                              .loops = {.takes_narrow = &NarrowConvolution::TakesGradInput,
+                                        .make_narrow = MakeNarrowConv2dGradInput,
+                                        .takes_tiles = MayGradInputOnTiles,
+                                        .is_faster_on_tiles = AreImagesFasterOnTiles,
+                                        .make_on_tiles = MakeTileConv2dGradInput}};
 
 constexpr Derivative kByWeight{.takes = "x and dy to dweight",
                                .x = 0,
                                .weight = 2,
                                .y = 1,
                                .attempt = GradWeightAttempt,
-                               .takes_narrow = &NarrowConvolution::TakesGradWeight,
-                               .make_narrow = MakeNarrowConv2dGradWeight,
-                               .takes_tiles = MayGradWeightOnTiles,
-                               .is_faster_on_tiles = IsWeightFasterOnTiles,
-                               .make_on_tiles = MakeTileConv2dGradWeight};
+                               .loops = {.takes_narrow = &NarrowConvolution::TakesGradWeight,
+                                         .make_narrow = MakeNarrowConv2dGradWeight,
+                                         .takes_tiles = MayGradWeightOnTiles,
+                                         .is_faster_on_tiles = IsWeightFasterOnTiles,
+                                         .make_on_tiles = MakeTileConv2dGradWeight}};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Loops of our own beside the library's primitives.
+// Loops of our own, beside the library's primitives or each other.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace mpc::cpu {
 /// How an operation may be computed by our own loops.
 struct OwnWay {
   std::string choice;  ///< its name in choice tables
-  bool is_faster;      ///< than the library, so that the rule takes it
+  bool is_faster;      ///< than the library and the ways behind it, so that the rule takes it
   std::function<absl::StatusOr<std::unique_ptr<Kernel>>()> make;
 };
 
@@ -27,8 +27,8 @@ inline const OwnWay* ChosenWay(const std::vector<OwnWay>& ways, const std::strin
   return nullptr;
 }
 
-/// The library's choices with those of `ways`. The rule's is the first.
-inline std::vector<std::string> WithOwnWays(const std::vector<OwnWay>& ways, std::vector<std::string> choices) {
+/// The library's choices with those of `ways`. The rule's is the first. Ways alone have no choices of the library.
+inline std::vector<std::string> WithOwnWays(const std::vector<OwnWay>& ways, std::vector<std::string> choices = {}) {
   std::size_t faster = 0;
   for (const OwnWay& way : ways) {
     const auto place = way.is_faster ? choices.begin() + static_cast<std::ptrdiff_t>(faster++) : choices.end();
