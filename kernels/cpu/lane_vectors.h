@@ -1,6 +1,6 @@
 // Vectors of floats of two levels of the processor under the same names, for loops that are written once. Such loops
-// are a file of their own (`*_loops.inc`), which is included in a namespace for each level. There `Vector` is the
-// level's, and MPC_LOOP what its functions are compiled for.
+// are a file of their own (`*_loops.inc`), which loops_by_level.inc includes in a namespace for each level. There
+// `Vector` is the level's, and MPC_LOOP what its functions are compiled for.
 #pragma once
 
 #include <immintrin.h>

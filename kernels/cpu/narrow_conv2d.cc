@@ -36,19 +36,8 @@ using SlideWindowFunction = void (*)(const Operands&);
 /// Functions in the order of kRowBlocks.
 using ByBlock = std::array<SlideWindowFunction, kRowBlocks.size()>;
 
-namespace avx512 {
-using Vector = Avx512Vector;
-#define MPC_LOOP MPC_FOR_AVX512
-#include "kernels/cpu/narrow_conv2d_loops.inc"
-#undef MPC_LOOP
-}  // namespace avx512
-
-namespace avx2 {
-using Vector = Avx2Vector;
-#define MPC_LOOP MPC_FOR_AVX2
-#include "kernels/cpu/narrow_conv2d_loops.inc"
-#undef MPC_LOOP
-}  // namespace avx2
+#define MPC_LOOPS "kernels/cpu/narrow_conv2d_loops.inc"
+#include "kernels/cpu/loops_by_level.inc"
 
 /// The index in kRowBlocks of the block that computes `rows` rows with the least work. Blocks overlap where they do not
 /// divide the rows.

@@ -35,19 +35,8 @@ struct ByRows {
   std::array<AddColumnFunction, 3> add;
 };
 
-namespace avx512 {
-using Vector = Avx512Vector;
-#define MPC_LOOP MPC_FOR_AVX512
-#include "kernels/cpu/narrow_conv2d_grad_input_loops.inc"
-#undef MPC_LOOP
-}  // namespace avx512
-
-namespace avx2 {
-using Vector = Avx2Vector;
-#define MPC_LOOP MPC_FOR_AVX2
-#include "kernels/cpu/narrow_conv2d_grad_input_loops.inc"
-#undef MPC_LOOP
-}  // namespace avx2
+#define MPC_LOOPS "kernels/cpu/narrow_conv2d_grad_input_loops.inc"
+#include "kernels/cpu/loops_by_level.inc"
 
 /// The gradient of images, resolved, by the loops of a level.
 template <typename Loops>

@@ -37,19 +37,8 @@ struct ByColumns {
   std::int64_t CountOf(std::int64_t rest) const { return rest == most + 1 ? (rest + 1) / 2 : std::min(most, rest); }
 };
 
-namespace avx512 {
-using Vector = Avx512Vector;
-#define MPC_LOOP MPC_FOR_AVX512
-#include "kernels/cpu/narrow_conv2d_grad_weight_loops.inc"
-#undef MPC_LOOP
-}  // namespace avx512
-
-namespace avx2 {
-using Vector = Avx2Vector;
-#define MPC_LOOP MPC_FOR_AVX2
-#include "kernels/cpu/narrow_conv2d_grad_weight_loops.inc"
-#undef MPC_LOOP
-}  // namespace avx2
+#define MPC_LOOPS "kernels/cpu/narrow_conv2d_grad_weight_loops.inc"
+#include "kernels/cpu/loops_by_level.inc"
 
 /// The gradient's sums, resolved, by the loops of a level.
 template <typename Loops>
@@ -163,9 +152,9 @@ std::unique_ptr<Kernel> MakeWith(const KernelSpec& spec, const NarrowConvolution
 bool NarrowConvolution::TakesGradWeight(bool bf16_products) const {
   bool narrow;
   if (HasAvx512()) {
-    // Cotangents of 16 channels fill a vector anyway. The library is a tenth faster then, but it waits for threads of
-    // its own, which a busy machine has no processors for. The library is faster still with one channel of x, and in
-    // bf16.
+    // Cotangents of 16 channels fill a vector anyway. The library was a tenth faster then, but waited for threads of
+    // its own on a busy machine. Its primitives run on our threads since, and the choice was not measured anew. The
+    // library is faster still with one channel of x, and in bf16.
     const bool one_vector = out_channels == kMaxRepeated && in_channels > 1 && in_channels <= kMaxNarrow;
     narrow = (out_channels <= kMaxNarrow && in_channels <= kMaxRepeated) || (one_vector && !bf16_products);
   } else {
