@@ -1,7 +1,6 @@
 // Rows of a batch whose extents differ.
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -103,17 +102,12 @@ absl::StatusOr<TensorSpec> PaddedSpec(const GatheredRows& gathered, std::size_t 
 /// Zeros for a batch. Errors (RESOURCE_EXHAUSTED): this machine does not have the memory.
 absl::StatusOr<runtime::AlignedBuffer> BufferOf(const TensorSpec& batch, const TensorSpec& row,
                                                 const std::string& column, const GatheredRows& gathered) {
-  const auto exhausted = [&] {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "column '", column, "': ", gathered.rows.size(), " rows, the first of them row ", gathered.places[0],
-        " of the epoch, padded to ", row.ToString(), " need ", batch.bytes(), " bytes; the system does not have them"));
-  };
-  if (batch.bytes() > runtime::PhysicalMemory()) return exhausted();
-  try {
-    return runtime::AlignedBuffer(batch.bytes());
-  } catch (const std::bad_alloc&) {
-    return exhausted();
-  }
+  const auto make = [&]() -> absl::StatusOr<runtime::AlignedBuffer> { return runtime::AlignedBuffer(batch.bytes()); };
+  return runtime::MakeWithinMemory(batch.bytes(), make, [&] {
+    return absl::StrCat("column '", column, "': ", gathered.rows.size(), " rows, the first of them row ",
+                        gathered.places[0], " of the epoch, padded to ", row.ToString(), " need ", batch.bytes(),
+                        " bytes; the system does not have them");
+  });
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "frontend/data/permutation.h"
 
-#include <new>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -30,16 +30,12 @@ std::vector<std::int64_t> Permutation(std::int64_t size, std::uint64_t seed, std
 
 absl::StatusOr<std::vector<std::int64_t>> OrderInMemory(std::string_view whose, std::int64_t rows,
                                                         const std::function<std::vector<std::int64_t>()>& order) {
-  const auto too_many = [&] {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(std::string(whose), ": the order of ", rows, " rows needs more memory than there is"));
-  };
-  if (static_cast<std::uint64_t>(rows) > runtime::PhysicalMemory() / sizeof(std::int64_t)) return too_many();
-  try {
-    return order();
-  } catch (const std::bad_alloc&) {
-    return too_many();
-  }
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(rows, sizeof(std::int64_t), &bytes)) bytes = std::numeric_limits<std::size_t>::max();
+  const auto make = [&]() -> absl::StatusOr<std::vector<std::int64_t>> { return order(); };
+  return runtime::MakeWithinMemory(bytes, make, [&] {
+    return absl::StrCat(std::string(whose), ": the order of ", rows, " rows needs more memory than there is");
+  });
 }
 
 }  // namespace mpc::data

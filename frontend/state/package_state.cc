@@ -3,7 +3,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <new>
 #include <set>
 #include <string>
 #include <string_view>
@@ -70,13 +69,8 @@ absl::StatusOr<runtime::StateStore> MakeEntries(const runtime::Package& package)
       if (bindings.try_emplace(binding.name, &binding).second) bytes += binding.spec.bytes();
     }
   }
-  const auto exhausted = [bytes] {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the programs have ", bytes, " bytes of state; the system does not have them"));
-  };
-  if (bytes > runtime::PhysicalMemory()) return exhausted();
-  runtime::StateStore state;
-  try {
+  const auto make = [&]() -> absl::StatusOr<runtime::StateStore> {
+    runtime::StateStore state;
     for (const runtime::Program& program : package.programs) {
       for (const runtime::StateBinding& binding : program.state) {
         if (state.Find(binding.name) != nullptr) continue;
@@ -84,10 +78,11 @@ absl::StatusOr<runtime::StateStore> MakeEntries(const runtime::Package& package)
         if (absl::Status status = state.Add(entry); !status.ok()) return status;
       }
     }
-  } catch (const std::bad_alloc&) {
-    return exhausted();
-  }
-  return state;
+    return state;
+  };
+  return runtime::MakeWithinMemory(bytes, make, [&] {
+    return absl::StrCat("the programs have ", bytes, " bytes of state; the system does not have them");
+  });
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <cassert>
 #include <chrono>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -39,18 +38,17 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Create(std::shared_pt
                                                                   std::shared_ptr<Communicator> communicator) {
   const Program& plan = *program;
   if (absl::Status status = CheckProcesses(plan, communicator.get()); !status.ok()) return status;
-  const auto exhausted = [&plan] {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "program \"", plan.name, "\" needs ", plan.arena_bytes, " bytes for temporaries and ", plan.constant_bytes(),
-        " bytes for constants beside ", plan.state_bytes(), " bytes of state; the system does not have them"));
+  const auto make = [&]() -> absl::StatusOr<std::unique_ptr<CpuExecutable>> {
+    return std::unique_ptr<CpuExecutable>(new CpuExecutable(program, std::move(entries), std::move(communicator)));
   };
-  if (plan.arena_bytes + plan.constant_bytes() > PhysicalMemory()) return exhausted();
-  std::unique_ptr<CpuExecutable> executable;
-  try {
-    executable.reset(new CpuExecutable(program, std::move(entries), std::move(communicator)));
-  } catch (const std::bad_alloc&) {
-    return exhausted();
-  }
+  absl::StatusOr<std::unique_ptr<CpuExecutable>> made =
+      MakeWithinMemory(plan.arena_bytes + plan.constant_bytes(), make, [&plan] {
+        return absl::StrCat("program \"", plan.name, "\" needs ", plan.arena_bytes, " bytes for temporaries and ",
+                            plan.constant_bytes(), " bytes for constants beside ", plan.state_bytes(),
+                            " bytes of state; the system does not have them");
+      });
+  if (!made.ok()) return made.status();
+  std::unique_ptr<CpuExecutable> executable = *std::move(made);
   absl::StatusOr<HostCode> code = HostCode::Load(plan);
   if (!code.ok()) return code.status();
   executable->code_ = *std::move(code);

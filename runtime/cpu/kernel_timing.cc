@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -15,6 +14,7 @@
 #include "kernels/cpu/onednn_version.h"
 #include "runtime/aligned_buffer.h"
 #include "runtime/kernel_tuner.h"
+#include "runtime/physical_memory.h"
 #include "runtime/version.h"
 
 namespace mpc::runtime {
@@ -62,6 +62,14 @@ absl::Status MakeOperands(const KernelSpec& spec, std::size_t workspace_bytes, O
   return absl::OkStatus();
 }
 
+/// Bytes of what MakeOperands makes.
+std::size_t BytesOfOperands(const KernelSpec& spec, std::size_t workspace_bytes) {
+  std::size_t bytes = workspace_bytes;
+  for (const TensorSpec& input : spec.inputs) bytes += input.bytes();
+  for (std::size_t i = 0; i < spec.outputs.size(); ++i) bytes += spec.uses(i) ? spec.outputs[i].bytes() : 0;
+  return bytes;
+}
+
 /// The processor's own name, with family, model and stepping.
 std::string ProcessorName() {
   std::array<unsigned, 12> words{};
@@ -84,11 +92,11 @@ std::string ProcessorName() {
 
 absl::StatusOr<double> TimeKernel(const KernelSpec& spec, cpu::Kernel& kernel) {
   Operands operands;
-  try {
-    if (absl::Status status = MakeOperands(spec, kernel.workspace_bytes(), operands); !status.ok()) return status;
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(absl::StrCat("no memory to time mpc.", spec.name));
-  }
+  const absl::Status status = MakeWithinMemory(
+      BytesOfOperands(spec, kernel.workspace_bytes()),
+      [&] { return MakeOperands(spec, kernel.workspace_bytes(), operands); },
+      [&] { return absl::StrCat("no memory to time mpc.", spec.name); });
+  if (!status.ok()) return status;
   return TimeOfOneRun([&](int runs) -> absl::StatusOr<double> {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point begin = Clock::now();

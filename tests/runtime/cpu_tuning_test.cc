@@ -15,6 +15,7 @@
 #include "runtime/choose_kernels.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/kernel_timing.h"
+#include "runtime/physical_memory.h"
 #include "runtime/program_check.h"
 #include "runtime/program_file.h"
 #include "tests/runtime/program_builder.h"
@@ -335,6 +336,18 @@ TEST(TimeKernel, RunsOnRandomNumbersAndOnIndicesInRange) {
   EXPECT_THAT(reader.numbers_, Contains(testing::Lt(-0.5f)));
   EXPECT_THAT(reader.numbers_, Contains(testing::Gt(0.5f)));
   EXPECT_THAT(reader.indices_, Each(0));
+}
+
+TEST(TimeKernel, TakesNoMoreThanTheMemoryOfThisMachine) {
+  // A system promises each of these alone, and ends a process that uses all of them.
+  struct Unused : cpu::Kernel {
+    void Run(const cpu::KernelOperands&) override { ADD_FAILURE() << "it has operands that the machine cannot hold"; }
+  } unused;
+  const auto most = static_cast<std::int64_t>(PhysicalMemory() / sizeof(std::int32_t) / 4 * 3);
+  const TensorSpec large{DType::kI32, {most}};
+  const auto time = TimeKernel({"int_add", {large, large}, {large}, {true}, {}}, unused);
+  EXPECT_EQ(time.status().code(), absl::StatusCode::kResourceExhausted) << time.status();
+  EXPECT_EQ(time.status().message(), "no memory to time mpc.int_add");
 }
 
 }  // namespace
