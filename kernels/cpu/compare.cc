@@ -3,6 +3,7 @@
 // broadcasting.
 #include <array>
 #include <cstring>
+#include <string_view>
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/broadcast.h"
@@ -182,12 +183,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateLogical(const KernelSpec& spec) {
 }  // namespace
 
 void RegisterCompare(Registry& registry) {
-  registry.Add("equal", CreateComparison<scalar::EqualOp>);
-  registry.Add("greater", CreateComparison<scalar::GreaterOp>);
-  registry.Add("less", CreateComparison<scalar::LessOp>);
-  registry.Add("not_equal", CreateComparison<scalar::NotEqualOp>);
-  registry.Add("greater_equal", CreateComparison<scalar::GreaterEqualOp>);
-  registry.Add("less_equal", CreateComparison<scalar::LessEqualOp>);
+  scalar::ForEachComparison(
+      [&registry]<typename Relation>(std::string_view name) { registry.Add(name, CreateComparison<Relation>); });
   registry.Add("logical_and", CreateLogical<scalar::LogicalAndOp>, {{0, 0}, {0, 1}});
   registry.Add("logical_or", CreateLogical<scalar::LogicalOrOp>, {{0, 0}, {0, 1}});
   registry.Add("logical_not", CreateLogical<NotOfFirst>, {{0, 0}});

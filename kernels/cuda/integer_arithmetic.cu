@@ -1,5 +1,6 @@
 // Arithmetic of integers, i32 or i64, with broadcasting: one thread an element. i32 is divided in 32 bits.
 #include <cstdint>
+#include <string_view>
 
 #include "kernels/cuda/broadcast.h"
 #include "kernels/cuda/registry.h"
@@ -92,15 +93,12 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateIntegerUnary(const KernelSpec& spe
 }  // namespace
 
 void RegisterIntegerArithmetic(Registry& registry) {
-  registry.Add("int_add", CreateIntegerBinary<scalar::IntAddOp>, {{0, 0}, {0, 1}});
-  registry.Add("int_sub", CreateIntegerBinary<scalar::IntSubOp>, {{0, 0}, {0, 1}});
-  registry.Add("int_mul", CreateIntegerBinary<scalar::IntMulOp>, {{0, 0}, {0, 1}});
-  registry.Add("int_floor_div", CreateIntegerBinary<scalar::IntFloorDivOp>, {{0, 0}, {0, 1}});
-  registry.Add("int_mod", CreateIntegerBinary<scalar::IntModOp>, {{0, 0}, {0, 1}});
-  registry.Add("int_maximum", CreateIntegerBinary<scalar::IntMaximumOp>, {{0, 0}, {0, 1}});
-  registry.Add("int_minimum", CreateIntegerBinary<scalar::IntMinimumOp>, {{0, 0}, {0, 1}});
-  registry.Add("int_neg", CreateIntegerUnary<scalar::IntNegOp>, {{0, 0}});
-  registry.Add("int_abs", CreateIntegerUnary<scalar::IntAbsOp>, {{0, 0}});
+  scalar::ForEachIntegerBinary([&registry]<typename Op>(std::string_view name) {
+    registry.Add(name, CreateIntegerBinary<Op>, {{0, 0}, {0, 1}});
+  });
+  scalar::ForEachIntegerUnary([&registry]<typename Op>(std::string_view name) {
+    registry.Add(name, CreateIntegerUnary<Op>, {{0, 0}});
+  });
 }
 
 }  // namespace mpc::cuda

@@ -3,6 +3,7 @@
 // broadcasting. cast between every pair of f32, f16, bf16, i32, i64 and i1.
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 #include "kernels/cuda/broadcast.h"
@@ -360,12 +361,8 @@ absl::StatusOr<std::unique_ptr<Kernel>> CreateCast(const KernelSpec& spec, const
 }  // namespace
 
 void RegisterSelection(Registry& registry) {
-  registry.Add("equal", CreateComparison<scalar::EqualOp>);
-  registry.Add("greater", CreateComparison<scalar::GreaterOp>);
-  registry.Add("less", CreateComparison<scalar::LessOp>);
-  registry.Add("not_equal", CreateComparison<scalar::NotEqualOp>);
-  registry.Add("greater_equal", CreateComparison<scalar::GreaterEqualOp>);
-  registry.Add("less_equal", CreateComparison<scalar::LessEqualOp>);
+  scalar::ForEachComparison(
+      [&registry]<typename Relation>(std::string_view name) { registry.Add(name, CreateComparison<Relation>); });
   registry.Add("logical_and", CreateLogical<scalar::LogicalAndOp>, {{0, 0}, {0, 1}});
   registry.Add("logical_or", CreateLogical<scalar::LogicalOrOp>, {{0, 0}, {0, 1}});
   registry.Add("logical_not", CreateLogical<NotOfFirst>, {{0, 0}});

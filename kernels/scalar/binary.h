@@ -116,6 +116,17 @@ struct LessEqualOp {
   }
 };
 
+/// Calls visit.operator()<Op>(mnemonic) for each comparison.
+template <typename Visit>
+void ForEachComparison(const Visit& visit) {
+  visit.template operator()<EqualOp>("equal");
+  visit.template operator()<GreaterOp>("greater");
+  visit.template operator()<LessOp>("less");
+  visit.template operator()<NotEqualOp>("not_equal");
+  visit.template operator()<GreaterEqualOp>("greater_equal");
+  visit.template operator()<LessEqualOp>("less_equal");
+}
+
 /// The operands are truth values.
 struct LogicalAndOp {
   template <typename B>

@@ -89,4 +89,22 @@ struct IntModOp {
   }
 };
 
+/// Calls visit.operator()<Op>(mnemonic) for each operation of two integers.
+template <typename Visit>
+void ForEachIntegerBinary(const Visit& visit) {
+  visit.template operator()<IntAddOp>("int_add");
+  visit.template operator()<IntSubOp>("int_sub");
+  visit.template operator()<IntMulOp>("int_mul");
+  visit.template operator()<IntFloorDivOp>("int_floor_div");
+  visit.template operator()<IntModOp>("int_mod");
+  visit.template operator()<IntMaximumOp>("int_maximum");
+  visit.template operator()<IntMinimumOp>("int_minimum");
+}
+/// The same for each operation of one integer.
+template <typename Visit>
+void ForEachIntegerUnary(const Visit& visit) {
+  visit.template operator()<IntNegOp>("int_neg");
+  visit.template operator()<IntAbsOp>("int_abs");
+}
+
 }  // namespace mpc::scalar
