@@ -46,12 +46,16 @@ MPC_HOST_DEVICE inline auto UniformFromBits(U bits) {
   return ToFloat(bits >> 8) * 0x1p-24f;
 }
 
-/// Two standard normals from two words (Box and Muller 1958), computed in f64 so that devices agree after rounding.
-MPC_HOST_DEVICE inline std::array<double, 2> NormalsFromBits(std::uint32_t bits0, std::uint32_t bits1) {
-  const double u = (static_cast<double>(bits0) + 1.0) * 0x1p-32;  // (0, 1]
-  const double angle = 6.283185307179586476925 * (static_cast<double>(bits1) * 0x1p-32);
+/// Two standard normals from two independent uniform numbers (Box and Muller 1958): u in (0, 1], turns in [0, 1).
+MPC_HOST_DEVICE inline std::array<double, 2> NormalsFromUniforms(double u, double turns) {
+  const double angle = 6.283185307179586476925 * turns;
   const double radius = std::sqrt(-2.0 * std::log(u));
   return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+/// Two standard normals from two words, computed in f64 so that devices agree after rounding.
+MPC_HOST_DEVICE inline std::array<double, 2> NormalsFromBits(std::uint32_t bits0, std::uint32_t bits1) {
+  return NormalsFromUniforms((static_cast<double>(bits0) + 1.0) * 0x1p-32, static_cast<double>(bits1) * 0x1p-32);
 }
 
 // Element e of a random tensor takes word e % 4 of block e / 4. The functions below are the one definition of what a

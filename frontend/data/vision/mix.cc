@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "frontend/data/vision/image.h"
 #include "frontend/data/vision/random_draws.h"
 #include "frontend/graph/tensor_node.h"
+#include "kernels/scalar/philox.h"
 #include "runtime/aligned_buffer.h"
 
 namespace mpc::data::vision {
@@ -20,10 +20,10 @@ namespace {
 
 using internal::Draws;
 
-/// Standard normal (Box and Muller).
+/// Standard normal.
 double NormalDraw(Draws& draws) {
-  const double radius = std::sqrt(-2 * std::log(1 - draws.Between(0, 1)));
-  return radius * std::cos(2 * std::numbers::pi * draws.Between(0, 1));
+  const double u = 1 - draws.Between(0, 1), turns = draws.Between(0, 1);
+  return NormalsFromUniforms(u, turns)[0];
 }
 
 /// The logarithm of a draw of Gamma(alpha, 1) for an alpha of at least 1 (Marsaglia and Tsang 2000).
