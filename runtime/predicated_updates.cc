@@ -1,15 +1,11 @@
 #include "runtime/predicated_updates.h"
 
-#include <string_view>
-
 #include "kernels/attribute_enums.h"
 #include "kernels/known_attributes.h"
 #include "runtime/flat_updates.h"
 
 namespace mpc::runtime {
 namespace {
-
-bool IsOptimizer(std::string_view kernel) { return IsElementwiseUpdate(kernel) || kernel == "lamb"; }
 
 bool IsState(const Program& program, ValueId id) {
   return id != kNoValue && program.values[id].storage == Storage::kState;
@@ -51,6 +47,8 @@ std::vector<int> CountWriters(const Program& program) {
 }
 
 }  // namespace
+
+bool IsOptimizer(std::string_view name) { return IsElementwiseUpdate(name) || name == "lamb"; }
 
 std::vector<PredicatedUpdate> FindPredicatedUpdates(const Program& program) {
   const std::vector<int> writers = CountWriters(program);

@@ -4,11 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "runtime/program.h"
 
 namespace mpc::runtime {
+
+/// Whether kernel `name` is an optimizer's update of a parameter: the element-wise ones and lamb. Their last operand
+/// may be a predicate.
+bool IsOptimizer(std::string_view name);
 
 /// An update of a state entry by an instruction of the step.
 struct PredicatedUpdate {

@@ -17,7 +17,8 @@ namespace mpc::compiler {
 
 namespace {
 
-/// Whether an optimizer writes \p updated, and leaves it alone where a predicate is false.
+/// Whether an optimizer writes \p updated, and leaves it alone where a predicate is false. A finished Program answers
+/// that by runtime::FindPredicatedUpdates. Weights are packed while it is made.
 bool hasPredicate(Value updated) {
   auto optimizer = updated.getDefiningOp<OptimizerOpInterface>();
   return optimizer && !optimizer.getScalars().empty() &&

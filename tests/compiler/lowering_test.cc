@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "runtime/flat_updates.h"
+#include "runtime/predicated_updates.h"
 #include "runtime/program_check.h"
 #include "tests/compiler/op_case_module.h"
 
@@ -434,6 +435,18 @@ TEST(Lowering, ElementwiseUpdatesAreThoseThatTheRuntimeTakesTogether) {
     found += elementwise;
   }
   EXPECT_EQ(found, 5);
+}
+
+// Lowering asks for predicates before there are instructions, so that the runtime cannot answer for it.
+TEST(Lowering, OptimizersAreThoseWhosePredicatesTheRuntimeFinds) {
+  const std::unique_ptr<mlir::MLIRContext> context = MakeContext();
+  int found = 0;
+  for (const mlir::RegisteredOperationName& name : context->getRegisteredOperationsByDialect("mpc")) {
+    const bool is_optimizer = name.hasInterface<OptimizerOpInterface>();
+    EXPECT_EQ(is_optimizer, runtime::IsOptimizer(name.stripDialect().str())) << name.getStringRef().str();
+    found += is_optimizer;
+  }
+  EXPECT_EQ(found, 6);
 }
 
 // Each group of updates begins at a line of its own in the buffer that they share.
