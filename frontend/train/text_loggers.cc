@@ -51,14 +51,22 @@ CSVLogger::CSVLogger(CSVLoggerOptions options)
 
 absl::Status CSVLogger::Open(const RunContext& context) {
   columns_.clear();
-  file_ = nullptr;
   const std::string& separator = options_.separator;
   if (separator.size() != 1 || std::isalnum(static_cast<unsigned char>(separator[0])) != 0 ||
       std::string("\"\n\r.+-").find(separator[0]) != std::string::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat("CSVLogger: separator must be one character that stands in no number, got ", Quoted(separator)));
   }
-  return CheckFilename("CSVLogger", options_.filename);
+  if (absl::Status checked = CheckFilename("CSVLogger", options_.filename); !checked.ok()) return checked;
+  // The columns are known with the first row, and until then an older file stays as it is.
+  return OpenFile(/*append=*/true);
+}
+
+absl::Status CSVLogger::OpenFile(bool append) {
+  absl::StatusOr<std::unique_ptr<internal::LogFile>> file = internal::LogFile::Open(options_.filename, append);
+  if (!file.ok()) return file.status();
+  file_ = *std::move(file);
+  return absl::OkStatus();
 }
 
 absl::Status CSVLogger::Begin(const RunContext& context, const Scalars& scalars) {
@@ -79,14 +87,14 @@ absl::Status CSVLogger::Begin(const RunContext& context, const Scalars& scalars)
     return absl::FailedPreconditionError(
         absl::StrCat("CSVLogger: ", options_.filename, " has the columns ", first, ", this run has ", header));
   }
-  absl::StatusOr<std::unique_ptr<internal::LogFile>> file = internal::LogFile::Open(options_.filename, options_.append);
-  if (!file.ok()) return file.status();
-  file_ = *std::move(file);
+  if (!options_.append) {
+    if (absl::Status opened = OpenFile(/*append=*/false); !opened.ok()) return opened;
+  }
   return first.empty() ? file_->Write(header + "\n") : absl::OkStatus();
 }
 
 absl::Status CSVLogger::Write(const RunContext& context, const Scalars& scalars) {
-  if (file_ == nullptr) {
+  if (columns_.empty()) {
     if (absl::Status begun = Begin(context, scalars); !begun.ok()) return begun;
   }
   std::vector<std::string> cells = {absl::StrCat(context.epoch), absl::StrCat(context.step_in_epoch),

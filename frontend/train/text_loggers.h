@@ -32,7 +32,8 @@ class CSVLogger : public RunLogger {
   absl::Status Close() override;
 
  private:
-  /// Opens the file and writes the names, unless they stand there already.
+  absl::Status OpenFile(bool append);
+  /// Empties the file, or goes on with it, and writes the names unless they stand there already.
   absl::Status Begin(const RunContext& context, const Scalars& scalars);
 
   CSVLoggerOptions options_;

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "frontend/train/event_file.h"
+#include "frontend/train/lambda_callback.h"
 #include "frontend/train/tensorboard_logger.h"
 #include "frontend/train/text_loggers.h"
 #include "tests/frontend/temporary_folder.h"
@@ -144,6 +145,27 @@ TEST(RunLogger, RefusesByName) {
   folder.Write("file", "");
   EXPECT_THAT(std::string(Log({TensorBoardLogger({.log_dir = folder / "file"})}).message()),
               HasSubstr("cannot make the folder " + folder / "file"));
+}
+
+TEST(RunLogger, NamesAFileThatCannotBeWrittenBeforeTheFirstStep) {
+  const TemporaryFolder folder;
+  int steps = 0;
+  const auto count = [&] { return LambdaCallback({.on_train_step_end = [&](RunContext&) { ++steps; }}); };
+  const std::string expected = "cannot open " + folder.path() + ": Is a directory";
+  for (const bool append : {false, true}) {
+    EXPECT_EQ(Log({CSVLogger({.filename = folder.path(), .append = append}), count()}).message(), expected);
+    EXPECT_EQ(Log({JSONLinesLogger({.filename = folder.path(), .append = append}), count()}).message(), expected);
+  }
+  EXPECT_EQ(steps, 0);
+}
+
+TEST(CSVLogger, ARunThatDoesNotBeginLeavesTheFileOfAnEarlierOne) {
+  const TemporaryFolder folder;
+  folder.Write("run.csv", "kept\n");
+  const LambdaCallback refuse(
+      {.on_train_begin = [](RunContext& context) { context.Fail(absl::InternalError("refused")); }});
+  EXPECT_EQ(Log({CSVLogger({.filename = folder / "run.csv"}), LambdaCallback(refuse)}).message(), "refused");
+  EXPECT_EQ(ReadAll(folder / "run.csv"), "kept\n");
 }
 
 // A reader of event files, by the rules of their format.
