@@ -60,13 +60,21 @@ absl::Status AddPictures(const fs::path& folder, std::int32_t label, const std::
     return absl::InvalidArgumentError(absl::StrCat("the class folder ", folder.string(), " has no pictures"));
   }
   for (const fs::path& entry : *entries) {
-    if (IsFolder(entry)) {
+    std::error_code ignored;
+    const fs::file_status status = fs::status(entry, ignored);
+    if (fs::is_directory(status)) {
       return absl::InvalidArgumentError(
           absl::StrCat(entry.string(), " is a folder inside a class folder, where only pictures may be"));
     }
     if (!HasPictureName(entry, extensions)) {
       return absl::InvalidArgumentError(
           absl::StrCat(entry.string(), " is no picture by its name; accepted are ", absl::StrJoin(extensions, ", ")));
+    }
+    // Reading a pipe would wait for who writes there.
+    if (!fs::is_regular_file(status)) {
+      return absl::InvalidArgumentError(absl::StrCat(entry.string(),
+                                                     fs::exists(status) ? " is no file" : " leads to no file",
+                                                     ", and a class folder has files of pictures alone"));
     }
     files->push_back({entry.string(), label});
   }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <string>
@@ -105,6 +106,25 @@ TEST(ImageFolderDataset, AFileThatIsNoPictureIsAnErrorWithItsPathAndRow) {
   };
   EXPECT_THAT(error(3), AllOf(HasSubstr("row 3: "), HasSubstr(folder / "bee/3.jpg: this is no JPEG, PNG or WebP")));
   EXPECT_THAT(error(4), AllOf(HasSubstr("row 4: "), HasSubstr(folder / "bee/4.jpg: the JPEG is truncated or damaged")));
+}
+
+// A pipe would be waited for, and a link to nothing found amid training.
+TEST(ImageFolderDataset, AnEntryThatIsNoFileIsAnErrorWithItsPath) {
+  for (const bool is_pipe : {true, false}) {
+    const TemporaryFolder folder;
+    WritePictures(folder);
+    const std::string path = folder / "bee/3.png";
+    if (is_pipe) {
+      ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    } else {
+      std::filesystem::create_symlink("nothing", path);
+    }
+    EXPECT_THAT(ErrorOf(folder), HasSubstr(path + (is_pipe ? " is no file" : " leads to no file")));
+  }
+  const TemporaryFolder folder;
+  WritePictures(folder);
+  std::filesystem::create_symlink("2.jpg", folder / "bee/3.jpg");
+  EXPECT_EQ(AllRows(ImageFolderDataset(folder.path())).size(), 4U) << "a link to a picture is one";
 }
 
 TEST(ImageFolderDataset, ErrorsNameWhatIsWrong) {
