@@ -214,6 +214,24 @@ TEST(MpcTrainDevice, ADeviceThatIsNotHereIsAClearError) {
   EXPECT_EQ(result.output, "");
 }
 
+// Without --tune nothing would be written there, and kernels would be chosen as without the flag.
+TEST(MpcTrainDevice, AChoiceCacheThatIsNotThereIsAnError) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> arguments = {"lenet5",      "--data=synthetic", "--steps=1",
+                                              "--threads=1", "--quiet",          "--choice-cache=" + folder.File("c")};
+  for (const char* tool : {MPC_TRAIN, MPC_BENCH}) {
+    std::vector<std::string> given = arguments;
+    if (tool == std::string_view(MPC_BENCH)) given = {"lenet5", "--steps=1", "--runs=1", arguments.back()};
+    const ToolResult result = RunTool(tool, given);
+    EXPECT_EQ(result.exit_code, kBadUsage);
+    EXPECT_THAT(result.error, HasSubstr("--choice-cache: cannot open " + folder.File("c")));
+  }
+  std::vector<std::string> tuned = arguments;
+  tuned.emplace_back("--tune");
+  EXPECT_EQ(RunTool(MPC_TRAIN, tuned).exit_code, 0);
+  EXPECT_EQ(RunTool(MPC_TRAIN, arguments).exit_code, 0) << "now it is there";
+}
+
 /// What a run that must fail for a reason in a file leaves behind.
 class BadFile : public testing::Test {
  protected:

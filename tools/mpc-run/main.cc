@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/state/safetensors.h"
-#include "runtime/file_content.h"
 #include "tools/mpc-run/describe.h"
 #include "tools/mpc-run/replay.h"
 #include "tools/mpc-run/results.h"
+#include "tools/support/path_flags.h"
 #include "tools/support/run_main.h"
 
 namespace mpc::tools {
@@ -24,17 +24,9 @@ absl::Status CheckOutputs(const RunOptions& options) {
   return absl::OkStatus();
 }
 
-/// --tune writes the file; without it the file is what earlier runs wrote.
-absl::Status CheckChoiceCache(const RunOptions& options) {
-  if (options.choice_cache.empty()) return absl::OkStatus();
-  const absl::Status status =
-      options.tune ? CheckWritable(options.choice_cache) : runtime::ReadFileContent(options.choice_cache).status();
-  return status.ok() ? status : absl::Status(status.code(), absl::StrCat("--choice-cache: ", status.message()));
-}
-
 absl::Status Run(const RunOptions& options) {
   if (absl::Status status = CheckOutputs(options); !status.ok()) return status;
-  if (absl::Status status = CheckChoiceCache(options); !status.ok()) return status;
+  if (absl::Status status = CheckChoiceCache(options.choice_cache, options.tune); !status.ok()) return status;
   absl::StatusOr<runtime::Package> package = runtime::ReadProgramFile(options.path);
   if (!package.ok()) return package.status();
   if (options.describe) std::cout << DescribePackage(options.path, *package);

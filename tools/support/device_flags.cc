@@ -13,6 +13,7 @@
 #include "runtime/cache_folder.h"
 #include "runtime/executable.h"
 #include "tools/support/byte_size.h"
+#include "tools/support/path_flags.h"
 
 namespace mpc::tools {
 namespace {
@@ -144,6 +145,10 @@ ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads) {
 
 absl::Status CheckDeviceFlags(const DeviceOptions& options) {
   if (absl::Status status = CheckContext(options, FlagOf); !status.ok()) return status;
+  // A GPU's runs read and write the file, with and without --tune.
+  if (options.device == "cpu") {
+    if (absl::Status status = CheckChoiceCache(options.choice_cache, options.tune); !status.ok()) return status;
+  }
   return runtime::GetTarget(options.device, options.arch).status();
 }
 

@@ -44,7 +44,8 @@ ContextOptions ContextOf(const DeviceOptions& options, std::int64_t threads);
 /// made.
 std::string UserChoiceCache();
 
-/// Errors: a contradiction between the flags, with both; a device or an architecture that is not there.
+/// Errors: a contradiction between the flags, with both; a device or an architecture that is not there. On the CPU
+/// those of CheckChoiceCache.
 absl::Status CheckDeviceFlags(const DeviceOptions& options);
 
 }  // namespace mpc::tools

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/atomic_file.h"
+#include "runtime/file_content.h"
 
 namespace mpc::tools {
 namespace {
@@ -55,6 +56,12 @@ absl::Status CheckPathsDiffer(const std::vector<PathFlag>& flags, const std::vec
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckChoiceCache(const std::string& path, bool tunes) {
+  if (path.empty()) return absl::OkStatus();
+  const absl::Status status = tunes ? runtime::CheckWritable(path) : runtime::ReadFileContent(path).status();
+  return status.ok() ? status : absl::Status(status.code(), absl::StrCat("--choice-cache: ", status.message()));
 }
 
 }  // namespace mpc::tools

@@ -1,4 +1,4 @@
-// Files that one command line names twice, or '-'.
+// Files that flags name: those that one command line names twice, '-', and what must be there.
 #pragma once
 
 #include <string>
@@ -24,5 +24,9 @@ using MeantPair = std::pair<std::string_view, std::string_view>;
 /// one file, at least one writes it, and `meant` has no such pair. Links are followed. What is no regular file, such as
 /// /dev/stdout or a pipe, may be named twice.
 absl::Status CheckPathsDiffer(const std::vector<PathFlag>& flags, const std::vector<MeantPair>& meant = {});
+
+/// Errors: `path`, that of --choice-cache, cannot be written, where `tunes` says that choices are measured. Elsewhere
+/// it is what earlier runs wrote, and cannot be read. Empty: no file.
+absl::Status CheckChoiceCache(const std::string& path, bool tunes);
 
 }  // namespace mpc::tools
