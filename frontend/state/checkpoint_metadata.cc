@@ -210,6 +210,7 @@ TextMap FormatMetadata(const CheckpointMetadata& metadata) {
                     {"inputs", text(inputs)}};
   if (!metadata.class_names.empty()) stored["class_names"] = FormatNames(metadata.class_names);
   if (!metadata.callbacks.empty()) stored["callbacks"] = text(Json(metadata.callbacks));
+  if (!metadata.last_step.empty()) stored["last_step"] = text(Json(metadata.last_step));
   return stored;
 }
 
@@ -242,6 +243,7 @@ absl::StatusOr<CheckpointMetadata> ParseMetadata(const TextMap& stored, const st
   metadata.inputs = reader.Inputs("inputs");
   metadata.class_names = reader.Names("class_names");
   if (stored.contains("callbacks")) metadata.callbacks = reader.Map("callbacks");
+  if (stored.contains("last_step")) metadata.last_step = reader.Map("last_step");
   if (absl::Status status = Problems(origin, problems); !status.ok()) return status;
   return metadata;
 }

@@ -49,6 +49,7 @@ struct CheckpointMetadata {
   RoleMap roles;                                           ///< role of every entry
   std::vector<std::pair<std::string, TensorSpec>> inputs;  ///< inputs of the training step; empty: none was compiled
   TextMap callbacks;                                       ///< the states of callbacks, where one has any
+  TextMap last_step;                                       ///< what the last step told, where an epoch is under way
   std::vector<std::string> class_names;                    ///< what labels stand for; empty: the data set did not say
 };
 

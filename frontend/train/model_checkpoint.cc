@@ -115,6 +115,7 @@ CheckpointMetadata Model::Impl::Describe(absl::Span<const Parameter> state) cons
   // What has not been compiled again is as the last checkpoint says.
   resumed.AddTo(metadata);
   metadata.callbacks = callback_states.Now();
+  if (metadata.position.step_in_epoch > 0) metadata.last_step = callback_states.LastStep();
   if (const compiler::PrecisionMap* decided = decision.of_training(); decided != nullptr) metadata.precision = *decided;
   for (const compiler::CompileResult* result : programs.compiled()) {
     const runtime::Program& program = result->program;
@@ -205,7 +206,7 @@ void Model::Impl::WarnOfChoices(const runtime::Program& program) const {
 
 void Model::Impl::ContinueFrom(const CheckpointMetadata& metadata, bool same_level, bool continue_run) {
   position.Continue(metadata, processes, updates, continue_run);
-  callback_states.Take(metadata.callbacks, continue_run);
+  callback_states.Take(metadata, continue_run);
   resumed.Take(metadata, same_level);
   if (!resumed.precision().empty()) decision.Keep(resumed.precision(), /*training=*/true);
   scalers.NoteOverflow(false);

@@ -56,10 +56,12 @@ absl::Status Model::Impl::Train(Model& model, std::int64_t epochs, const data::D
   }
   processes.NoteActivity("the start of Train");
   absl::Status failure = context.failure();
-  if (failure.ok()) failure = callback_states.Begin(callbacks);
+  if (failure.ok()) failure = callback_states.Begin(callbacks, context);
+  if (!options.record_gradient_norm) context.gradient_norm.reset();
+  if (!options.record_learning_rate) context.learning_rate.reset();
   // Callbacks of a run that has not begun have counted nothing.
   std::optional<internal::CallbackStates::Following> following;
-  if (failure.ok()) following.emplace(callback_states, callbacks);
+  if (failure.ok()) following.emplace(callback_states, callbacks, context);
   // A callback may have resumed a run.
   if (failure.ok()) failure = BeginUpdate();
   if (failure.ok()) failure = DeriveLossScale(model, dataset);

@@ -61,12 +61,13 @@ class RunContext {
   float loss_scale = 1.0f;                  ///< after this step; before the first one that which it begins with
   std::int64_t skipped_steps = 0;           ///< steps skipped for overflow since the Model was made
   double data_wait_seconds = 0;             ///< that the steps begun in this run waited for their rows
-  std::optional<double> gradient_norm;      ///< with ModelOptions::record_gradient_norm; none before a run's first step
+  std::optional<double> gradient_norm;      ///< with ModelOptions::record_gradient_norm; none before the first step
   std::optional<double> learning_rate;      ///< with ModelOptions::record_learning_rate
   std::optional<std::uint64_t> state_hash;  ///< with ModelOptions::record_state_hash
 
   /// Unscaled loss of the last finished step, of several batches that of the last one: no mean over them. Reading it
-  /// may wait for the device. NaN before the first step.
+  /// may wait for the device. NaN before the first step. A run that goes on inside an epoch begins with that of the
+  /// checkpoint. So an epoch of which no step is left ends with it.
   float loss() const;
   void set_loss(float loss);
   /// `read` computes the loss; it is called at most once, when loss() is.

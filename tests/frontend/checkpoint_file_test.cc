@@ -142,6 +142,7 @@ CheckpointMetadata FullMetadata() {
   metadata.roles = {{"fc.weight", Role::kParameter}};
   metadata.inputs = {{"data", {DType::kF32, {8, 2}}}, {"label", {DType::kI32, {}}}};
   metadata.callbacks = {{"EarlyStopping of loss (auto)", "best=0.25 wait=1 best_epoch=2"}};
+  metadata.last_step = {{"loss", "0.25"}};
   metadata.class_names = {"ant", "d\xc3\xb6rr \"a\""};
   return metadata;
 }
@@ -155,17 +156,21 @@ TEST(CheckpointMetadata, ComesBackAsItWasWritten) {
   EXPECT_EQ(FormatMetadata(*read), stored);
   EXPECT_EQ(read->inputs, FullMetadata().inputs);
   EXPECT_EQ(read->callbacks, FullMetadata().callbacks);
+  EXPECT_EQ(read->last_step, FullMetadata().last_step);
   EXPECT_EQ(read->class_names, FullMetadata().class_names);
 }
 
-TEST(CheckpointMetadata, NeedsNoClassNamesAndNoStatesOfCallbacks) {
+TEST(CheckpointMetadata, NeedsNoClassNamesNoStatesOfCallbacksAndNoLastStep) {
   CheckpointMetadata metadata = FullMetadata();
   metadata.callbacks.clear();
+  metadata.last_step.clear();
   metadata.class_names.clear();
   const TextMap stored = FormatMetadata(metadata);
   EXPECT_FALSE(stored.contains("callbacks"));
+  EXPECT_FALSE(stored.contains("last_step"));
   EXPECT_FALSE(stored.contains("class_names"));
   EXPECT_TRUE(ParseMetadata(stored, "x")->callbacks.empty());
+  EXPECT_TRUE(ParseMetadata(stored, "x")->last_step.empty());
   EXPECT_TRUE(ParseMetadata(stored, "x")->class_names.empty());
 }
 
@@ -179,11 +184,12 @@ TEST(CheckpointMetadata, ErrorsListEveryDamagedField) {
   stored["choices"] = "[]";
   stored["inputs"] = R"([{"name":"x","dtype":"f7","shape":[1]}])";
   stored["callbacks"] = R"({"EarlyStopping":1})";
+  stored["last_step"] = R"({"loss":1})";
   stored["class_names"] = R"(["ant",2])";
   const absl::Status status = ParseMetadata(stored, "x").status();
   for (const char* part : {"x is a damaged checkpoint", "'model' is missing", "'position' is not",
                            "'global_step' is not", "'amp' is not valid JSON", "'roles' is not", "'choices' is not",
-                           "'inputs' is not", "'callbacks' is not", "'class_names' is not"}) {
+                           "'inputs' is not", "'callbacks' is not", "'last_step' is not", "'class_names' is not"}) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(part));
   }
 }

@@ -83,6 +83,26 @@ TEST(MpcTrainResume, EpochsIsTheTotal) {
   EXPECT_TRUE(ReadFile(folder.File("net")) == ReadFile(folder.File("whole")));
 }
 
+// As --save-every leaves a file at the last step of an epoch. Steps that an earlier run has made are none of this one.
+TEST(MpcTrainResume, AnEpochOfWhichNoStepIsLeftHasTheLossOfItsLastStep) {
+  const TemporaryFolder folder;
+  const std::string run = Folder(folder, "run");
+  ASSERT_EQ(Train({"--epochs=2", "--save=" + run, "--save-every=1", "--keep=0"}).exit_code, 0);
+  std::vector<double> losses;
+  for (const int left : {1, 0}) {
+    SCOPED_TRACE(left);
+    ASSERT_EQ(Train({"--epochs=2", absl::StrCat("--resume=", run, "checkpoint-", 23 - left, ".safetensors"),
+                     "--summary=" + folder.File("summary.json")})
+                  .exit_code,
+              0);
+    const auto summary = ReadJson(folder.File("summary.json"));
+    EXPECT_EQ(summary["epochs"][0]["steps"], left);
+    EXPECT_EQ(summary["steps"], 23 + left);
+    losses.push_back(summary["train_loss"][0].get<double>());
+  }
+  EXPECT_EQ(losses[0], losses[1]) << "of one step the mean is its loss";
+}
+
 TEST(MpcTrainResume, KeepsTheNewestAndSaysWhatItGoesOnFrom) {
   const TemporaryFolder folder;
   const std::string save = "--save=" + Folder(folder, "run");

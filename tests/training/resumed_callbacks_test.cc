@@ -173,5 +173,46 @@ TEST(ResumedCallbacks, CountAnInterruptedEpochOnce) {
   }
 }
 
+/// A training that records what rows of a log have. At O0 each of its numbers is finite, so that it equals itself.
+Training<ConvNorm> Recording() {
+  Training<ConvNorm> training({"O0", DType::kF32});
+  training.model = std::make_unique<Model>(
+      *training.network, training.loss, *training.optimizer,
+      ModelOptions{.amp_level = "O0", .record_gradient_norm = true, .record_learning_rate = true});
+  return training;
+}
+
+/// What reads the last loss and the records at the end of an epoch.
+struct Reading {
+  explicit Reading(const std::string& file) : log({.filename = file, .append = true}) {}
+
+  EarlyStopping stopping{{.monitor = "loss", .patience = 9}};
+  History history;
+  CSVLogger log;
+};
+
+// A file of the last step of an epoch: the resumed run ends the epoch without a batch of it.
+TEST(ResumedCallbacks, EndAnEpochOfWhichNoStepIsLeftAsItWas) {
+  const data::Dataset batches = ShuffledBatches(3);
+  const TemporaryFolder folder;
+  Training<ConvNorm> whole = Recording(), crashed = Recording(), resumed = Recording(), between = Recording();
+  Reading of_whole(folder / "whole.csv"), before(folder / "parts.csv"), after(folder / "parts.csv");
+  MPC_ASSERT_OK(whole.model->Train(3, batches, {of_whole.stopping, of_whole.history, of_whole.log}));
+  const CallbackList list(
+      {before.stopping, before.history, before.log, std::make_shared<SaveAt>(3, folder / "file"), FailAt(3)});
+  EXPECT_EQ(crashed.model->Train(3, batches, list).message(), "power");
+  // A Model that only loads a file saves what the file says.
+  MPC_ASSERT_OK(between.model->LoadCheckpoint(folder / "file").status());
+  MPC_ASSERT_OK(between.model->SaveCheckpoint(folder / "between"));
+  EXPECT_EQ(ReadAll(folder / "between"), ReadAll(folder / "file"));
+  MPC_ASSERT_OK(resumed.model->LoadCheckpoint(folder / "between").status());
+  MPC_ASSERT_OK(resumed.model->Train(3, batches, {after.stopping, after.history, after.log}));
+  EXPECT_EQ(after.history.of("loss"), of_whole.history.of("loss"));
+  EXPECT_EQ(after.history.of("gradient_norm"), of_whole.history.of("gradient_norm"));
+  EXPECT_EQ(after.stopping.best(), of_whole.stopping.best());
+  EXPECT_EQ(after.stopping.best_epoch(), of_whole.stopping.best_epoch());
+  EXPECT_EQ(ReadAll(folder / "parts.csv"), ReadAll(folder / "whole.csv"));
+}
+
 }  // namespace
 }  // namespace mpc::testing

@@ -38,6 +38,7 @@ void Training::EpochRecorder::OnEpochBegin(RunContext& context) {
     Check(training_.optimizer_->SetLearningRate(ScheduledRate(training_.options_, context.epoch - 1)), context);
   }
   last_step_ = steps_before_ = context.global_step;
+  batches_before_ = context.step_in_epoch;
   epoch_loss_ = MeanLoss();
   compiled_before_ = TotalSeconds(training_.model_->compiled());
   tested_before_ = training_.test_seconds_;
@@ -71,9 +72,11 @@ void Training::EpochRecorder::OnEpochEnd(RunContext& context) {
   const double compiled = TotalSeconds(training_.model_->compiled()) - compiled_before_;
   result.seconds = elapsed - compiled - (training_.test_seconds_ - tested_before_);
   const bool accumulates = training_.options_.accumulation > 1;
-  result.steps = accumulates ? context.global_step - steps_before_ : context.step_in_epoch;
+  const std::int64_t batches = context.step_in_epoch - batches_before_;
+  result.steps = accumulates ? context.global_step - steps_before_ : batches;
   training_.data_wait_seconds_ = context.data_wait_seconds;
-  result.train_loss = epoch_loss_.value();
+  // Where an earlier run has trained on all batches, what it has told of the last one is left.
+  result.train_loss = batches > 0 ? epoch_loss_.value() : context.loss();
   if (training_.test_rows_ > 0) {
     absl::StatusOr<TestResult> test = Test(context);
     if (!test.ok()) return;

@@ -53,6 +53,7 @@ class Training::EpochRecorder : public Callback {
   MeanLoss epoch_loss_;
   MeanLoss loss_since_validation_;
   std::int64_t last_step_ = 0, steps_before_ = 0;  ///< global steps: the last one, those before the epoch
+  std::int64_t batches_before_ = 0;                ///< those of the epoch that an earlier run has trained on
   double compiled_before_ = 0;
   double tested_before_ = 0;
   std::chrono::steady_clock::time_point begin_;
