@@ -68,11 +68,11 @@ absl::StatusOr<FuncOp> BuildFunction(mlir::ModuleOp module, const KernelSpec& sp
 }
 
 absl::StatusOr<runtime::Program> CompileAlone(const KernelSpec& spec, const runtime::Device& cpu) {
-  const std::unique_ptr<mlir::MLIRContext> context = MakeContext();
-  const mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(context.get()));
+  mlir::MLIRContext& context = ThreadContext();
+  const mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
   const absl::StatusOr<FuncOp> function = BuildFunction(*module, spec);
   if (!function.ok()) return function.status();
-  mlir::PassManager passes(context.get());
+  mlir::PassManager passes(&context);
   passes.addNestedPass<FuncOp>(createLayoutPass());
   passes.addNestedPass<FuncOp>(createFusionPass());
   if (mlir::failed(passes.run(*module))) return absl::InternalError("the passes fail on mpc." + spec.name);

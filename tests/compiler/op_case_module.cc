@@ -43,6 +43,11 @@ std::unique_ptr<MLIRContext> MakeContext() {
   return context;
 }
 
+MLIRContext& ThreadContext() {
+  thread_local const std::unique_ptr<MLIRContext> context = MakeContext();
+  return *context;
+}
+
 OwningOpRef<ModuleOp> ParseModule(MLIRContext& context, std::string_view text) {
   return parseSourceString<ModuleOp>(StringRef(text.data(), text.size()), ParserConfig(&context));
 }

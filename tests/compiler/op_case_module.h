@@ -14,6 +14,10 @@ namespace mpc {
 /// A context with the dialects of a training step.
 std::unique_ptr<mlir::MLIRContext> MakeContext();
 
+/// A context of the calling thread, which lives as long as it does. Making one takes longer than what most tests do
+/// with a small module.
+mlir::MLIRContext& ThreadContext();
+
 /// The module that \p text spells; null, with a message on stderr, if it does not parse or verify.
 mlir::OwningOpRef<mlir::ModuleOp> ParseModule(mlir::MLIRContext& context, std::string_view text);
 

@@ -152,8 +152,7 @@ ElementFunction::ElementFunction(std::string_view op, std::string_view operands,
     : step_(std::max(lanes, 1u)) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
-  auto mlir_context = MakeContext();
-  auto parsed = ParseModule(*mlir_context, ModuleText(op, operands, results, attributes));
+  auto parsed = ParseModule(ThreadContext(), ModuleText(op, operands, results, attributes));
   if (!parsed) {
     ADD_FAILURE() << op;
     return;

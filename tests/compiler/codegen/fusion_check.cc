@@ -112,8 +112,7 @@ class FusionCheck {
 }  // namespace
 
 void ExpectRegionIsItsOperations(std::string_view text, const codegen::CodeTarget& target, int aliases) {
-  auto context = MakeContext();
-  auto module = ParseModule(*context, text);
+  auto module = ParseModule(ThreadContext(), text);
   ASSERT_TRUE(module) << text;
   FusionOp fusion;
   module->walk([&](FusionOp op) { fusion = op; });

@@ -52,10 +52,7 @@ FusionOp BuildRegion(mlir::ModuleOp module, const KernelSpec& spec) {
 
 struct OperationFusion {
   explicit OperationFusion(const KernelSpec& spec)
-      : context(MakeContext()),
-        module(mlir::ModuleOp::create(mlir::UnknownLoc::get(context.get()))),
-        fusion(BuildRegion(*module, spec)) {}
-  std::unique_ptr<mlir::MLIRContext> context;
+      : module(mlir::ModuleOp::create(mlir::UnknownLoc::get(&ThreadContext()))), fusion(BuildRegion(*module, spec)) {}
   mlir::OwningOpRef<mlir::ModuleOp> module;
   FusionOp fusion;
 };

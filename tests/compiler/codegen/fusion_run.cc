@@ -55,8 +55,7 @@ bool SameBits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0 ||
 
 }  // namespace
 
-ParsedFusion::ParsedFusion(const FusionCase& region)
-    : context(MakeContext()), module(ParseModule(*context, region.text())) {
+ParsedFusion::ParsedFusion(const FusionCase& region) : module(ParseModule(ThreadContext(), region.text())) {
   EXPECT_TRUE(module) << region.text();
   if (module) module->walk([&](FusionOp op) { fusion = op; });
 }

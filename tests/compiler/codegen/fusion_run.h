@@ -17,7 +17,6 @@ namespace mpc::test {
 /// The module of \p region and its fusion.
 struct ParsedFusion {
   explicit ParsedFusion(const FusionCase& region);
-  std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   FusionOp fusion;
 };

@@ -18,8 +18,7 @@ using op_cases::OpCase;
 bool IsFusible(const OpCase& op_case, DType dtype) { return FusionKernelDevice::IsFusible(SpecOf(op_case, dtype)); }
 
 bool Reduces(const OpCase& op_case) {
-  auto context = MakeContext();
-  auto module = ForwardModule(*context, op_case, DType::kF32);
+  auto module = ForwardModule(ThreadContext(), op_case, DType::kF32);
   bool reduces = false;
   module->walk([&](FusibleOpInterface op) { reduces |= !op.getReductions().empty(); });
   return reduces;
