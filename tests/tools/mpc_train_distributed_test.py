@@ -105,6 +105,17 @@ class Distributed(unittest.TestCase):
             self.assertEqual(len(recorded.splitlines()), 1 + 44 // (size * steps))
             self.assertEqual(recorded, pathlib.Path(self.path(f"alone{size * steps}.hashes")).read_text())
 
+    def test_processes_that_train_alone_are_told_once(self):
+        command = [TRAIN, "lenet5", "--data=synthetic", "--steps=1", "--batch-size=4", "--threads=1", "--quiet"]
+        note = "mpc-train: torchrun has started 2 processes. Without --distributed each trains alone"
+        started = ranks.start_ranks(command, 2, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for (status, _, errors), times in zip(finish(started), (1, 0)):
+            self.assertEqual(status, 0, errors)
+            self.assertEqual(errors.count(note), times)
+        for (status, _, errors) in finish(ranks.start_ranks(command, 1, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                                            text=True)):
+            self.assertEqual((status, errors.count("has started")), (0, 0), errors)
+
     def test_processes_of_mpirun_have_the_bits_of_one_over_both_transports(self):
         if not MPIRUN:
             print("skipped: mpirun is not installed", flush=True)

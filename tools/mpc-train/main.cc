@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iostream>
 #include <numbers>
+#include <string>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -155,6 +156,11 @@ absl::Status JoinProcesses(TrainOptions& options) {
   return absl::OkStatus();
 }
 
+void WarnOfProcessesAlone(const TrainOptions& options) {
+  const std::string note = NoteOfProcessesAlone(options);
+  if (!note.empty()) std::cerr << kProgram << ": " << note << "\n";
+}
+
 int Main(int argc, char** argv) {
   absl::StatusOr<CommandLine> line = ParseCommandLine(argc, argv);
   if (!line.ok()) return Fail(kProgram, line.status(), kBadUsage);
@@ -163,6 +169,7 @@ int Main(int argc, char** argv) {
     return kSuccess;
   }
   const TrainOptions& options = line->options;
+  WarnOfProcessesAlone(options);
   if (!options.emit_path.empty()) {
     const absl::Status status = EmitPrograms(options, options.quiet ? nullptr : &std::cout);
     return status.ok() ? kSuccess : Fail(kProgram, status, kFailure);

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/distributed/launch_environment.h"
 
 namespace mpc::tools {
 
@@ -49,6 +50,15 @@ absl::Status CheckProcessFlags(const FlagSet& flags, const TrainOptions& options
     return absl::InvalidArgumentError(absl::StrCat("--", flag, "=", value, " needs --distributed: ", reason));
   }
   return absl::OkStatus();
+}
+
+std::string NoteOfProcessesAlone(const TrainOptions& options) {
+  if (options.distributed) return "";
+  // Variables that a launcher cannot have set are no matter of a process that does not join others.
+  const absl::StatusOr<runtime::LaunchEnvironment> launched = runtime::ReadLaunchEnvironment();
+  if (!launched.ok() || launched->size == 1 || launched->rank > 0) return "";
+  return absl::StrCat(launched->launcher, " has started ", launched->size,
+                      " processes. Without --distributed each trains alone and writes the files that its flags name");
 }
 
 distributed::Transport TransportOf(const TrainOptions& options) {
