@@ -278,6 +278,8 @@ class Commands(unittest.TestCase):
         self.assertEqual(page_commands.shortened("mpc-bench a --peer=torch --runs=3 --json=f"),
                          "mpc-bench a --steps=1 --warmup=1 --runs=1")
         self.assertEqual(page_commands.shortened("mpc-bench --op=a --seconds=8"), "mpc-bench --op=a --seconds=0.05")
+        self.assertEqual(page_commands.shortened("mpc-bench --op=a --shape=64x50257"),
+                         "mpc-bench --op=a --shape=64x1024 --seconds=0.05")
         self.assertEqual(page_commands.shortened("mpc-bench --all-reduce --json=f"),
                          "mpc-bench --all-reduce --seconds=0.05")
         self.assertEqual(page_commands.shortened("mpc-bench a --profile"), "mpc-bench a --profile --steps=1 --warmup=1")

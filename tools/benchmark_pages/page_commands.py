@@ -50,11 +50,16 @@ def with_small_batches(network):
     return f"{network[1]}:" + ",".join(str(2 + i) for i in range(network[2].count(",") + 1))
 
 
+def small_shape(shape):
+    """--shape=ROWSxCOLUMNS with no extent above 1,024, of a match of the extents."""
+    return "--shape=" + "x".join(str(min(int(extent), 1024)) for extent in shape[1].split("x"))
+
+
 def shortened(command, keep=()):
     """The command for a moment: mpc-bench takes a step without other frameworks beside it, accuracies are of an epoch.
 
     The step is of two rows, or of three and more where a network has several batches, and of a short language model of
-    one layer. Options of mpc-bench that `keep` names stay. None where a command is nothing without PyTorch.
+    one layer. Operations have small shapes. Options of mpc-bench that `keep` names stay. None where a command is nothing without PyTorch.
     """
     if "torch/bin/python " in command:
         return None
@@ -65,6 +70,7 @@ def shortened(command, keep=()):
         return command
     dropped = {"peer", "python", "peer-layout", "json", "svg", "seconds", "runs", "steps", "warmup"} - set(keep)
     command = re.sub(r" --(%s)=\S+" % "|".join(sorted(dropped)), "", command)
+    command = re.sub(r"--shape=(\d+(?:x\d+)*)", small_shape, command)
     if "--op=" in command or "--all-reduce" in command:
         return command + " --seconds=0.05"
     command = re.sub(r"(?<=\s)([a-z][a-z0-9-]*):(\d[\d,]*)", with_small_batches, command)
