@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/graph/emit.h"
+#include "frontend/graph/scalar_ops.h"
 #include "frontend/graph/sequence_ops.h"
 #include "frontend/nn/uniform_below.h"
 
