@@ -14,6 +14,7 @@ constexpr std::size_t kMegabyte = std::size_t{1} << 20;
 
 AlignedBuffer::Block AlignedBuffer::Zeros(std::size_t bytes) {
   const std::size_t padded = Padded(bytes);
+  if (padded < bytes) throw std::bad_alloc();  // no object is so large
   if (padded < kMegabyte) {
     void* const data = ::operator new (padded, std::align_val_t{kAlignment});
     std::memset(data, 0, padded);
