@@ -15,6 +15,7 @@
 #include "runtime/aligned_buffer.h"
 #include "runtime/kernel_tuner.h"
 #include "runtime/physical_memory.h"
+#include "runtime/touched_memory.h"
 #include "runtime/version.h"
 
 namespace mpc::runtime {
@@ -27,8 +28,7 @@ struct Operands {
   std::vector<void*> outputs;
   void* workspace = nullptr;
 
-  /// Adds memory that is filled with zeros.
-  void* Add(std::size_t bytes) { return memory.emplace_back(bytes).data(); }
+  void* Add(std::size_t bytes) { return AddTouched(memory, bytes); }
 };
 
 /// Fills `address` with uniform numbers in [-1, 1), other ones for each `stream`.

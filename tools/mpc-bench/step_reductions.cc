@@ -6,6 +6,7 @@
 #include "kernels/collective.h"
 #include "runtime/program_binding.h"
 #include "runtime/step_groups.h"
+#include "runtime/touched_memory.h"
 
 namespace mpc::tools {
 namespace {
@@ -28,7 +29,7 @@ absl::StatusOr<StepReductions> StepReductions::Create(const runtime::Program& pr
       absl::StatusOr<KernelSpec> spec = runtime::MakeKernelSpec(program, instructions[i]);
       if (!spec.ok()) return spec.status();
       for (const TensorSpec& input : spec->inputs) {
-        inputs.push_back(reductions.memory_.emplace_back(input.bytes()).data());
+        inputs.push_back(runtime::AddTouched(reductions.memory_, input.bytes()));
         reductions.bytes_ += input.bytes();
       }
       for (std::size_t output = 0; output < spec->outputs.size(); ++output) {
@@ -56,7 +57,7 @@ void* StepReductions::PlaceOf(const runtime::Program& program, const runtime::In
     const runtime::Value& input = program.values[static_cast<std::size_t>(instruction.inputs[i])];
     if (runtime::SamePlace(value, input)) return inputs[first + i];
   }
-  return memory_.emplace_back(value.spec.bytes()).data();
+  return runtime::AddTouched(memory_, value.spec.bytes());
 }
 
 absl::Status StepReductions::Run(Communicator& communicator) {
